@@ -1,0 +1,92 @@
+"""Canonical bytes: base64url without padding, lowercase hex, JCS, length prefixes, BLAKE3.
+
+Decoders accept exactly one spelling of each value, so that nothing signed has two encodings.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from typing import Any
+
+from blake3 import blake3
+
+from localstore.core.errors import Invalid
+
+HEX_DIGITS = frozenset("0123456789abcdef")
+DIGEST_SIZE = 32
+
+
+def b64u(raw: bytes) -> str:
+    """Base64url without padding (RFC 4648 §5)."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def unb64u(text: str, size: int | None = None) -> bytes:
+    """Inverse of `b64u`; refuses padding, foreign characters, loose trailing bits and a wrong size (bytes)."""
+    if "=" in text or not text.isascii():
+        raise Invalid("not canonical base64url")
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise Invalid("not canonical base64url") from None
+    if b64u(raw) != text:
+        raise Invalid("not canonical base64url")
+    if size is not None and len(raw) != size:
+        raise Invalid(f"expected {size} bytes, got {len(raw)}")
+    return raw
+
+
+def digest(data: bytes | bytearray | memoryview) -> bytes:
+    """BLAKE3-256, 32 raw bytes."""
+    return blake3(data).digest()
+
+
+def hex_digest(data: bytes | bytearray | memoryview) -> str:
+    """BLAKE3-256 as 64 lowercase hex digits."""
+    return blake3(data).hexdigest()
+
+
+def is_hex_digest(text: str) -> bool:
+    return len(text) == 64 and HEX_DIGITS.issuperset(text)
+
+
+def unhex(text: str) -> bytes:
+    """64 lowercase hex digits → 32 bytes; anything else is Invalid."""
+    if not is_hex_digest(text):
+        raise Invalid("expected 64 lowercase hex digits")
+    return bytes.fromhex(text)
+
+
+def jcs(value: Any) -> bytes:
+    """RFC 8785 bytes of a value made of dicts with ASCII keys, lists, strings, booleans, None and integers
+    within ±(2**53−1). Floats have no place in signed data and are refused."""
+    _refuse_inexact(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def _refuse_inexact(value: Any) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str) or not key.isascii():
+                raise Invalid("signed data has ASCII keys only")
+            _refuse_inexact(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_inexact(item)
+    elif isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Invalid("signed text is not valid Unicode") from None
+    elif isinstance(value, bool) or value is None:
+        return
+    elif not isinstance(value, int) or abs(value) >= 1 << 53:
+        raise Invalid("signed data holds exact integers only")
+
+
+def length_prefixed(*parts: bytes) -> bytes:
+    """Each part behind its length as an unsigned 32-bit big-endian number: an unambiguous transcript."""
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)

@@ -1,0 +1,288 @@
+"""One error tree for the whole house: what went wrong, its HTTP status, its exit code, the way out.
+
+    SvcError
+    ├── BadRequest 400        the request cannot be read
+    ├── Unauthorized 401      no credential, or one that is not good     (exit 4)
+    │   └── NotBound          a bearer mutation without a fresh request signature
+    ├── Forbidden 403         visible, but you may not
+    ├── NotFound 404          missing, hidden or switched off: always the same answer
+    ├── Conflict 409          the state moved
+    │   ├── StaleHead, StaleUpdate, NameTaken, HandleTaken, RepositoryArchived …
+    ├── Gone 410              it was there and has expired
+    ├── TooLarge 413          over a named limit
+    ├── Invalid 422           well-formed but wrong: a field, a digest, a signature, a path
+    ├── RateLimited 429
+    ├── EditionLacks 501
+    ├── Unavailable 503       a dependency is down
+    └── ClientError           raised on this machine, never sent over the wire
+        ├── UsageError        exit 2
+        ├── LocalEdits, NotLinked, UnpulledSeal, …
+
+Every leaf owns `code` (stable snake_case), `status` (HTTP) and `exit` (process exit code). The message is
+one sentence that says what happened and why; when something mends it, the sentence ends in the command.
+Source of the codes: contract AMB-001, AMB-002; exit codes: design/rulings, Client.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED = 0, 1, 2, 4, 8, 130
+
+
+class SvcError(Exception):
+    """Root of the tree.
+
+    `detail` is the sentence a person reads. `extra` are further members of the problem document
+    (RFC 9457), for machines: the current head, the list of conflicting files.
+    """
+
+    code: ClassVar[str] = "failed"
+    status: ClassVar[int] = 500
+    exit: ClassVar[int] = EXIT_FAILED
+    title: ClassVar[str] = "Failed"
+
+    def __init__(self, detail: str = "", **extra: Any) -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail
+        self.extra = extra
+
+
+class BadRequest(SvcError):
+    code, status, title = "malformed", 400, "Bad Request"
+
+
+class Unauthorized(SvcError):
+    code, status, title, exit = "sign_in_required", 401, "Unauthorized", EXIT_SIGN_IN
+
+
+class NotBound(Unauthorized):
+    """A bearer mutation whose request signature is missing, stale, replayed or wrong (auth.md)."""
+
+    code = "request_not_bound"
+
+
+class Forbidden(SvcError):
+    code, status, title = "forbidden", 403, "Forbidden"
+
+
+class IdentityLevel(Forbidden):
+    """Guests may read, star and use documents; more needs an account (AMB-152)."""
+
+    code = "identity_level"
+
+
+class HandleTaken(Forbidden):
+    """The handle belongs to an account that has not registered this key."""
+
+    code = "handle_taken"
+
+
+class NotFound(SvcError):
+    """Missing, hidden or behind a flag that is off: the relay sends one constant body for all three."""
+
+    code, status, title = "not_found", 404, "Not Found"
+
+
+class MethodNotAllowed(SvcError):
+    code, status, title = "method_not_allowed", 405, "Method Not Allowed"
+
+
+class Conflict(SvcError):
+    code, status, title = "conflict", 409, "Conflict"
+
+
+class StaleHead(Conflict):
+    """A compare-and-swap lost: `head` is where the ref is now (None: the branch has no seal yet)."""
+
+    code = "stale_head"
+
+    def __init__(self, ref: str, head: str | None) -> None:
+        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; run: svc pull", ref=ref, head=head)
+
+
+class RefExists(Conflict):
+    code = "ref_exists"
+
+
+class NameTaken(Conflict):
+    code = "name_taken"
+
+
+class RepositoryArchived(Conflict):
+    code = "repository_archived"
+
+
+class ClassImmutable(Conflict):
+    code = "class_immutable"
+
+
+class DeviceKeyExists(Conflict):
+    code = "device_key_exists"
+
+
+class ClockReused(Conflict):
+    """A replica id continued from an older state than the relay has seen: the store was rolled back."""
+
+    code = "clock_reused"
+
+
+class Gone(SvcError):
+    code, status, title = "expired", 410, "Gone"
+
+
+class TooLarge(SvcError):
+    code, status, title = "too_large", 413, "Content Too Large"
+
+
+class SealBudgetExceeded(TooLarge):
+    code = "seal_budget_exceeded"
+
+
+class UnsupportedMediaType(SvcError):
+    code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
+
+
+class Invalid(SvcError):
+    """A field is wrong. `pointer` is an RFC 6901 JSON pointer into the body, '' for the whole."""
+
+    code, status, title = "invalid", 422, "Unprocessable Content"
+
+    def __init__(self, detail: str = "", pointer: str | None = None, **extra: Any) -> None:
+        if pointer is not None:
+            extra["errors"] = [{"pointer": pointer, "detail": detail}]
+        super().__init__(detail, **extra)
+
+
+class DigestMismatch(Invalid):
+    code = "digest_mismatch"
+
+
+class SignatureInvalid(Invalid):
+    code = "signature_invalid"
+
+
+class PayloadMissing(Invalid):
+    """An update or a tree names bytes that this repository does not hold; `missing` lists digests."""
+
+    code = "payload_missing"
+
+
+class PathInvalid(Invalid):
+    code = "path_invalid"
+
+
+class UpdateInvalid(Invalid):
+    """A CRDT update that does not belong to its lane, or breaks the strict grammar (design/lanes)."""
+
+    code = "update_invalid"
+
+
+class NotText(Invalid):
+    code = "not_text"
+
+
+class RateLimited(SvcError):
+    code, status, title = "rate_limited", 429, "Too Many Requests"
+
+    def __init__(self, detail: str = "", retry_after: int = 1) -> None:
+        super().__init__(detail, retry_after=retry_after)
+
+
+class EditionLacks(SvcError):
+    code, status, title = "edition_lacks_feature", 501, "Not Implemented"
+
+
+class Unavailable(SvcError):
+    code, status, title = "unavailable", 503, "Service Unavailable"
+
+
+class ClientError(SvcError):
+    """Raised on this machine only."""
+
+    code, status = "client", 0
+
+
+class UsageError(ClientError):
+    code, exit, title = "usage", EXIT_USAGE, "Usage"
+
+
+class ConfirmationNeeded(UsageError):
+    code = "confirmation_needed"
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"{action} needs a yes and there is no terminal to ask on; add --yes")
+
+
+class NotLinked(ClientError):
+    code = "not_linked"
+
+    def __init__(self, folder: str = "this folder") -> None:
+        super().__init__(f"{folder} is not linked to a repository; run: svc repo init OWNER/NAME")
+
+
+class LocalEdits(ClientError):
+    """A pull that would overwrite edits. `paths` lists them."""
+
+    code = "local_edits"
+
+    def __init__(self, paths: list[str]) -> None:
+        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        super().__init__(
+            f"pull would overwrite local edits in {shown}; run: svc pull --merge to join them "
+            "(svc pull --force to drop them)",
+            paths=paths,
+        )
+
+
+class UnpulledSeal(ClientError):
+    """A push over a seal that this folder has not pulled."""
+
+    code = "unpulled_seal"
+
+    def __init__(self, branch: str, head: str | None) -> None:
+        super().__init__(
+            f"{branch} has a seal you have not pulled ({(head or 'none')[:12]}); run: svc pull "
+            "(with local edits: svc pull --merge), then push again",
+            head=head,
+        )
+
+
+class ServerUnreachable(ClientError):
+    code = "server_unreachable"
+
+
+class ServerMisbehaved(ClientError):
+    """The answer of the server does not verify or cannot be read; nothing was written because of it."""
+
+    code = "server_misbehaved"
+
+
+class Interrupted(ClientError):
+    code, exit = "interrupted", EXIT_INTERRUPTED
+
+
+def _tree(root: type[SvcError]) -> dict[str, type[SvcError]]:
+    found = {root.code: root}
+    for child in root.__subclasses__():
+        found.update(_tree(child))
+    return found
+
+
+def by_code(code: str, status: int) -> type[SvcError]:
+    """The class for a problem document's `code`, else the nearest one for its HTTP status."""
+    known = _tree(SvcError)
+    if code in known:
+        return known[code]
+    return next((k for k in known.values() if k.status == status and k.__base__ is SvcError), SvcError)
+
+
+def from_problem(problem: dict[str, Any], status: int) -> SvcError:
+    """Rebuild the error that the relay raised from its problem document, as the client sees it."""
+    kind = by_code(str(problem.get("code", "")), status)
+    error = kind.__new__(kind)
+    Exception.__init__(error, str(problem.get("detail") or problem.get("title") or kind.title))
+    error.detail = str(problem.get("detail") or problem.get("title") or kind.title)
+    skip = {"type", "title", "status", "detail", "code"}
+    error.extra = {k: v for k, v in problem.items() if k not in skip}
+    return error

@@ -1,0 +1,76 @@
+"""Every number of the specification and of the contract, named once. Units are in the names or beside them.
+
+A limit bites where the bytes arrive, while they stream, not after they were read.
+"""
+
+from __future__ import annotations
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+
+# --- files (specification: Limits; Repository file storage constants)
+TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes (AMB-044)
+BLOB_FILE = 16 * MIB  # one binary file pushed into `app` and `lib` repositories
+BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree (AMB-045)
+APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here
+RELEASE_ASSET = 128 * MIB
+CHUNK_MIN, CHUNK_TARGET, CHUNK_MAX = 8 * KIB, 64 * KIB, 128 * KIB
+
+# --- paths and names
+PATH_BYTES = 1024
+PATH_SEGMENT_BYTES = 255
+PATH_DEPTH = 64
+TREE_ENTRIES = 1_000_000
+HANDLE_CHARS = 64
+REF_NAME_BYTES = 200
+MESSAGE_BYTES = 64 * KIB  # seal message
+DESCRIPTION_CHARS = 1000
+LABEL_CHARS = 64  # of a device key or token
+
+# --- lifetimes, seconds
+GUEST_SESSION = 24 * 3600  # no refresh
+ACCESS_TOKEN = 3600
+REFRESH_TOKEN = 7 * 24 * 3600
+REFRESH_LEAD = 600
+REFRESH_GRACE = 10  # a second use of a rotated token inside this window: 409; later: family revoked
+CLI_SESSION = 24 * 3600  # never longer than the parent
+DEVICE_CODE = 600
+DEVICE_CODE_INTERVAL = 5
+CHALLENGE = 300
+PAIRING_CODE = 600
+PREPARE = 900
+PURGE_WINDOW = 30 * 24 * 3600
+GC_GRACE = 24 * 3600
+IDEMPOTENCY_KEY = 24 * 3600
+
+# --- request signatures
+SIGNATURE_MAX_AGE, SIGNATURE_MAX_SKEW = 60, 10
+
+# --- capability tokens (raw bytes)
+TOKEN_MINTED_MIN, TOKEN_MINTED_MAX = 258, 600
+TOKEN_RAW_MAX, TOKEN_BLOCKS_MAX, TOKEN_STATEMENTS_MAX = 2048, 6, 8
+
+# --- requests
+JSON_BODY = 2 * MIB
+PAGE_DEFAULT, PAGE_MAX = 30, 100
+HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX = 100, 1000
+
+# --- live updates
+UPDATES_PER_BATCH, UPDATE_BATCH_BYTES = 500, 1 * MIB
+UPDATE_BYTES = 64 * MIB  # sum of the operations of one update; larger edits become a new file version
+UPDATE_STRUCTS = 200_000
+UPDATE_STRING_BYTES = 64 * KIB
+UPDATE_DELETE_RANGES = 200_000
+REPLICA_BITS = 53
+EPOCHS_RETAINED = 2
+GENESIS_PIECE = 16 * KIB
+
+# --- packs and object queries
+PACK_BYTES = 64 * MIB
+PACK_TOC_BYTES = 8 * MIB
+FRAME_RAW = 1 * MIB  # text objects share frames of about this raw size
+FRAME_RAW_MAX = 32 * MIB  # hard cap of one frame's declared raw length: a TEXT_FILE fits
+HAVE_DIGESTS = 65_536  # digests in one `have` query
+
+# --- files over these are skipped by readers that show them (blob route with content)
+BLOB_INLINE = 5 * MIB
+DIFF_BYTES = 5 * MIB

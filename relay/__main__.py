@@ -1,0 +1,1 @@
+"""`relay`: serve, migrate and look after a node."""
