@@ -1,0 +1,147 @@
+"""Sessions, device keys and the ways in (design/auth)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Model
+
+Phase = Literal["ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device"]
+
+
+class Session(Model):
+    """One session as its owner sees it in a list; `kind` script is a token made in the settings."""
+
+    id: str
+    kind: Literal["browser", "cli", "device", "guest", "script"]
+    label: str
+    created_at: str
+    expires_at: str
+    last_used_at: str | None = None
+    device_key_id: str | None = None
+    current: bool = False
+
+
+class UserInfo(Model):
+    """The caller. `session_kind` and `device_key_id` say how this request signed in."""
+
+    sub: str
+    user_id: str
+    handle: str | None
+    phase: Phase
+    level: int
+    expires_at: str
+    session_id: str
+    session_kind: str
+    device_key_id: str | None = None
+    name: str | None = None
+    email: str | None = None
+
+
+class SessionGrant(Model, omit_defaults=True):
+    """A session that was just made. `token` is the capability token (base64url), `refresh_token` only where
+    the session may be refreshed and the caller is not a browser."""
+
+    user_id: str
+    session_id: str
+    expires_at: str
+    token: str = ""
+    refresh_token: str = ""
+    handle: str | None = None
+
+
+class DeviceKeyStart(Model):
+    """Ask for a challenge. `ed25519`, `x25519`: 32-byte public keys; `name`: what people call this machine.
+    `handle` only for the sign-in without a browser."""
+
+    ed25519: str
+    x25519: str
+    name: str = ""
+    handle: str | None = None
+
+
+class Challenge(Model):
+    """`sealed_challenge` is a libsodium sealed box of 32 bytes for the X25519 key that asked."""
+
+    v: int
+    challenge_id: str
+    sealed_challenge: str
+    origin: str
+    expires_in: int
+
+
+class DeviceKeyProof(Model):
+    """Proof of possession: Ed25519 over the transcript; `registration` is the self-signed statement that
+    readers of seals check later. `pair` is the one-time code a further device joins with."""
+
+    challenge_id: str
+    signature: str
+    registration: str
+    pair: str | None = None
+
+
+class DeviceKey(Model):
+    id: str
+    public_key: str
+    name: str
+    created_at: str
+    last_used_at: str | None = None
+    revoked_at: str | None = None
+
+
+class PairingCode(Model):
+    code: str
+    expires_at: str
+
+
+class DeviceCodeStart(Model):
+    transport_x25519: str
+    device_ed25519: str
+    label: str = ""
+
+
+class DeviceCode(Model):
+    """RFC 8628 answer of the device authorization grant."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class Approval(Model):
+    user_code: str
+    fingerprint: str
+    decision: Literal["approve", "deny"]
+
+
+class ApprovalStatus(Model):
+    status: Literal["approved", "denied"]
+
+
+class TokenRequest(Model):
+    grant_type: str
+    device_code: str
+
+
+class SealedSession(Model):
+    """The session, sealed to the transport key of the CLI (design/auth: what is inside)."""
+
+    token_type: Literal["sealed"]
+    alg: str
+    sealed: str
+
+
+class Handle(Model):
+    handle: str | None
+    user_id: str = ""
+
+
+class ScriptToken(Model):
+    """A token for scripts, shown once: `svct_<token>.<binding seed>`."""
+
+    id: str
+    token: str
+    expires_at: str

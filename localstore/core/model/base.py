@@ -1,0 +1,39 @@
+"""What every resource is made of."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Base of every resource and body."""
+
+
+class Actor(Model):
+    """Who did something: an account as readers see it."""
+
+    id: str
+    handle: str | None = None
+    kind: Literal["user", "org", "agent", "guest"] = "user"
+
+
+class Page(Model, Generic[T]):
+    """One page of a list. `next_cursor` is opaque; None on the last page (contract, AMB-006)."""
+
+    items: list[T]
+    next_cursor: str | None = None
+
+
+class Problem(Model, omit_defaults=True):
+    """RFC 9457 problem document. `code` is stable; no request id, so that two 404s are byte-equal."""
+
+    title: str
+    status: int
+    code: str
+    type: str = msgspec.field(default="about:blank")
+    detail: str = ""
+    errors: list[dict[str, str]] = msgspec.field(default_factory=list)

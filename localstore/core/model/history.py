@@ -1,0 +1,149 @@
+"""Sealed history: seals, trees, files, blame, comparison."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Actor, Model
+
+
+class SealKey(Model):
+    """The device key behind a seal, so that a reader can verify it. `registration`: self-signed statement."""
+
+    id: str
+    public_key: str
+    account: str
+    registered_at: str
+    revoked_at: str | None
+    registration: str
+
+
+class SealSignature(Model):
+    alg: Literal["ed25519"]
+    key_id: str
+    value: str
+
+
+class SealProvenance(Model, omit_defaults=True):
+    """Who made it, from which device, under which capability; `author` and `git` where it came from git."""
+
+    who: Actor
+    device_key_id: str
+    capability: str
+    author: str | None = None
+    git_id: str | None = None
+
+
+class SealSummary(Model):
+    """A seal without its signature. `sha` equals `id` (contract, AMB-018)."""
+
+    id: str
+    sha: str
+    branch: str
+    parents: list[str]
+    content_digest: str
+    message: str
+    provenance: SealProvenance
+    created_at: str
+
+
+class Seal(SealSummary):
+    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients make their own."""
+
+    signature: SealSignature
+    payload: str
+    key: SealKey
+    verified: bool | None = None
+
+
+class SealLine(Model):
+    """What the log gives with `unverified=1`."""
+
+    id: str
+    message: str
+
+
+PublicSeal = SealSummary
+
+
+class Entry(Model):
+    """One file of a tree."""
+
+    path: str
+    kind: Literal["text", "blob", "chunked", "dir"]
+    blake3: str
+    size: int
+
+
+class Tree(Model):
+    """Files of a tree at a seal, below `path`. `tree_key` (b64u) is present for readers with a full view, so
+    that they can recompute `content_digest`; `filtered` views lack it and hide paths."""
+
+    sha: str
+    content_digest: str
+    path: str
+    recursive: bool
+    filtered: bool
+    entries: list[Entry]
+    tree_key: str | None = None
+    tree_key_id: str | None = None
+
+
+class Blob(Model):
+    """A file with its content; `content` None when it is over the inline limit (`truncated`)."""
+
+    path: str
+    kind: Literal["text", "blob", "chunked"]
+    blake3: str
+    size: int
+    encoding: Literal["utf-8", "base64"]
+    content: str | None
+    truncated: bool
+
+
+class BlameRange(Model):
+    """Lines `start`..`end`, 1-based, inclusive, last changed by `seal_id`."""
+
+    start: int
+    end: int
+    seal_id: str
+    who: Actor
+    device_key_id: str
+    sealed_at: str
+    message: str
+
+
+class Blame(Model):
+    path: str
+    seal_id: str
+    lines: int
+    ranges: list[BlameRange]
+
+
+class ChangedFile(Model):
+    """`patch`: unified diff of a text file, None for bytes and for files over the diff limit."""
+
+    path: str
+    status: Literal["added", "modified", "removed", "renamed"]
+    binary: bool
+    additions: int
+    deletions: int
+    patch: str | None
+    old_path: str | None = None
+
+
+class Compare(Model):
+    """Three-dot comparison: `files` from the merge base to head."""
+
+    base: str
+    head: str
+    merge_base: str | None
+    ahead: int
+    behind: int
+    files: list[ChangedFile]
+
+
+class HaveAnswer(Model):
+    """`missing`: indices into the asked digests that the repository does not hold."""
+
+    missing: list[int]

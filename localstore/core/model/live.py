@@ -1,0 +1,139 @@
+"""The live frontier of a branch (design/lane-protocol). The update itself is `localstore.core.update`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Model
+from localstore.core.update import LiveUpdate
+
+LaneKind = Literal["text", "blob", "chunked", "gone"]
+
+
+class Row(Model, array_like=True):
+    """One path of the frontier, as an array: compact, because a first bootstrap carries all of them.
+
+    `gen`: the sequence number of the update that created this file, its lane id; `ver`: the last that touched
+    it; `other`: the last by any replica but the caller's. `digest` and `size` are of the bytes as they are
+    now. `live`: the bytes differ from the lane's genesis, so the state must be fetched to merge into it.
+    Kind `gone`: the path was removed at `ver`.
+    """
+
+    path: str
+    kind: LaneKind
+    gen: int
+    epoch: int
+    ver: int
+    other: int
+    digest: str
+    size: int
+    live: bool = False
+
+
+class BootstrapRequest(Model):
+    """`since`: send only rows with a later `ver`. `replica`: the id this folder was given before, absent the
+    first time; `n`: the highest update number this folder has used (a lower one than known: clock_reused)."""
+
+    device_key_id: str
+    replica: int | None = None
+    since: int = 0
+    n: int = 0
+
+
+class Bootstrap(Model):
+    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests."""
+
+    branch_id: str
+    replica: int
+    seq: int
+    sealed_head: str | None
+    tree_key: str
+    tree_key_id: str
+    rows: list[Row]
+
+
+class Lane(Model):
+    """Which lane state to fetch: by its generation and the epoch the device has (None: it has none)."""
+
+    path: str
+    gen: int
+    epoch: int | None = None
+
+
+class LanesRequest(Model):
+    lanes: list[Lane]
+
+
+class LaneState(Model):
+    """A lane's full CRDT state. `genesis` names the text of this epoch's genesis (hex digest);
+    `state` is b64u or None when the lane is untouched since. `finals`: last states of retained older epochs
+    the device may still be in, epoch → b64u state (empty string: untouched)."""
+
+    path: str
+    kind: LaneKind
+    gen: int
+    epoch: int
+    ver: int
+    other: int
+    digest: str
+    size: int
+    genesis: str
+    state: str | None
+    finals: dict[str, FinalState] = {}
+
+
+class FinalState(Model):
+    """The end of a past epoch: its genesis text and its complete state."""
+
+    genesis: str
+    state: str | None
+
+
+class LaneStates(Model):
+    """`missing` lists asked paths that are gone or have another generation."""
+
+    lanes: list[LaneState]
+    missing: list[str]
+
+
+class ProofContextRequest(Model):
+    device_key_id: str
+    replica: int
+    update: LiveUpdate
+
+
+class ProofContext(Model):
+    """`bytes`: what the device key must sign for this update (b64u); computable offline, echoed for others."""
+
+    bytes: str
+    digest: str
+
+
+class UpdateBatch(Model):
+    """One or many updates of one replica; at most 500 or 1 MiB. Order is kept; deletes come first."""
+
+    device_key_id: str
+    replica: int
+    updates: list[LiveUpdate]
+    turn_id: str | None = None
+
+
+class UpdateAnswer(Model, omit_defaults=True):
+    """`result` ok: acknowledged means committed and durable. stale: the path moved on; epoch: the lane has a
+    newer epoch; settled: this number was answered before and forgotten; refused: `code`, `detail` say why."""
+
+    n: int
+    result: Literal["ok", "stale", "epoch", "settled", "refused"]
+    seq: int = 0
+    gen: int = 0
+    epoch: int = 0
+    digest: str = ""
+    state_vector: str = ""
+    code: str = ""
+    detail: str = ""
+
+
+class UpdateAnswers(Model):
+    seq: int
+    answers: list[UpdateAnswer]
+    checkpoint: bool = False

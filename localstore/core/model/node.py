@@ -1,0 +1,50 @@
+"""What a node says of itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Model
+
+
+class Health(Model, omit_defaults=True):
+    """`checks` maps each dependency to ok or down; liveness has none."""
+
+    status: Literal["ok", "unavailable"]
+    checks: dict[str, str] = {}
+
+
+class Version(Model):
+    edition: str
+    api_version: int
+    source_url: str
+    version: str
+    commit: str
+    built_at: str
+    min_client: str
+
+
+class E2ee(Model):
+    status: Literal["disabled", "ready", "unavailable"]
+    reason: str | None = None
+    single_user: bool = False
+    org: bool = False
+    private: bool = False
+
+
+class NodeInfo(Model):
+    """`identity` is the node's origin (AMB-159); `sign_in` lists the ways in that this node offers."""
+
+    name: str
+    identity: str
+    edition: str
+    screening: Literal["screened", "unscreened"]
+    source_url: str
+    e2ee: E2ee
+    sign_in: list[str]
+
+
+class ClientConfig(Model):
+    api_version: int
+    flags: dict[str, bool | str]
+    node: NodeInfo

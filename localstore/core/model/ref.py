@@ -1,0 +1,38 @@
+"""Branches and tags."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Model
+
+RefType = Literal["branch", "tag"]
+
+
+class Ref(Model):
+    """A branch or tag. `head` is a seal id, None for a branch that has no seal yet.
+    `id` names the branch for ever, also after a rename; `frontier` counts its live updates."""
+
+    id: str
+    type: RefType
+    name: str
+    head: str | None
+    default: bool = False
+    protected: bool = False
+    frontier: int = 0
+
+
+class RefCreate(Model):
+    """`head` is a seal id or the name of a branch; `expected_head` guards that branch's head."""
+
+    type: RefType
+    name: str
+    head: str | None = None
+    expected_head: str | None = None
+
+
+class RefUpdate(Model):
+    """Compare-and-swap of a branch: moves to `head` only when it stands at `expected_head`."""
+
+    head: str
+    expected_head: str | None

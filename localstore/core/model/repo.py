@@ -1,0 +1,91 @@
+"""Repositories."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model.base import Model
+
+Kind = Literal["app", "lib", "model", "modelpack", "dataset"]
+Class = Literal["private_plaintext", "published_public", "private_e2ee", "public_fork"]
+Visibility = Literal["public", "private"]
+State = Literal["active", "archived", "deleted", "suspended", "killed"]
+Role = Literal["owner", "admin", "write", "triage", "read"]
+
+
+class Viewer(Model):
+    """What the caller is to this repository; role None: a reader of a public one."""
+
+    role: Role | None = None
+
+
+class ParentRepo(Model):
+    id: str
+    full_name: str
+
+
+class Repo(Model, rename={"class_": "class"}):
+    """A repository as those who may see it do. `full_name` is OWNER/NAME."""
+
+    id: str
+    owner: str
+    name: str
+    full_name: str
+    kind: Kind
+    class_: Class
+    default_branch: str
+    description: str
+    visibility: Visibility
+    archived: bool
+    state: State
+    created_at: str
+    updated_at: str
+    parent: ParentRepo | None = None
+    viewer: Viewer | None = None
+
+
+class RepoCreate(Model, rename={"class_": "class"}):
+    """Body of a creation. `visibility` is a shorthand for the class; giving both and disagreeing is refused."""
+
+    name: str
+    class_: Class | None = None
+    visibility: Visibility | None = None
+    default_branch: str = "main"
+    kind: Kind = "app"
+    description: str = ""
+
+
+class RepoPatch(Model):
+    """JSON merge patch of the settable members (RFC 7396); absent members stay."""
+
+    name: str | None = None
+    description: str | None = None
+    default_branch: str | None = None
+    visibility: Visibility | None = None
+    archived: bool | None = None
+    kind: Kind | None = None
+
+
+class Coordinates(Model, rename={"class_": "class"}):
+    """Public coordinates: what anyone may know of a public repository."""
+
+    id: str
+    owner: str
+    name: str
+    full_name: str
+    kind: Kind
+    class_: Class
+    default_branch: str
+    head: str | None
+    description: str
+    archived: bool
+    page_url: str
+    dev_url: str
+    listing_id: str | None = None
+
+
+class Deleted(Model):
+    """Answer of a soft deletion: the id that restores it until `purge_at`."""
+
+    restore_id: str
+    purge_at: str

@@ -1,0 +1,85 @@
+"""Sealing: prepare fixes the bytes, finalize takes the signature."""
+
+from __future__ import annotations
+
+from localstore.core.model.base import Model
+
+
+class SealChange(Model, array_like=True):
+    """One path of a tree delta, as an array. `kind` None removes the path; `digest` hex; `size` bytes."""
+
+    path: str
+    kind: str | None
+    digest: str = ""
+    size: int = 0
+
+
+class PrepareRequest(Model):
+    """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this."""
+
+    message: str
+    device_key_id: str
+    expected_head: str | None
+    expected_frontier: int | None = None
+    author: str | None = None
+
+
+class Prepared(Model):
+    """`bytes`: the exact seal payload to sign (b64u); `digest` its BLAKE3, the seal id to be.
+    `changes`: the sealed tree against the parent's, so that the device recomputes `content_digest` itself.
+    `live_by`: paths whose unsealed edits by other accounts or devices this seal also holds.
+    `unchanged`: the tree equals the parent's; there is nothing to seal and no `prepare_id`."""
+
+    prepare_id: str
+    bytes: str
+    digest: str
+    content_digest: str
+    at: int
+    expires_at: str
+    changes: list[SealChange]
+    live_by: dict[str, list[str]] = {}
+    unchanged: bool = False
+
+
+class FinalizeRequest(Model):
+    prepare_id: str
+    device_key_id: str
+    signature: str
+
+
+class TreeDelta(Model):
+    """One seal to make from an explicit tree: `changes` against the previous one's tree."""
+
+    message: str
+    changes: list[SealChange]
+    parents: list[str] = []
+    author: str | None = None
+    git_id: str | None = None
+    git_raw: str | None = None
+
+
+class PrepareSealsRequest(Model):
+    """Explicit trees onto `branch`; the first seal's first parent is `expected_head`."""
+
+    branch: str
+    device_key_id: str
+    expected_head: str | None
+    seals: list[TreeDelta]
+
+
+class PreparedSeal(Model):
+    bytes: str
+    digest: str
+    content_digest: str
+
+
+class PreparedSeals(Model):
+    prepare_id: str
+    seals: list[PreparedSeal]
+    expires_at: str
+
+
+class FinalizeSealsRequest(Model):
+    prepare_id: str
+    device_key_id: str
+    signatures: list[str]

@@ -1,0 +1,107 @@
+"""Who calls, and what they may see: the first argument of every service function.
+
+    async def delete(view: View, name: str) -> None:
+        view.require("write")
+        async with view.write() as tx: ...
+
+The gate makes these; nothing else does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+
+from localstore.core import limits
+from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
+from relay.clock import now_ms
+from relay.db import nonce as nonces
+from relay.db.database import Tx, UniqueViolation
+from relay.db.repo import RepoRow, Role
+from relay.node import Node
+
+RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "admin": 4, "owner": 5}
+
+
+@dataclass(slots=True, frozen=True)
+class Principal:
+    """A signed-in caller. `via` says which of the credentials of the specification was used."""
+
+    account_id: str
+    handle: str | None
+    kind: Literal["user", "guest"]
+    phase: str
+    session_id: str
+    session_kind: str
+    expires_at: int
+    caps: frozenset[str]
+    device_key_id: str | None
+    via: Literal["cookie", "bearer", "self"]
+
+    @property
+    def is_guest(self) -> bool:
+        return self.kind == "guest"
+
+
+@dataclass(slots=True)
+class Caller:
+    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect's transaction."""
+
+    node: Node
+    principal: Principal | None
+    address: str
+    nonce: tuple[str, str] | None = None
+
+    @property
+    def me(self) -> Principal:
+        """The signed-in caller; the gate has let nobody else through where a route declares a session."""
+        if self.principal is None:
+            raise Unauthorized("sign in first; run: svc login")
+        return self.principal
+
+    @contextlib.asynccontextmanager
+    async def read(self, snapshot: bool = False) -> AsyncIterator[Tx]:
+        async with self.node.db.read(snapshot) as tx:
+            yield tx
+
+    @contextlib.asynccontextmanager
+    async def write(self) -> AsyncIterator[Tx]:
+        """The transaction of the effect. It spends the request's nonce, so a replay changes nothing."""
+        async with self.node.db.write() as tx:
+            if self.nonce is not None:
+                await self._spend(tx, *self.nonce)
+            yield tx
+        self.nonce = None
+
+    async def _spend(self, tx: Tx, key_id: str, value: str) -> None:
+        keep = (limits.SIGNATURE_MAX_AGE + limits.SIGNATURE_MAX_SKEW) * 2000
+        try:
+            await tx.run(nonces.INSERT, key_id=key_id, nonce=value, expires_at=now_ms() + keep)
+        except UniqueViolation:
+            raise NotBound("this request was already carried out; sign it again to repeat it") from None
+
+
+@dataclass(slots=True)
+class View(Caller):
+    """A caller in front of a repository it may see. `role` None: reads a public one without being named."""
+
+    repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
+    role: Role | None = None
+
+    def has(self, role: Role) -> bool:
+        return RANK[self.role] >= RANK[role]
+
+    def require(self, role: Role) -> None:
+        if not self.has(role):
+            raise Forbidden(
+                f"this needs the role {role} in {self.repo.full_name}; you have {self.role or 'none'}"
+            )
+
+    def require_active(self) -> None:
+        """Writes to an archived repository are refused until it is unarchived."""
+        if self.repo.state == "archived":
+            raise RepositoryArchived(
+                f"{self.repo.full_name} is archived; run: svc repo unarchive -R {self.repo.full_name}"
+            )

@@ -1,0 +1,54 @@
+"""Statements on branches and tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import and_, bindparam, func, insert, select, update
+
+from relay.db.database import Row
+from relay.db.schema import lane, ref
+
+
+@dataclass(slots=True, frozen=True)
+class RefRow:
+    """`seq` counts the live updates of a branch; `sealed_seq` is what its head holds of them."""
+
+    id: str
+    repo_id: str
+    type: str
+    name: str
+    head: str | None
+    seq: int
+    sealed_seq: int
+
+
+COLUMNS = (ref.c.id, ref.c.repo_id, ref.c.type, ref.c.name, ref.c.head, ref.c.seq, ref.c.sealed_seq)
+_LIVING = and_(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None))
+_NAMED = and_(_LIVING, ref.c.type == bindparam("type"), ref.c.name == bindparam("name"))
+
+ONE = select(*COLUMNS).where(_NAMED)
+PAGE = (
+    select(*COLUMNS)
+    .where(_LIVING, ref.c.type == bindparam("type"), ref.c.name > bindparam("after"))
+    .order_by(ref.c.name)
+    .limit(bindparam("limit"))
+)
+INSERT = insert(ref)
+MOVE = (
+    update(ref)
+    .where(ref.c.id == bindparam("ref_id"), ref.c.head.is_not_distinct_from(bindparam("expected")))
+    .values(head=bindparam("new_head"), updated_at=bindparam("now"))
+)
+DELETE = (
+    update(ref)
+    .where(ref.c.id == bindparam("ref_id"), ref.c.deleted_at.is_(None))
+    .values(deleted_at=bindparam("now"))
+)
+UNSEALED = select(func.count()).where(
+    lane.c.branch_id == bindparam("branch_id"), lane.c.ver > bindparam("sealed")
+)
+
+
+def row(found: Row) -> RefRow:
+    return RefRow(*found)

@@ -1,0 +1,157 @@
+"""The one gate every request passes: flag, rate, credential, binding, visibility, capability, shape; in this order.
+
+A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
+HTTP request again.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from sanic.request import Request
+from sanic.response import HTTPResponse
+
+from localstore.core.errors import (
+    BadRequest,
+    Forbidden,
+    IdentityLevel,
+    Invalid,
+    NotFound,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from relay import credentials
+from relay.body import Incoming
+from relay.caller import Caller, Principal, View
+from relay.db import repo as repos
+from relay.node import Node
+from relay.reply import encode
+from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def handler_of(route: Route, node: Node) -> Callable[..., Awaitable[HTTPResponse]]:
+    """The function Sanic calls for this route. Errors are raised; `relay.app` turns them into problems."""
+    decode_body = msgspec.json.Decoder(route.body) if route.body else None
+
+    async def handle(request: Request, **raw_params: str) -> HTTPResponse:
+        if route.flag and not node.config.flags.on(route.flag):
+            raise NotFound
+        params = {name: _segment(value) for name, value in raw_params.items()}
+        incoming = Incoming(request, route.max_body)
+        await node.limiter.check(request, route)
+        body = b"" if route.stream else await incoming.read()
+        caller = await credentials.identify(node, request, incoming, body)
+        arguments: dict[str, Any] = dict(params)
+        await _admit(route, caller, params, arguments)
+        if route.query:
+            arguments["query"] = _query(request, route.query)
+        if decode_body:
+            arguments["body"] = _body(request, body, decode_body)
+        if route.stream:
+            arguments["upload"] = incoming
+        if "request" in route.wants:
+            arguments["request"] = request
+        wanted = {name: value for name, value in arguments.items() if name in route.wants}
+        return await encode(request, route, await route.handler(**wanted))
+
+    return handle
+
+
+async def _admit(route: Route, caller: Caller, params: dict[str, str], arguments: dict[str, Any]) -> None:
+    """Put `caller` or `view` among the arguments, or raise why not."""
+    access = route.access
+    match access:
+        case Anonymous():
+            arguments["caller"] = caller
+        case SignedIn():
+            if caller.me.is_guest and not access.guests:
+                raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
+            arguments["caller"] = caller
+        case Browser():
+            if caller.me.via != "cookie":
+                raise Forbidden("this decision is taken in a browser session, not with a token")
+            arguments["caller"] = caller
+        case Read() | Write():
+            arguments["view"] = await _view(access, caller, params["id"])
+        case _:
+            raise TypeError(f"{route.name} declares an access rule the gate does not know")
+
+
+async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
+    """The repository with the caller's role, in one query whose WHERE holds the visibility rule; a hidden
+    repository and a missing one are the same answer at the same cost."""
+    anonymous = isinstance(access, Read) and access.anonymous
+    if caller.principal is None and not anonymous:
+        raise Unauthorized("sign in first; run: svc login")
+    account = caller.principal.account_id if caller.principal else ""
+    async with caller.read() as tx:
+        row = await tx.one(repos.VISIBLE, id=repo_id, account=account)
+    if row is None:
+        raise NotFound
+    view = View(
+        node=caller.node,
+        principal=caller.principal,
+        address=caller.address,
+        nonce=caller.nonce,
+        repo=repos.row(row),
+        role=repos.role(row),
+    )
+    if isinstance(access, Write):
+        _may_write(view, access, view.me)
+    return view
+
+
+def _may_write(view: View, access: Write, principal: Principal) -> None:
+    if principal.is_guest:
+        raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
+    view.require(access.role)
+    if not access.archived:
+        view.require_active()
+
+
+def _segment(raw: str) -> str:
+    """Percent-decode one path parameter (Sanic does not) and refuse what is not UTF-8."""
+    try:
+        value = urllib.parse.unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadRequest("the path is not UTF-8") from None
+    if "\0" in value:
+        raise Invalid("the path holds a NUL")
+    return value
+
+
+def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    found: dict[str, str] = {}
+    for name, value in request.get_query_args(keep_blank_values=True):
+        if name in found:
+            raise Invalid(f"the query parameter {name[:40]!r} is given twice")
+        found[name] = value
+    try:
+        return msgspec.convert(found, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"query: {error}") from None
+
+
+def _body(request: Request, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    media = (request.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if media != "application/json":
+        raise UnsupportedMediaType(
+            f"this route takes application/json, not {media[:60] or 'an untyped body'}"
+        )
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+
+
+def _pointer(message: str) -> str:
+    """msgspec ends its message in ` - at `$.a[0]``; the same place as an RFC 6901 pointer."""
+    _, found, place = message.rpartition("- at `$")
+    return place.rstrip("`").replace("[", "/").replace("]", "").replace(".", "/") if found else ""

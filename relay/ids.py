@@ -1,0 +1,20 @@
+"""Identifiers: opaque to everybody else, ordered by time where that helps the database."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+
+
+def new_id() -> str:
+    """32 hex digits, UUIDv7 layout (RFC 9562): 48 bits of milliseconds, then randomness."""
+    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | (0x7 << 76)
+    value = value & ~(0x3 << 62) | (0x2 << 62)
+    return f"{value:032x}"
+
+
+def new_account_id() -> str:
+    """A UUIDv4 with dashes; its 16 bytes stand in the capability token."""
+    return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))

@@ -1,0 +1,22 @@
+"""The running node: everything a service may need, handed to it, never imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.config import Config
+from relay.db.database import Database
+from relay.hub import Hub
+from relay.jobs import Jobs
+from relay.objects.store import ObjectStore
+from relay.signer import Signer
+
+
+@dataclass(slots=True)
+class Node:
+    config: Config
+    db: Database
+    objects: ObjectStore
+    signer: Signer
+    hub: Hub
+    jobs: Jobs

@@ -1,0 +1,56 @@
+"""Errors as application/problem+json (RFC 9457), and the one constant 404."""
+
+from __future__ import annotations
+
+import msgspec
+from sanic.response import HTTPResponse
+
+from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized
+from relay.clock import now_ms
+
+_ENCODER = msgspec.json.Encoder()
+MEDIA = "application/problem+json"
+NO_STORE = {"cache-control": "no-store"}
+
+# Missing, hidden, flag off, unknown path: these bytes and no others (contract, AMB-003).
+NOT_FOUND_BODY = _ENCODER.encode(
+    {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found"}
+)
+
+
+def not_found() -> HTTPResponse:
+    return HTTPResponse(NOT_FOUND_BODY, 404, headers=dict(NO_STORE), content_type=MEDIA)
+
+
+def response(error: SvcError) -> HTTPResponse:
+    """The answer for an error of the tree."""
+    if isinstance(error, NotFound):
+        return not_found()
+    headers = dict(NO_STORE)
+    extra = dict(error.extra)
+    if isinstance(error, Unauthorized):
+        headers["www-authenticate"] = 'Bearer realm="svc", error="invalid_token"'
+        extra["server_time"] = now_ms() // 1000
+    if isinstance(error, RateLimited):
+        headers["retry-after"] = str(extra.get("retry_after", 1))
+    body = {
+        "type": "about:blank",
+        "title": error.title,
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        **extra,
+    }
+    return HTTPResponse(_ENCODER.encode(body), error.status, headers=headers, content_type=MEDIA)
+
+
+def internal(request_id: str) -> HTTPResponse:
+    """Something of ours broke. The details are in the log under this request id, never in the answer."""
+    body = {
+        "type": "about:blank",
+        "title": "Internal Server Error",
+        "status": 500,
+        "code": "internal",
+        "detail": f"something broke on the server; its log has it under request id {request_id}",
+    }
+    return HTTPResponse(_ENCODER.encode(body), 500, headers=dict(NO_STORE), content_type=MEDIA)

@@ -1,0 +1,168 @@
+"""The route table. A route declares who may call it; it cannot exist without.
+
+    @route("GET", "/api/v1/repos/{id}/log", access=Read(), flag="TR_REPOS_ENABLED", returns=Page[Seal])
+    async def log(view: View, query: LogQuery) -> Page[Seal]:
+        \"\"\"Seal history of a ref\"\"\"
+        return await history.log(view, query)
+
+The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
+repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
+(rarely), and every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page,
+redirect). The table drives routing, the gate, validation and the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from localstore.core.limits import JSON_BODY
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may call. Subclasses are the only vocabulary; see each one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous(Access):
+    """Anybody; a good credential is read when present, a bad one is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn(Access):
+    """A session. `guests`: whether a guest session suffices (contract, AMB-152)."""
+
+    guests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Browser(Access):
+    """A browser session by cookie: pages and decisions that no token may take (approving a sign-in)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Access):
+    """May see repository `{id}`. `anonymous`: without a session when it is public."""
+
+    anonymous: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Access):
+    """Holds at least `role` in repository `{id}`. `archived`: also while it is archived."""
+
+    role: typing.Literal["owner", "admin", "write", "triage", "read"] = "write"
+    archived: bool = False
+
+
+@dataclass(slots=True)
+class Reply:
+    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes)."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    stream: AsyncIterator[bytes] | None = None
+    length: int | None = None
+    cookies: tuple[str, ...] = ()  # whole Set-Cookie values
+
+
+class Upload(typing.Protocol):
+    """A streamed request body, capped while it arrives.
+
+    `finish` must be awaited after the last chunk and before any effect: it compares what arrived with what
+    the request's signature promised.
+    """
+
+    length: int | None
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+    def promise(self, toc: bytes) -> None:
+        """Say which bytes carry the streamed digest (a pack's table of contents) instead of the whole body."""
+
+    async def finish(self) -> None: ...
+
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of the table."""
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    flag: str | None
+    returns: Any
+    status: int
+    body: type[msgspec.Struct] | None
+    query: type[msgspec.Struct] | None
+    params: tuple[str, ...]
+    wants: frozenset[str]
+    max_body: int
+    stream: bool
+    errors: tuple[int, ...]
+    media: str
+    cost: int
+    name: str
+    summary: str
+
+
+TABLE: list[Route] = []
+
+
+def route(
+    method: str,
+    path: str,
+    *,
+    access: Access,
+    flag: str | None = None,
+    returns: Any = None,
+    status: int = 200,
+    errors: tuple[int, ...] = (),
+    max_body: int = JSON_BODY,
+    stream: bool = False,
+    media: str = "application/json",
+    cost: int = 1,
+) -> Callable[[Handler], Handler]:
+    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
+    flag that must be on, else the constant 404. `max_body`: bytes. `cost`: tokens of the rate limit a call takes.
+    `media`: content type of the answer when it is not JSON."""
+
+    def declare(handler: Handler) -> Handler:
+        hints = typing.get_type_hints(handler)
+        names = frozenset(inspect.signature(handler).parameters)
+        TABLE.append(
+            Route(
+                method=method,
+                path=path,
+                access=access,
+                handler=handler,
+                flag=flag,
+                returns=returns,
+                status=status,
+                body=hints.get("body"),
+                query=hints.get("query"),
+                params=tuple(part.strip("{.}") for part in path.split("/") if part.startswith("{")),
+                wants=names,
+                max_body=max_body,
+                stream=stream,
+                errors=errors,
+                media=media,
+                cost=cost,
+                name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
+                summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
+            )
+        )
+        return handler
+
+    return declare

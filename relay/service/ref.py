@@ -1,0 +1,137 @@
+"""Rules of branches and tags."""
+
+from __future__ import annotations
+
+from localstore.core import names
+from localstore.core.errors import Conflict, Invalid, NotFound, RefExists, StaleHead
+from localstore.core.model import Page, Ref
+from localstore.core.model.ref import RefCreate, RefUpdate
+from relay.caller import View
+from relay.clock import now_ms
+from relay.db import ref as rows
+from relay.db import seal as seals
+from relay.db.database import Tx, UniqueViolation
+from relay.db.ref import RefRow
+from relay.ids import new_id
+from relay.paging import Cursor, page_size
+from relay.service import frontier
+
+
+async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
+    """Branches, then tags, by name; `type` narrows to one of them."""
+    size = page_size(limit)
+    kinds = [type] if type else ["branch", "tag"]
+    start_kind, after = Cursor.read(cursor, kinds[0], "")
+    found: list[RefRow] = []
+    async with view.read() as tx:
+        for kind in kinds[kinds.index(start_kind) :]:
+            after = after if kind == start_kind else ""
+            left = size + 1 - len(found)
+            found += map(
+                rows.row, await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=left)
+            )
+    more = len(found) > size
+    found = found[:size]
+    next_cursor = Cursor.write(found[-1].type, found[-1].name) if more else None
+    return Page(items=[shown(view, item) for item in found], next_cursor=next_cursor)
+
+
+async def get(view: View, type: str, name: str) -> Ref:
+    async with view.read() as tx:
+        return shown(view, await find(tx, view.repo.id, type, name))
+
+
+async def create(view: View, wish: RefCreate) -> Ref:
+    """A ref starts at a seal: the one named, or the sealed head of the branch named. Live edits stay where they are."""
+    names.check_ref(wish.name)
+    now = now_ms()
+    async with view.write() as tx:
+        made = RefRow(new_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)
+        if wish.type == "tag" and made.head is None:
+            raise Invalid("a tag needs a seal; push first", pointer="/head")
+        try:
+            await tx.run(
+                rows.INSERT,
+                id=made.id,
+                repo_id=made.repo_id,
+                type=made.type,
+                name=made.name,
+                head=made.head,
+                seq=made.seq,
+                sealed_seq=made.sealed_seq,
+                created_at=now,
+                updated_at=now,
+                deleted_at=None,
+            )
+        except UniqueViolation:
+            raise RefExists(f"there is already a {wish.type} {wish.name}") from None
+        if made.type == "branch" and made.head is not None:
+            await frontier.start(tx, view.node, made)
+        await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
+    return shown(view, made)
+
+
+async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
+    """Compare-and-swap. Tags do not move."""
+    async with view.write() as tx:
+        ref = await find(tx, view.repo.id, type, name)
+        if ref.type == "tag":
+            raise Conflict(f"tag {name} does not move; delete it and create it anew")
+        head = await seals.resolve(tx, view.repo.id, wish.head)
+        if head is None:
+            raise Invalid(f"no seal {wish.head[:12]} in {view.repo.full_name}", pointer="/head")
+        moved = await tx.run(
+            rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now_ms()
+        )
+        if not moved:
+            raise StaleHead(name, ref.head)
+        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
+        return shown(view, await find(tx, view.repo.id, type, name))
+
+
+async def delete(view: View, type: str, name: str, expected_head: str | None, discard_live: bool) -> None:
+    """The default branch stays; a branch with unsealed edits goes only when they are given up."""
+    async with view.write() as tx:
+        ref = await find(tx, view.repo.id, type, name)
+        if ref.type == "branch" and ref.name == view.repo.default_branch:
+            raise Conflict(f"{name} is the default branch of {view.repo.full_name} and cannot be deleted")
+        if expected_head is not None and expected_head != ref.head:
+            raise StaleHead(name, ref.head)
+        unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+        if unsealed and not discard_live:
+            raise Conflict(
+                f"branch {name} has live edits to {unsealed} files that no seal holds; "
+                "push them, or add --discard-live"
+            )
+        await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
+        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=None)
+
+
+async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
+    row = await tx.one(rows.ONE, repo_id=repo_id, type=type, name=name)
+    if row is None:
+        raise NotFound
+    return rows.row(row)
+
+
+def shown(view: View, ref: RefRow) -> Ref:
+    """The wire form."""
+    default = ref.type == "branch" and ref.name == view.repo.default_branch
+    return Ref(id=ref.id, type=ref.type, name=ref.name, head=ref.head, default=default, frontier=ref.seq)  # type: ignore[arg-type]
+
+
+async def _start(tx: Tx, view: View, wish: RefCreate) -> str | None:
+    """The seal a new ref starts at, validated inside the transaction: a branch by name, or a seal by id."""
+    base = wish.head or view.repo.default_branch
+    row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=base)
+    if row is not None:
+        ref = rows.row(row)
+        if wish.expected_head is not None and wish.expected_head != ref.head:
+            raise StaleHead(base, ref.head)
+        return ref.head
+    head = await seals.resolve(tx, view.repo.id, base)
+    if head is None:
+        raise Invalid(
+            f"{base[:80]} is neither a branch nor a seal here", pointer="/head", reason="unknown_head"
+        )
+    return head
