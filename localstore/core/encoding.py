@@ -25,7 +25,7 @@ def b64u(raw: bytes) -> str:
 
 
 def unb64u(text: str, size: int | None = None) -> bytes:
-    """Inverse of `b64u`; refuses padding, foreign characters, loose trailing bits and a wrong size (bytes)."""
+    """Inverse of `b64u`; refuses padding, foreign characters, loose bits and a wrong size (bytes)."""
     if "=" in text or not text.isascii():
         raise Invalid("not canonical base64url")
     try:

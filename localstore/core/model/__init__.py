@@ -1,4 +1,4 @@
-"""Resources as frozen Structs: the body on the wire, the row on this machine and the fields of `--json` in one.
+"""Resources as frozen Structs: the body on the wire, the local row and the fields of `--json` in one.
 
 snake_case members; times are RFC 3339 UTC strings ending in `_at`; sizes are bytes; digests are lowercase hex
 BLAKE3-256; binary is base64url without padding; ids are opaque. Readers ignore unknown members (contract,
@@ -49,4 +49,36 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Coordinates, Deleted, Repo, Viewer
 from localstore.core.model.seal import Prepared, PreparedSeals, SealChange, TreeDelta
 
-__all__ = [name for name in dir() if name[0].isupper()]
+__all__ = [
+    "Blame",
+    "BlameRange",
+    "Blob",
+    "Bootstrap",
+    "Challenge",
+    "ChangedFile",
+    "Compare",
+    "DeviceCode",
+    "DeviceKey",
+    "DeviceKeyProof",
+    "DeviceKeyStart",
+    "Entry",
+    "Handle",
+    "Lane",
+    "LaneState",
+    "LaneStates",
+    "PairingCode",
+    "PublicSeal",
+    "Row",
+    "ScriptToken",
+    "Seal",
+    "SealKey",
+    "SealSummary",
+    "SealedSession",
+    "Session",
+    "SessionGrant",
+    "Tree",
+    "UpdateAnswer",
+    "UpdateAnswers",
+    "UpdateBatch",
+    "UserInfo",
+]
