@@ -1,4 +1,4 @@
-"""The one gate every request passes: flag, rate, credential, binding, visibility, capability, shape; in this order.
+"""The one gate every request passes: flag, rate, credential, binding, visibility, capability, shape.
 
 A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
 HTTP request again.

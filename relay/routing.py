@@ -85,7 +85,7 @@ class Upload(typing.Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]: ...
     def promise(self, toc: bytes) -> None:
-        """Say which bytes carry the streamed digest (a pack's table of contents) instead of the whole body."""
+        """Say which bytes carry the streamed digest (a pack's table of contents), not the whole body."""
 
     async def finish(self) -> None: ...
 
@@ -135,7 +135,7 @@ def route(
     cost: int = 1,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
-    flag that must be on, else the constant 404. `max_body`: bytes. `cost`: tokens of the rate limit a call takes.
+    flag that must be on, else the constant 404. `max_body`: bytes. `cost`: tokens of the rate limit.
     `media`: content type of the answer when it is not JSON."""
 
     def declare(handler: Handler) -> Handler:
