@@ -35,7 +35,7 @@ async def arun(steps: Steps[Result], load: Callable[[list[bytes]], Awaitable[Obj
 
 
 def fetch(digests: set[bytes]) -> Steps[dict[bytes, Directory]]:
-    """Ask for directories and decode them. PayloadMissing if the driver lacks one, Invalid if it is broken."""
+    """Ask for directories and decode them. PayloadMissing if one is lacking, Invalid if one is broken."""
     if not digests:
         return {}
     wanted = sorted(digests)
