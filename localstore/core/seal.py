@@ -40,7 +40,7 @@ class GitOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How other seals came in: `sources` ("from" on the wire) are their ids, `proposal` the number, if any."""
+    """How other seals came in: `sources` ("from" on the wire) are their ids, `proposal` its number."""
 
     strategy: str
     sources: list[str] = msgspec.field(name="from")
