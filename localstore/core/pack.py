@@ -256,7 +256,7 @@ _toc_decoder = msgspec.msgpack.Decoder(list[FrameRow])
 
 
 def read_toc(raw: bytes) -> list[FrameRow]:
-    """The checked table of a pack; Invalid or TooLarge unless all of it holds: canonical bytes, no empty frame,
+    """The checked table of a pack. Invalid or TooLarge unless all holds: canonical bytes, no empty frame,
     no digest twice, sizes that add up, frames within FRAME_RAW_MAX, the whole within PACK_BYTES and
     PACK_RAW_BYTES."""
     try:
