@@ -15,7 +15,7 @@ Reading and changing trees are generators without I/O: they yield lists of direc
 mapping digest → raw directory object, and return their result. `run` and `arun` drive them.
 """
 
-from localstore.core.tree.build import Built, build, check_path, root_digest
+from localstore.core.tree.build import Built, Hidden, build, check_path, root_digest
 from localstore.core.tree.change import update
 from localstore.core.tree.directory import (
     EMPTY_ROOT,
@@ -33,7 +33,7 @@ from localstore.core.tree.directory import (
     verify,
 )
 from localstore.core.tree.drive import Steps, arun, run
-from localstore.core.tree.read import Verification, diff, list_directory, lookup, walk
+from localstore.core.tree.read import Verification, diff, hidden_entries, list_directory, lookup, walk
 
 __all__ = [
     "EMPTY_ROOT",
@@ -42,6 +42,7 @@ __all__ = [
     "Directory",
     "Entry",
     "FileKind",
+    "Hidden",
     "Kind",
     "Steps",
     "Verification",
@@ -54,6 +55,7 @@ __all__ = [
     "encode",
     "entry_digest",
     "filtered",
+    "hidden_entries",
     "list_directory",
     "lookup",
     "path_salt",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -17,8 +18,8 @@ from localstore.core.tree.directory import (
     Child,
     Directory,
     Entry,
-    child_digest,
     digest_of,
+    directory_digest,
     encode,
     entry_digest,
     path_salt,
@@ -27,6 +28,10 @@ from localstore.core.tree.directory import (
 
 _PLAIN_PATH = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
 T = TypeVar("T")
+Hidden = Mapping[str, Sequence[bytes]]
+"""Entry digests by the path of their directory: children whose names its maker may not see."""
+
+_NONE_HIDDEN: Hidden = MappingProxyType({})
 _by_name = attrgetter("name")
 
 
@@ -73,21 +78,22 @@ def deepest_first(directories: Iterable[str]) -> list[str]:
     return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
 
 
-def build(entries: Mapping[str, Entry], key: bytes) -> Built:
+def build(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
     """The tree of `entries` (path → Entry) under the 32-byte tree key, with every directory object.
 
+    `hidden` entries are carried as they are: a fork holds those its maker could not read.
     PathInvalid for a path that cannot be held, or a file and a directory of one name.
     """
     below: dict[str, list[Child]] = {}
     for path, entry in _checked(entries):
         parent, _, name = path.rpartition("/")
         below.setdefault(parent, []).append(Child(name, entry.kind, entry.digest, entry.size))
-    _refuse_clash(entries, below)
+    _complete(entries, below, hidden)
     objects: dict[bytes, bytes] = {}
     root = EMPTY_ROOT
     for path in deepest_first(below):
-        directory = Directory(FORMAT, sorted(below[path], key=_by_name), [])
-        digest = digest_of([child_digest(child, path, key) for child in directory.children])
+        directory = Directory(FORMAT, sorted(below[path], key=_by_name), sorted(hidden.get(path, ())))
+        digest = directory_digest(directory, path, key)
         objects[digest] = encode(directory)
         if path:
             parent, _, name = path.rpartition("/")
@@ -97,8 +103,8 @@ def build(entries: Mapping[str, Entry], key: bytes) -> Built:
     return Built(root, objects)
 
 
-def root_digest(entries: Mapping[str, Entry], key: bytes) -> bytes:
-    """`build(entries, key).root` without making the objects: about 2 µs a path.
+def root_digest(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
+    """`build(entries, key, hidden).root` without making the objects: about 2 µs a path.
 
     To follow a few changes of a large tree, keep the objects of `build` and call `update`.
     """
@@ -107,10 +113,10 @@ def root_digest(entries: Mapping[str, Entry], key: bytes) -> bytes:
         parent, _, name = path.rpartition("/")
         digest = entry_digest(path_salt(path, key), entry.kind, name, entry.digest, entry.size)
         below.setdefault(parent, []).append(digest)
-    _refuse_clash(entries, below)
+    _complete(entries, below, hidden)
     root = EMPTY_ROOT
     for path in deepest_first(below):
-        root = digest_of(below[path])
+        root = digest_of([*below[path], *hidden.get(path, ())])
         if path:
             parent, _, name = path.rpartition("/")
             below[parent].append(entry_digest(path_salt(path, key), "dir", name, root, 0))
@@ -129,9 +135,10 @@ def _checked(entries: Mapping[str, Entry]) -> Iterable[tuple[str, Entry]]:
     return entries.items()
 
 
-def _refuse_clash(entries: Mapping[str, Entry], below: dict[str, list[T]]) -> None:
-    """Add the missing ancestors to `below`; PathInvalid if one of its directories is a file too."""
-    for directory in with_ancestors(below) if below else ():
+def _complete(entries: Mapping[str, Entry], below: dict[str, list[T]], hidden: Hidden) -> None:
+    """Add the directories that hold no file themselves to `below`; PathInvalid if one is a file too."""
+    directories = [*below, *(path for path in hidden if hidden[path])]
+    for directory in with_ancestors(directories) if directories else ():
         if directory in entries:
             raise PathInvalid(f"{directory} is a file and a directory at once")
         below.setdefault(directory, [])

@@ -31,7 +31,8 @@ _NOTHING = Directory(FORMAT, [], [])
 def update(root: bytes | None, changes: Mapping[str, Entry | None], key: bytes) -> Steps[Built]:
     """The tree at `root` (None: empty) with `changes`: path → Entry to set it, None to remove the file.
 
-    Removing what is not there changes nothing. Entries hidden in the base stay as they are. PathInvalid for
+    Removing what is not there changes nothing. Entries hidden in the base stay as they are.
+    `key` is the one that the base was built with; under another key, build anew. PathInvalid for
     a path that cannot be held, or a file and a directory of one name in the result.
     """
     files: dict[str, dict[str, Entry | None]] = {}

@@ -70,6 +70,22 @@ def walk(
     return dict(sorted(found.items()))
 
 
+def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
+    """What the tree hides, as `build` takes it: directory path → entry digests; sorted by path."""
+    found: dict[str, list[bytes]] = {}
+    level = _top(root)
+    while level:
+        objects = yield from fetch(set(level.values()))
+        found.update({path: objects[digest].hidden for path, digest in level.items()})
+        level = {
+            join(path, child.name): child.digest
+            for path, digest in level.items()
+            for child in objects[digest].children
+            if child.kind == "dir"
+        }
+    return {path: found[path] for path in sorted(found) if found[path]}
+
+
 def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
     """The visible children of the directory at `path` ("" is the root), sorted by name.
 

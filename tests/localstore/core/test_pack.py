@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from localstore.core import limits, pack
 from localstore.core.encoding import digest
-from localstore.core.errors import DigestMismatch, Invalid, SvcError, TooLarge
+from localstore.core.errors import DigestMismatch, Invalid, TooLarge
 from localstore.core.pack import Pack, PackReader, PackWriter, read_object, read_toc, write_packs
 
 Item = tuple[bytes, bytes, bool]
@@ -34,7 +35,7 @@ def unpacked(raw: bytes, cuts: Iterable[int] = (), expected: bytes | None = None
     reader = PackReader(expected)
     found: dict[bytes, bytes] = {}
     edges = [0, *sorted(cuts), len(raw)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         for frame in reader.feed(raw[start:end]):
             found.update((name, bytes(data)) for name, data in frame.objects())
     reader.close()
@@ -91,9 +92,7 @@ def test_texts_share_a_frame_and_others_have_their_own() -> None:
 def test_shared_frames_close_near_their_raw_size() -> None:
     texts = [bytes([n]) * (limits.FRAME_RAW // 4) for n in range(9)]
     (one,) = write_packs(items([*texts, b"x" * limits.FRAME_RAW]))
-    assert [len(frame.row.objects) for frame in one.frames] == [4, 4, 1, 1] or sorted(
-        len(frame.row.objects) for frame in one.frames
-    ) == [1, 1, 4, 4]
+    assert [len(frame.row.objects) for frame in one.frames] == [4, 4, 1, 1]
     assert max(frame.row.raw_len for frame in one.frames) <= limits.FRAME_RAW
 
 
@@ -184,14 +183,15 @@ def test_no_mutation_passes(data: st.DataObject) -> None:
     else:
         raw += data.draw(st.binary(min_size=1, max_size=50))
     good = {digest(TEXT): TEXT, digest(b"two"): b"two", digest(NOISE[:200]): NOISE[:200]}
-    with pytest.raises((Invalid, TooLarge)):
-        unpacked(bytes(raw), expected=one.toc_digest)
-    # Without the signed table a changed size of nothing may still slip by, but never a wrong object.
-    try:
-        found = unpacked(bytes(raw))
-    except SvcError:
-        return
-    assert found == good
+    in_frames = at >= one.size - sum(len(frame.stored) for frame in one.frames)
+    # zstd has a bit that decoders ignore: a flip in a frame may do nothing, but never makes another object.
+    for expected in (one.toc_digest, None):
+        try:
+            found = unpacked(bytes(raw), expected=expected)
+        except (Invalid, TooLarge):
+            continue
+        assert change == "flip" and in_frames
+        assert found == good
 
 
 @settings(max_examples=100, deadline=None)
@@ -260,7 +260,7 @@ def test_table_has_one_spelling() -> None:
 
 def test_table_over_its_cap_is_refused_from_its_length() -> None:
     with pytest.raises(TooLarge):
-        PackReader().feed(b"svcpack1" + (limits.PACK_TOC_BYTES + 1).to_bytes(4, "big")).__next__()
+        next(PackReader().feed(b"svcpack1" + (limits.PACK_TOC_BYTES + 1).to_bytes(4, "big")))
 
 
 def test_other_table_than_the_signed_one_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from blake3 import blake3
@@ -169,6 +169,47 @@ def test_key_path_kind_and_size_all_enter_the_digest() -> None:
     assert len(roots) == 7
 
 
+def filtered_objects(
+    store: Store, root: bytes, may_see: Callable[[str, tree.Kind], bool]
+) -> dict[bytes, bytes]:
+    """Every directory that the reader reaches, as the reader gets it."""
+    shown: dict[bytes, bytes] = {}
+    level = {"": root}
+    while level:
+        below = {}
+        for path, one in level.items():
+            view = tree.filtered(tree.decode(store.objects[one]), path, KEY, may_see)
+            shown[one] = tree.encode(view)
+            below |= {f"{path}/{c.name}".lstrip("/"): c.digest for c in view.children if c.kind == "dir"}
+        level = below
+    return shown
+
+
+def test_fork_carries_hidden_entries_under_its_own_key() -> None:
+    store = Store()
+    root = store.keep(tree.build({"a/open": text("1"), "a/shut": text("2"), "z/shut": text("3")}, KEY))
+    shown = filtered_objects(store, root, lambda path, kind: path in ("a", "a/open", "z"))
+
+    def load(wanted: list[bytes]) -> dict[bytes, bytes]:
+        return {one: shown[one] for one in wanted}
+
+    entries = tree.run(tree.walk(root), load)
+    hidden = tree.run(tree.hidden_entries(root), load)
+    assert hidden.keys() == {"a", "z"}
+    assert tree.root_digest(entries, KEY, hidden) == root
+    fork = tree.build(entries, bytes(32), hidden)
+    assert fork.root == tree.root_digest(entries, bytes(32), hidden) != root
+    loaded = tree.run(tree.walk(fork.root, "", Verification(bytes(32))), lambda wanted: fork.directories)
+    assert loaded == entries
+    assert tree.run(tree.hidden_entries(fork.root), lambda wanted: fork.directories) == hidden
+    changed = tree.run(
+        tree.update(fork.root, {"z/new": text("4")}, bytes(32)), lambda wanted: fork.directories
+    )
+    assert changed.root == tree.root_digest({**entries, "z/new": text("4")}, bytes(32), hidden)
+    with pytest.raises(PathInvalid):
+        tree.build({"a": text("1")}, KEY, hidden)
+
+
 @settings(max_examples=60, deadline=None)
 @given(models.filter(bool), st.sets(paths, max_size=6))
 def test_filtered_tree_verifies_without_the_key_and_shows_only_the_visible(
@@ -182,15 +223,7 @@ def test_filtered_tree_verifies_without_the_key_and_shows_only_the_visible(
     def may_see(path: str, kind: tree.Kind) -> bool:
         return any(p == path or p.startswith(path + "/") for p in visible)
 
-    shown: dict[bytes, bytes] = {}
-    level = {"": root}
-    while level:
-        below = {}
-        for path, one in level.items():
-            view = tree.filtered(tree.decode(store.objects[one]), path, KEY, may_see)
-            shown[one] = tree.encode(view)
-            below |= {f"{path}/{c.name}".lstrip("/"): c.digest for c in view.children if c.kind == "dir"}
-        level = below
+    shown = filtered_objects(store, root, may_see)
     walked = tree.run(tree.walk(root, "", Verification()), lambda wanted: {w: shown[w] for w in wanted})
     assert walked == visible
     secret = {e.digest for p, e in model.items() if p in hidden} - {e.digest for e in visible.values()}
