@@ -334,7 +334,7 @@ def _decompressed(stored: Bytes, raw_len: int) -> bytes:
     try:
         # The output buffer has the size that the zstd header declares: hold that to the table first.
         declared = zstandard.get_frame_parameters(stored[:_ZSTD_HEADER_MAX])
-        if declared.content_size != raw_len or declared.dict_id:
+        if declared.content_size != raw_len:
             raise Invalid("a frame of the pack has another length than its table says")
         return _local.decompressor.decompress(stored, allow_extra_data=False)
     except zstandard.ZstdError:

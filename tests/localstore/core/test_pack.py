@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import tracemalloc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -103,6 +104,20 @@ def test_many_tiny_texts_do_not_overflow_a_frame() -> None:
     assert len(unpacked(joined(one))) == len(tiny)
 
 
+def test_pack_closes_before_its_table_is_over_the_cap() -> None:
+    count = limits.PACK_TOC_BYTES // 40
+    packs = list(write_packs((n.to_bytes(32, "big"), n.to_bytes(3, "big"), True) for n in range(count)))
+    assert len(packs) == 2
+    assert sum(len(row.objects) for one in packs for row in read_toc(one.toc)) == count
+
+
+def test_pack_closes_before_it_unpacks_to_more_than_its_cap() -> None:
+    zeros = bytes(limits.FRAME_RAW_MAX)
+    count = limits.PACK_RAW_BYTES // len(zeros) + 1
+    packs = list(write_packs((n.to_bytes(32, "big"), zeros, False) for n in range(count)))
+    assert [len(read_toc(one.toc)) for one in packs] == [count - 1, 1]
+
+
 def test_packs_stay_below_their_size_and_hold_everything_once() -> None:
     rng = random.Random(2)
     blobs = [rng.randbytes(3000) for _ in range(20)]
@@ -138,6 +153,9 @@ def test_stored_frames_can_be_read_by_offset() -> None:
     for wrong in ((0, row.raw_len + 1), (-1, 1), (row.raw_len, 1), (0, -1)):
         with pytest.raises(Invalid):
             read_object(frame.stored, row.codec, row.raw_len, *wrong)
+    for short in ((b"abc", pack.RAW, 4), (Z, pack.ZSTD, len(TEXT) + 1)):
+        with pytest.raises(Invalid):
+            read_object(*short, 0, 3)
     with pytest.raises(Invalid):
         read_object(frame.stored, 7, row.raw_len, 0, 1)
     with pytest.raises(TooLarge):
@@ -304,6 +322,17 @@ def test_bomb_is_refused_by_its_header() -> None:
     raw = assembled([[1, 1000, len(forged), [[digest(b"a" * 1000), 1000]]]], forged)
     with pytest.raises(Invalid):
         unpacked(raw)
+
+
+def test_declared_size_is_compared_before_memory_is_taken() -> None:
+    bomb = compressed(bytes(MAXED))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Invalid):
+            read_object(bomb, pack.ZSTD, 1000, 0, 1000)
+        assert tracemalloc.get_traced_memory()[1] < limits.MIB
+    finally:
+        tracemalloc.stop()
 
 
 def test_trailing_and_missing_bytes_are_refused() -> None:
