@@ -46,7 +46,7 @@ def format_script_token(raw: bytes, binding: DeviceKey) -> str:
 
 
 def parse_script_token(text: str) -> tuple[bytes, DeviceKey]:
-    """The token and its binding key from SVC_TOKEN; Unauthorized, not repeating the text, for anything else."""
+    """The token and its binding key from SVC_TOKEN; Unauthorized, without the text, for anything else."""
     token, dot, seed = text.removeprefix(SCRIPT_TOKEN_PREFIX).partition(".")
     if not text.startswith(SCRIPT_TOKEN_PREFIX) or not dot:
         raise Unauthorized("SVC_TOKEN is not a script token (svct_…); make one at /settings?tab=tokens")

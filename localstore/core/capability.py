@@ -1,10 +1,10 @@
 """Capability tokens: Biscuit v2, minted by the token signer, narrowed offline, read only behind a guard.
 
 Authority block: `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`, where `cnf` is
-the bound Ed25519 key. Whoever holds a token may append blocks that narrow it. Datalog from a stranger can run for minutes without
-a way to stop it, so that the guard accepts only blocks whose every statement has one of two harmless shapes
-(`_CHECK`), and nothing is evaluated before that. Encodings of one token are many: a token is revoked by its
-revocation ids, never by a digest of its bytes.
+the bound Ed25519 key. Whoever holds a token may append blocks that narrow it. Datalog from a stranger can run
+for minutes without a way to stop it, so that the guard accepts only blocks whose every statement has one of
+two harmless shapes (`_CHECK`), and nothing is evaluated before that. Encodings of one token are many: a token
+is revoked by its revocation ids, never by a digest of its bytes.
 """
 
 from __future__ import annotations

@@ -115,14 +115,20 @@ class ParsedSignature:
 def authority_of(origin: str) -> str:
     """The `@authority` of an origin: `https://Node.example:443` gives `node.example`.
 
-    Raises Invalid for anything that is not an http or https URL with a host.
+    Raises Invalid for anything but an http or https URL of a host and nothing more.
     """
     try:
         parts = urlsplit(origin)
         port = parts.port
     except ValueError:
         raise Invalid(f"{origin!r} is not an origin") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+    strange = parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or strange
+        or not _VISIBLE.fullmatch(origin)
+    ):
         raise Invalid(f"{origin!r} is not an origin; expected http(s)://host[:port]")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     default = 443 if parts.scheme == "https" else 80
