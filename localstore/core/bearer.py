@@ -18,9 +18,9 @@ def to_text(raw: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """Inverse of `to_text`; Unauthorized for text that is too long or not canonical."""
-    if len(text) > _TEXT_MAX:
-        raise Unauthorized(f"a token has at most {TOKEN_RAW_MAX} bytes; run: svc login", reason="token")
+    """Inverse of `to_text`; Unauthorized for text that is empty, too long or not canonical."""
+    if not 0 < len(text) <= _TEXT_MAX:
+        raise Unauthorized(f"a token has 1 to {TOKEN_RAW_MAX} bytes; run: svc login", reason="token")
     try:
         return unb64u(text)
     except Invalid as error:

@@ -225,9 +225,12 @@ def attenuate(
     Raises Invalid for a name the guard would not accept, or when the result would be too long for it;
     Unauthorized when `raw` is not a token under `root_public_key`.
     """
+    operations = sorted(set(ops or ()))
+    if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
+        raise Invalid(f"names of operations and refs in a token match {_NAME}")
     checks: list[str] = []
     if ops is not None:
-        checks.append("check if " + " or ".join(f'op("{name}")' for name in sorted(set(ops))))
+        checks.append("check if " + " or ".join(f'op("{name}")' for name in operations))
     place = [f"repo(hex:{repo.hex()})"] if repo is not None else []
     if ref is not None:
         place.append(f'ref("{ref}")')
