@@ -42,6 +42,8 @@ AUTHORIZE_TIME = timedelta(milliseconds=20)  # the library's 1 ms refuses good t
 
 _T = TypeVar("_T")
 
+_POLICY = "allow if caps($c), op($o), $c.contains($o)"
+
 _CAP = r"[a-z][a-z0-9:._-]{0,31}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 _NAME = rf"[A-Za-z0-9._/@+:-]{{1,{REF_NAME_BYTES}}}"
@@ -122,17 +124,16 @@ class Token:
         authorizer.build(self._biscuit).authorize()
 
 
-_POLICY = "allow if caps($c), op($o), $c.contains($o)"
-
-
 class Guard:
     """The only reader of tokens. `root_public_keys` maps root key ids to Ed25519 keys of 32 bytes."""
 
     def __init__(self, root_public_keys: Mapping[int, bytes]) -> None:
-        self._roots = {number: _root_public_key(public) for number, public in root_public_keys.items()}
+        self._roots: dict[int | None, PublicKey] = {
+            number: _root_public_key(public) for number, public in root_public_keys.items()
+        }
 
     def inspect(self, raw: bytes) -> Token:
-        """Verify signatures and shape, evaluate nothing. The verdict holds for these bytes for ever.
+        """Verify signatures and shape, evaluate nothing. The verdict on the same bytes never changes.
 
         Raises Unauthorized for anything but a token of ours, narrowed at most by harmless checks.
         """
@@ -140,7 +141,7 @@ class Guard:
             raise _refused(f"it is longer than {TOKEN_RAW_MAX} bytes")
         if b"check if" in raw:  # a name that would print as a statement
             raise _refused("a name in it is not allowed")
-        biscuit = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, self._root))
+        biscuit = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, self._roots.__getitem__))
         return _unauthorized_on_failure(lambda: _inspect(biscuit))
 
     def check(
@@ -155,11 +156,6 @@ class Guard:
         token = self.inspect(raw)
         token.authorize(op, now, repo=repo, ref=ref)
         return token.capability
-
-    def _root(self, number: int | None) -> PublicKey:
-        if number is None or number not in self._roots:
-            raise _refused("its signer is not known here")
-        return self._roots[number]
 
 
 def new_root_key() -> bytes:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from localstore.core.encoding import b64u, digest
+from localstore.core.encoding import DIGEST_SIZE, b64u, digest
 from localstore.core.errors import Invalid, NotBound
 from localstore.core.keys import DeviceKey, key_id
 from localstore.core.keys import verify as verify_ed25519
@@ -64,6 +64,10 @@ class ContentDigest:
 
     algorithm: Literal["sha-256", "blake3"]
     value: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.value) != DIGEST_SIZE:
+            raise Invalid(f"a body digest has {DIGEST_SIZE} bytes, got {len(self.value)}")
 
     @classmethod
     def of(cls, body: bytes) -> ContentDigest:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from typing import Any
 
 import pytest
 from biscuit_auth import Biscuit as LibraryBiscuit
@@ -12,8 +13,9 @@ from biscuit_auth import BiscuitBuilder, BlockBuilder, KeyPair, PrivateKey, Publ
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localstore.core import capability
 from localstore.core.capability import Guard, attenuate, mint, new_root_key, root_public
-from localstore.core.errors import Forbidden, Invalid, Unauthorized
+from localstore.core.errors import Forbidden, Invalid, Unauthorized, Unavailable
 from localstore.core.keys import DeviceKey
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -171,6 +173,25 @@ def test_a_token_may_be_narrowed_to_an_audience_and_a_request() -> None:
         token.authorize("read", NOW)
 
 
+def test_a_machine_too_busy_to_decide_refuses_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = GUARD.inspect(minted())
+    monkeypatch.setattr(capability, "AUTHORIZE_TIME", timedelta(0))
+    with pytest.raises(Unavailable):
+        token.authorize("read", NOW)
+
+
+def test_a_panic_of_the_library_is_a_refused_token_and_an_interrupt_stays_one() -> None:
+    panic = type("PanicException", (BaseException,), {})
+
+    def raises(error: type[BaseException]) -> Any:
+        raise error
+
+    with pytest.raises(Unauthorized):
+        capability._unauthorized_on_failure(lambda: raises(panic))
+    with pytest.raises(KeyboardInterrupt):
+        capability._unauthorized_on_failure(lambda: raises(KeyboardInterrupt))
+
+
 def test_the_earliest_end_counts() -> None:
     sooner = NOW + timedelta(minutes=5)
     raw = attenuate(
@@ -247,17 +268,17 @@ def test_attenuate_stops_at_the_limits() -> None:
     assert "more than 6 blocks" in refused(appended('check if op("read")', raw))
 
 
+# Each holds the interpreter for seconds or minutes when it is evaluated, whatever time limit is set.
 BOMBS = {
     "join": ";".join(f"a({i})" for i in range(6))
     + ";check if "
     + ",".join(f"a($v{i})" for i in range(12))
     + ",$v0>99",
     "closure": "check if "
-    + "".join(f"[0,1,2,3,4,5,6,7].any($v{i} -> " for i in range(8))
+    + "".join(f"[0,1,2,3,4,5,6,7].any($v{i} -> " for i in range(10))
     + "$v0>99"
-    + ")" * 8,
-    "regex": 'check if "' + "a" * 60 + '".matches("' + "(a*)*" * 8 + 'b{1,50}{1,50}")',
-    "recursion": "n(0, 1); n($y, $z) <- n($x, $y), n($y, $z); check if n($x, $y), n($y, $x), $x + $y > 9",
+    + ")" * 10,
+    "regex": "check if " + " || ".join([r'"a".matches("(\\w{60}){60}")'] * 40),
 }
 
 

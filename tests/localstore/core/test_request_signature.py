@@ -176,6 +176,11 @@ def test_a_digest_of_one_kind_does_not_pass_for_the_other() -> None:
     assert refusal(headers) == "components"
 
 
+def test_a_digest_of_another_length_is_refused() -> None:
+    with pytest.raises(Invalid):
+        ContentDigest.streamed(b"short")
+
+
 def test_the_token_cannot_be_swapped_added_or_dropped() -> None:
     assert refusal(replaced(signed(), "Authorization", lambda _: "Bearer other")) == "signature"
     assert refusal([*signed(authorization=None), ("Authorization", "Bearer x")]) == "components"
