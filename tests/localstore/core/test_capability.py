@@ -380,6 +380,14 @@ def test_another_encoding_of_a_revoked_token_keeps_its_revocation_id() -> None:
     assert revoked not in GUARD.inspect(minted(GUEST)).capability.revocation_ids
 
 
+def test_a_revoked_signature_has_no_second_spelling() -> None:
+    raw = minted()
+    (signature,) = GUARD.inspect(raw).capability.revocation_ids
+    order = 2**252 + 27742317777372353535851937790883648493
+    scalar = int.from_bytes(signature[32:], "little") + order
+    refused(raw.replace(signature, signature[:32] + scalar.to_bytes(32, "little")))
+
+
 def test_caps_cannot_be_widened_by_editing_bytes() -> None:
     raw = minted(frozenset({"read"}))
     at = raw.index(b"caps")
