@@ -240,7 +240,10 @@ def attenuate(
         )
     public = _root_public_key(root_public_key)
     token = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, public))
-    narrowed = bytes(token.append(BlockBuilder("; ".join(checks))).to_bytes())
+    block = BlockBuilder("; ".join(checks))
+    narrowed = bytes(
+        _unauthorized_on_failure(lambda: token.append(block)).to_bytes()
+    )  # a sealed token refuses
     if len(narrowed) > TOKEN_RAW_MAX or token.block_count() >= TOKEN_BLOCKS_MAX:
         raise Invalid("the token was narrowed too often; start from a fresh one")
     return narrowed
