@@ -266,7 +266,8 @@ def compare_combined(number: int, case: Case, said: dict[tuple[int, str, str], J
         found = (verdicts[path, s] for s in (".svcignore", ".gitignore", BUILT))
         expected[path] = next((v for v in found if v is not None), False)
         if scope.ignored(name, is_dir) != expected[path]:
-            yield f"{path!r} (dir {is_dir}) in {files}: expected {expected[path]}, {scope.explain(name, is_dir)}"
+            ours = scope.explain(name, is_dir)
+            yield f"{path!r} (dir {is_dir}) in {files}: expected {expected[path]}, {ours}"
         if is_dir and scope.prune(name) and not expected[path]:
             yield f"{path!r} pruned although kept, in {files}"
         if not expected[path] and pruned_above(case, files, path):

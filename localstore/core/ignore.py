@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from localstore.core.errors import TooLarge
+from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import RESERVED
 from localstore.core.wildmatch import SPECIAL, expression, literal_length, octets
 
@@ -159,7 +161,10 @@ class Rules:
 
     @classmethod
     def parse(cls, text: str, source: str, base: str = "") -> Rules:
-        """Read the text of an ignore file. Every line is either a rule or, as in git, means nothing."""
+        """Read the text of an ignore file: every line is a rule or, as in git, means nothing. TooLarge when
+        the text has more than IGNORE_FILE_BYTES characters."""
+        if len(text) > IGNORE_FILE_BYTES:
+            raise TooLarge(f"{_join(base, source)} is larger than {IGNORE_FILE_BYTES} bytes; shorten it")
         dialect = _stignore_line if source == ".stignore" else _same
         rules: list[Rule] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
@@ -179,6 +184,35 @@ class Rules:
             if (is_dir or not candidate.rule.directories_only) and candidate.rule.matches(path):
                 return candidate.rule
         return self.rules[best] if best >= 0 else None
+
+
+class _Screen:
+    """A quick test over all rules in effect: a name that no rule's last segment can meet needs no more."""
+
+    __slots__ = ("_globs", "_literals", "_suffixes")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        literals, suffixes, globs = set[str](), set[str](), set[str]()
+        for rule in rules:
+            last = _name_part(rule)
+            if SPECIAL.isdisjoint(last):
+                literals.add(last)
+            elif last[0] == "*" and SPECIAL.isdisjoint(last[1:]):
+                suffixes.add(last[1:])
+            else:
+                globs.add(expression(last, pathname=False))
+        self._literals, self._suffixes = frozenset(literals), tuple(suffixes)
+        self._globs = re.compile("|".join(sorted(globs)), re.DOTALL).fullmatch if globs else None
+
+    def passes(self, name: str) -> object:
+        """Truthy if a rule may match the name; names with a leading dot or beyond ASCII always pass."""
+        return (
+            name in self._literals
+            or name.endswith(self._suffixes)
+            or name[:1] == "."
+            or not name.isascii()
+            or (self._globs and self._globs(name))
+        )
 
 
 class Reason(NamedTuple):
@@ -211,24 +245,28 @@ _Verdicts = tuple[_Verdict | None, ...]  # for each source what it says of the f
 class Scope:
     """The rules in effect inside one folder of the tree; `path` is the folder, `""` the root."""
 
-    __slots__ = ("_by_path", "_closed", "_known", "_layers", "_verdicts", "path")
+    __slots__ = ("_closed", "_inherited", "_layers", "_screen", "_verdicts", "path")
 
     def __init__(
-        self, path: str, layers: _Layers, verdicts: _Verdicts, closed: Reason | None, known: dict[str, bool]
+        self, path: str, layers: _Layers, verdicts: _Verdicts, closed: Reason | None, screen: _Screen
     ) -> None:
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
-        self._by_path = any(layer.reachable for source in layers for layer in source)
-        self._known = known
+        self._screen = screen
+        decided = next(filter(None, verdicts), None)
+        self._inherited = closed is not None or (decided is not None and not decided.rule.negated)
 
     def ignored(self, name: str, is_dir: bool) -> bool:
         """Whether the entry of this folder stays out. A symlink counts as a file, whatever it points to."""
-        key = name + "/" if is_dir else name
-        answer = self._known.get(key)
-        if answer is None:
-            answer = self._decide(name, is_dir)
-            if not self._by_path:
-                self._known[key] = answer
-        return answer
+        if not self._screen.passes(name):
+            return self._inherited
+        if self._closed or _reserved(name):
+            return True
+        text = octets(name)
+        for at, inherited in enumerate(self._verdicts):
+            rule = self._rule(at, inherited, text, is_dir)
+            if rule is not None:
+                return not rule.negated
+        return False
 
     def prune(self, name: str) -> bool:
         """Whether the directory need not be entered: it is ignored and no line brings back what it holds."""
@@ -254,8 +292,7 @@ class Scope:
             _own_layer(added, source, path) + tuple(_narrowed(layer, path) for layer in inherited)
             for source, inherited in zip((*SOURCES, BUILT_IN), self._layers, strict=True)
         )
-        same = not (added or self._by_path or closed) and _signs(verdicts) == _signs(self._verdicts)
-        return Scope(path, layers, verdicts, closed, self._known if same else {})
+        return Scope(path, layers, verdicts, closed, _screen(layers) if added else self._screen)
 
     def explain(self, name: str, is_dir: bool) -> Reason | None:
         """The line that decides about an entry of this folder; None when no line speaks of it."""
@@ -269,17 +306,9 @@ class Scope:
         shown = ("!" if rule.negated else "") + rule.pattern
         return Reason(not rule.negated, rule.source, rule.base, rule.line, shown, found.path)
 
-    def _decide(self, name: str, is_dir: bool) -> bool:
-        if self._closed or _reserved(name):
-            return True
-        text = octets(name)
-        for at, inherited in enumerate(self._verdicts):
-            rule = self._rule(at, inherited, text, is_dir)
-            if rule is not None:
-                return not rule.negated
-        return False
-
     def _all_verdicts(self, name: str, is_dir: bool) -> _Verdicts:
+        if not self._screen.passes(name):
+            return self._verdicts
         text, path = octets(name), _join(self.path, name)
         return tuple(
             inherited
@@ -304,7 +333,7 @@ class Scope:
 def root(files: Mapping[str, str] | None = None) -> Scope:
     """The scope of a working copy's top folder, whose ignore files are given as name → text."""
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), (_layer(_defaults()),))
-    return Scope("", layers, (None,) * len(layers), None, {})
+    return Scope("", layers, (None,) * len(layers), None, _screen(layers))
 
 
 def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
@@ -324,6 +353,20 @@ def explain(path: str, is_dir: bool, read: Callable[[str], Mapping[str, str]]) -
 @lru_cache(maxsize=1)
 def _defaults() -> Rules:
     return Rules.parse("\n".join(DEFAULTS), BUILT_IN)
+
+
+def _name_part(rule: Rule) -> str:
+    """A pattern that every name which the rule can match also matches: its last segment, or `*` where
+    sets, escapes and `**` may span the slashes."""
+    *folders, last = rule.body.split("/")
+    if not folders:
+        return last
+    spans = "**" in last or any("**" in folder and folder != "**" for folder in folders)
+    return "*" if spans or "[" in rule.body or "\\" in rule.body else last
+
+
+def _screen(layers: _Layers) -> _Screen:
+    return _Screen(rule for source in layers for layer in source for rule in layer.rules.rules)
 
 
 def _layer(rules: Rules) -> _Layer:
@@ -367,10 +410,6 @@ def _reserved(name: str) -> bool:
 
 def _always(name: str, path: str) -> Reason:
     return Reason(True, ALWAYS, "", 1, name.casefold(), path)
-
-
-def _signs(verdicts: _Verdicts) -> tuple[bool | None, ...]:
-    return tuple(None if verdict is None else verdict.rule.negated for verdict in verdicts)
 
 
 def _same(line: str) -> str:

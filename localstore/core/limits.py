@@ -27,7 +27,7 @@ DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 
 # --- files that steer a working copy
-IGNORE_FILE_BYTES = 1 * MIB  # one .svcignore, .stignore or .gitignore
+IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
 
 # --- lifetimes, seconds
