@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from localstore.core.errors import TooLarge
-from localstore.core.ignore import ALWAYS, BUILT_IN, DEFAULTS, Reason, Rules, explain, root, scope_of
+from localstore.core.ignore import ALWAYS, BUILT_IN, DEFAULTS, Reason, explain, root, scope_of
+from localstore.core.ignore_rules import Rules
 from localstore.core.limits import IGNORE_FILE_BYTES
 from scripts.fuzz_ignore import campaign
 
