@@ -142,7 +142,7 @@ class Lane:
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
-        """An independent lane of the same state; its next edit is expected from `replica` (default: the same)."""
+        """An independent lane of the same state, to be edited by `replica` (default: the same one)."""
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
@@ -200,7 +200,7 @@ class Lane:
         return update
 
     def _become(self, replica: int) -> None:
-        """The library fixes the writer when a document is made: another one needs the document loaded again."""
+        """The library fixes the writer when a document is made; another needs the document loaded again."""
         require_replica(replica)
         self._require_sound()
         if replica == self._replica:
