@@ -34,7 +34,7 @@ Delta = list[
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_content", "_doc", "_items", "_problem", "_replica")
+    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_problem", "_replica")
     _bytes: bytes | None
     _doc: Doc[Any]
 
@@ -42,6 +42,7 @@ class Lane:
         """An empty lane whose next edit is expected from `replica`."""
         self._open(replica)
         self._items = 0  # at most this many items; exact after `_recount`
+        self._halves: set[lane_format.Point] = set()
         self._problem: str | None = None
 
     @classmethod
@@ -123,7 +124,7 @@ class Lane:
         known = self.known()
         if self._items and lane_format.work(lane_format.parse(update), self._items) > limits.UPDATE_WORK:
             self._recount()
-        parsed = lane_format.validate(update, known, replica, self._items)
+        parsed = lane_format.validate(update, known, replica, self._items, self._halves)
         for client, clock, length, *_ in parsed.structs:
             known[client] = clock + length
         self._absorb(update, known)
@@ -147,7 +148,7 @@ class Lane:
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
             twin._doc.apply_update(state)
-        twin._items, twin._bytes = self._items, self._bytes
+        twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
         return twin
 
     # --- the one place where the library is touched
@@ -247,13 +248,16 @@ class Lane:
             self._content.unobserve(subscription)
         return deltas
 
-    # --- how large the lane is
+    # --- what the reader needs to know of the lane
 
     def _grow(self, update: lane_format.Update) -> None:
         self._items += SPLITS * (len(update.structs) + len(update.deletions))
+        self._halves |= lane_format.second_halves(update)
 
     def _recount(self) -> None:
-        self._items = len(lane_format.parse(self.state(), lane_format.STATE_CAPS).structs)
+        update = lane_format.parse(self.state(), lane_format.STATE_CAPS)
+        self._items = len(update.structs)
+        self._halves = lane_format.second_halves(update)
 
     def _affordable(self, changes: list[textdiff.Edit]) -> list[textdiff.Edit]:
         """The changes, joined where they are too many for the budget of one update. Raises TooLarge."""

@@ -20,7 +20,7 @@ Why so strict: the library crashes the process, spins for ever or takes half a G
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from localstore.core import limits
@@ -36,6 +36,7 @@ KIND_DELETED, KIND_STRING = 1, 4
 INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
 INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
 PARENT_IS_ROOT = 1
+FOUR_BYTE_LEAD = 0xF0  # first byte of a UTF-8 character that is two units of UTF-16
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format
 
 StateVector = Mapping[int, int]
@@ -98,13 +99,16 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
     return update
 
 
-def validate(data: bytes, known: StateVector, replica: int | None, items: int = 0) -> Update:
+def validate(
+    data: bytes, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
+) -> Update:
     """Reads one update and makes sure that it may be applied, whole, to a lane with state vector `known`.
 
     Its items must come from `replica` (None: from whoever wrote it, for updates out of our own log), continue
     exactly where `known` ends, and lean only on items that are known or came earlier in the update; what it
     deletes must be known. `items` is the number of items of the lane (an upper bound will do): placing an
-    item may walk over all others, so items × structs has a budget.
+    item may walk over all others, so items × structs has a budget. `halves` are the second halves of the
+    lane's surrogate pairs (`second_halves`): nothing may part a pair, the library loses count if it does.
 
     Raises UpdateInvalid. On a gap the writer resends from the receiver's state vector.
     """
@@ -127,6 +131,7 @@ def validate(data: bytes, known: StateVector, replica: int | None, items: int = 
     for client, clock, length in update.deletions:
         if clock + length > ends.get(client, 0):
             raise UpdateInvalid("the update deletes text that is not known; send all from the state vector")
+    _check_pairs(update, halves)
     return update
 
 
@@ -159,6 +164,16 @@ def genesis_ids(known: StateVector) -> set[int]:
 def state_vector_of(update: Update) -> dict[int, int]:
     """The state vector of a full state."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
+
+
+def second_halves(update: Update) -> set[Point]:
+    """Where the second UTF-16 units of the characters outside the basic plane are."""
+    return {
+        (struct.client, struct.clock + unit)
+        for struct in update.structs
+        if struct.text and max(struct.text) >= FOUR_BYTE_LEAD
+        for unit in _pair_ends(struct.text)
+    }
 
 
 def work(update: Update, items: int) -> int:
@@ -200,6 +215,27 @@ def _check_writer(client: int, replica: int | None) -> None:
         raise UpdateInvalid("the update claims to be a genesis")
     if replica is not None and client != replica:
         raise UpdateInvalid("the update writes under another replica id")
+
+
+def _check_pairs(update: Update, halves: Set[Point]) -> None:
+    own = second_halves(update)
+    if not own and not halves:
+        return
+    cuts = [(s.origin[0], s.origin[1] + 1) for s in update.structs if s.origin is not None]
+    cuts += [s.right_origin for s in update.structs if s.right_origin is not None]
+    for client, clock, length in update.deletions:
+        cuts += [(client, clock), (client, clock + length)]
+    if any(cut in own or cut in halves for cut in cuts):
+        raise UpdateInvalid("the update cuts a character in two")
+
+
+def _pair_ends(text: bytes) -> Iterator[int]:
+    unit = 0
+    for char in text.decode("utf-8"):
+        unit += 1
+        if ord(char) > 0xFFFF:
+            yield unit
+            unit += 1
 
 
 class _Reader:
