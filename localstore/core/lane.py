@@ -261,9 +261,9 @@ class Lane:
 
     def _affordable(self, changes: list[textdiff.Edit]) -> list[textdiff.Edit]:
         """The changes, joined where they are too many for the budget of one update. Raises TooLarge."""
-        if len(changes) * self._items > limits.UPDATE_WORK // 2:
+        if len(changes) > lane_format.most_structs(self._items) // 2:
             self._recount()
-        most = min(limits.UPDATE_STRUCTS, limits.UPDATE_WORK // max(self._items, 1))
+        most = lane_format.most_structs(self._items)
         if len(changes) > most // 2:
             changes = textdiff.coarser(self.text(), changes, max(most // 2, 1))
         written = sum(len(pieces(change.inserted)) for change in changes)

@@ -21,6 +21,7 @@ Why so strict: the library crashes the process, spins for ever or takes half a G
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from math import isqrt
 from typing import NamedTuple
 
 from localstore.core import limits
@@ -37,6 +38,7 @@ INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
 INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
 PARENT_IS_ROOT = 1
 FOUR_BYTE_LEAD = 0xF0  # first byte of a UTF-8 character that is two units of UTF-16
+DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format
 
 StateVector = Mapping[int, int]
@@ -107,7 +109,7 @@ def validate(
     Its items must come from `replica` (None: from whoever wrote it, for updates out of our own log), continue
     exactly where `known` ends, and lean only on items that are known or came earlier in the update; what it
     deletes must be known. `items` is the number of items of the lane (an upper bound will do): placing an
-    item may walk over all others, so items × structs has a budget. `halves` are the second halves of the
+    item may walk over all others, so structs × items has a budget. `halves` are the second halves of the
     lane's surrogate pairs (`second_halves`): nothing may part a pair, the library loses count if it does.
 
     Raises UpdateInvalid. On a gap the writer resends from the receiver's state vector.
@@ -177,8 +179,16 @@ def second_halves(update: Update) -> set[Point]:
 
 
 def work(update: Update, items: int) -> int:
-    """Worst number of steps to apply `update` to a lane of `items` items (about 0.1 µs each)."""
-    return (len(update.structs) + len(update.deletions) // 64) * items
+    """Worst number of steps to apply `update` to a lane of `items` items, about 0.1 µs each: placing an item
+    may walk over all items of the lane and over those that came before it in the update."""
+    structs = len(update.structs)
+    return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
+
+
+def most_structs(items: int) -> int:
+    """How many items an update without deletions may bring to a lane of `items` items."""
+    affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
+    return min(affordable, limits.UPDATE_STRUCTS)
 
 
 def decode_state_vector(data: bytes) -> dict[int, int]:

@@ -14,7 +14,7 @@ from localstore.core.errors import Invalid, NotText, SvcError, TooLarge, UpdateI
 from localstore.core.lane import Lane, carry, genesis_id, onto, pieces
 from localstore.core.lane_format import GENESIS_BIT, decode_state_vector, parse, validate_state
 from localstore.core.merge import merge
-from tests.localstore.core.updates import encode, inserted
+from tests.localstore.core.updates import scattered
 
 A, B, C = 11, 12, 13
 UNICODE = "naïve\r\n漢字 😀 👩‍👩‍👧 e\u0301\r\nzwölf\n"
@@ -156,8 +156,7 @@ def test_a_refused_edit_changes_nothing() -> None:
 
 def test_an_edit_of_many_parts_is_joined_until_the_reader_takes_it() -> None:
     rng = random.Random(1)
-    here = Lane()
-    here.apply(encode([inserted(B, clock, rng.choice("abc\n")) for clock in range(15_000)]), B)
+    here = Lane.load(scattered(B, "".join(rng.choices("abc\n", k=15_000))))
     there = here.copy()
     new = here.text().replace(b"a\n", b"long word\n").replace(b"b\n", b"")
     update = here.edit(A, new)
@@ -167,8 +166,7 @@ def test_an_edit_of_many_parts_is_joined_until_the_reader_takes_it() -> None:
 
 
 def test_an_edit_that_no_joining_makes_small_enough_is_refused_before_it_is_made() -> None:
-    lane = Lane()
-    lane.apply(encode([inserted(B, clock, "x") for clock in range(100_000)]), B)
+    lane = Lane.load(scattered(B, "x" * 100_000))
     before = lane.state()
     with pytest.raises(TooLarge, match="new version"):
         lane.edit(A, b"y" * limits.GENESIS_PIECE * 250)

@@ -14,15 +14,18 @@ from localstore.core.lane_format import (
     UPDATE_CAPS,
     Deletion,
     Struct,
+    Update,
     decode_state_vector,
     encode_state_vector,
+    most_structs,
     parse,
     second_halves,
     validate,
     validate_state,
     varint,
+    work,
 )
-from tests.localstore.core.updates import encode, group, inserted, raw_struct
+from tests.localstore.core.updates import encode, group, inserted, raw_struct, scattered
 
 ME, OTHER = 7, 9
 EMPTY_DELETIONS = varint(0)
@@ -49,15 +52,10 @@ def nested_types(depth: int) -> bytes:
     return varint(1) + group(ME, 0, first, *rest) + deletions
 
 
-def scattered_origins(structs: int) -> bytes:
-    return encode([inserted(ME, clock, "x") for clock in range(structs)])
-
-
-def busy_lane(items: int) -> Lane:
-    """A lane in which no two items are one block."""
-    lane = Lane()
-    lane.apply(encode([inserted(OTHER, clock, "x") for clock in range(items)]), OTHER)
-    return lane
+def origins_apart(structs: int) -> bytes:
+    """Each item names its own right neighbour and no left one: it walks over all that came before it."""
+    ladder = inserted(ME, 0, "r" * structs)
+    return encode([ladder, *(inserted(ME, structs + i, "x", right_origin=(ME, i)) for i in range(structs))])
 
 
 HOSTILE = {
@@ -125,14 +123,30 @@ def test_an_update_over_the_byte_cap_is_refused_unread() -> None:
         parse(b"\xff" * 101, UPDATE_CAPS._replace(total_bytes=100))
 
 
-def test_origins_that_make_the_library_scan_the_lane_are_over_budget() -> None:
-    lane = busy_lane(20_000)
-    hostile = scattered_origins(2_000)
+def test_origins_that_make_the_library_walk_over_the_lane_are_over_budget() -> None:
+    lane = Lane.load(scattered(OTHER, "x" * 20_000))
+    hostile = scattered(ME, "x" * 2_000)
     assert len(hostile) < 20_000
     before = lane.state()
     with pytest.raises(UpdateInvalid, match="too many parts"):
         lane.apply(hostile, ME)
     assert lane.state() == before
+
+
+def test_origins_that_make_the_library_walk_over_the_update_are_over_budget() -> None:
+    lane = Lane()
+    with pytest.raises(UpdateInvalid, match="too many parts"):
+        lane.apply(origins_apart(8_000), ME)
+    lane.apply(origins_apart(400), ME)
+    assert len(lane.text()) == 800
+
+
+@pytest.mark.parametrize("items", [0, 1, 1000, 20_000, 10**6, 10**8])
+def test_the_largest_affordable_update_is_the_largest(items: int) -> None:
+    most = most_structs(items)
+    struct = inserted(ME, 0, "x")
+    assert work(Update([struct] * most, []), items) <= limits.UPDATE_WORK
+    assert work(Update([struct] * (most + 1), []), items) > limits.UPDATE_WORK
 
 
 def test_the_budget_counts_the_items_that_are_really_there() -> None:
@@ -184,7 +198,7 @@ def test_a_state_must_stand_alone(state: bytes) -> None:
 def test_a_state_whose_parts_wait_for_each_other_is_refused() -> None:
     circle = [inserted(ME, 0, "a", origin=(OTHER, 0)), inserted(OTHER, 0, "b", origin=(ME, 0))]
     validate_state(encode(circle))
-    with pytest.raises(UpdateInvalid, match="waiting|failed"):
+    with pytest.raises(UpdateInvalid, match=r"waiting|failed"):
         Lane.load(encode(circle))
 
 

@@ -26,6 +26,11 @@ def inserted(
     return Struct(client, clock, len(text.encode("utf-16-le")) // 2, origin, right_origin, text.encode())
 
 
+def scattered(client: int, letters: str) -> bytes:
+    """A state in which every letter is an item of its own, the last one first."""
+    return encode([inserted(client, clock, letter) for clock, letter in enumerate(letters)])
+
+
 def group(client: int, clock: int, *structs: bytes) -> bytes:
     return varint(len(structs)) + varint(client) + varint(clock) + b"".join(structs)
 
