@@ -1,0 +1,341 @@
+"""Packs: many objects in one stream, for transfer and as pack files.
+
+    pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames back to back
+    table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item a frame
+
+Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The objects of a frame lie back
+to back in its raw bytes. Text objects share frames, so that they compress together; any other object has a
+frame of its own, and is stored raw when compression gains too little. A request signs `toc_digest`, the
+BLAKE3 of the table: it fixes every object and every length before the first frame arrives.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import zstandard
+
+from localstore.core import limits
+from localstore.core.encoding import DIGEST_SIZE
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import DigestMismatch, Invalid, TooLarge
+
+MAGIC = b"svcpack1"
+RAW, ZSTD = 0, 1
+ZSTD_LEVEL = 3
+SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
+WORTHWHILE = 0.97  # stored ÷ raw at most this, or the frame stays raw
+
+_TOC_LENGTH = struct.Struct(">I")
+_HEADER = len(MAGIC) + _TOC_LENGTH.size
+_ZSTD_HEADER_MAX = 18  # bytes (RFC 8878 §3.1.1)
+_TOC_BYTES_PER_OBJECT, _TOC_BYTES_PER_FRAME, _TOC_BYTES = 40, 17, 5  # upper bounds of the encoding
+
+Bytes = bytes | bytearray | memoryview
+
+
+class ObjectRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """An object of a frame: its BLAKE3 (32 bytes) and its size in bytes."""
+
+    digest: bytes
+    size: int
+
+
+class FrameRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What the table says of one frame; lengths in bytes."""
+
+    codec: int
+    raw_len: int
+    stored_len: int
+    objects: list[ObjectRow]
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A frame that has arrived: its row of the table and its stored bytes, fit to be kept as they are."""
+
+    row: FrameRow
+    stored: bytes
+
+    def objects(self) -> Iterator[tuple[bytes, memoryview]]:
+        """Each object's digest and bytes, verified one by one.
+
+        Invalid if the frame does not hold what its row says, DigestMismatch for an object with another name.
+        """
+        raw = _raw_bytes(self.stored, self.row.codec, self.row.raw_len)
+        offset = 0
+        for row in self.row.objects:
+            data = raw[offset : offset + row.size]
+            if blake3_digest(data) != row.digest:
+                raise DigestMismatch(f"object {row.digest.hex()[:12]} has other bytes than its name says")
+            yield row.digest, data
+            offset += row.size
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """A finished pack: the bytes of its table and its frames."""
+
+    toc: bytes
+    frames: list[Frame]
+
+    @property
+    def toc_digest(self) -> bytes:
+        return blake3_digest(self.toc)
+
+    @property
+    def size(self) -> int:
+        """Length of the whole pack in bytes."""
+        return _HEADER + len(self.toc) + sum(len(frame.stored) for frame in self.frames)
+
+    def parts(self) -> Iterator[bytes]:
+        """The pack as a stream, without joining it."""
+        yield MAGIC + _TOC_LENGTH.pack(len(self.toc)) + self.toc
+        for frame in self.frames:
+            yield frame.stored
+
+
+class PackWriter:
+    """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. One thread at a
+    time; the compressor is reused.
+
+    An object that was added before is left out.
+    """
+
+    def __init__(self, pack_bytes: int = limits.PACK_BYTES) -> None:
+        self._pack_bytes = pack_bytes
+        self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+        self._seen: set[bytes] = set()
+        self._frames: list[Frame] = []
+        self._stored = self._raw = self._toc_bound = 0
+        self._shared: list[tuple[bytes, Bytes]] = []
+        self._shared_size = 0
+
+    def add(self, digest: bytes, data: Bytes, text: bool) -> list[Pack]:
+        """Add the object `data` under its BLAKE3 `digest`; returns the packs this finished (none or one).
+
+        `data` must stay unchanged until its pack is out. TooLarge above FRAME_RAW_MAX.
+        """
+        if len(data) > limits.FRAME_RAW_MAX:
+            raise TooLarge(f"one object of a pack has at most {limits.FRAME_RAW_MAX} bytes")
+        if digest in self._seen:
+            return []
+        self._seen.add(digest)
+        if not text or len(data) >= limits.FRAME_RAW:
+            return self._place(self._frame([(digest, data)]))
+        finished = []
+        if self._shared_size + len(data) > limits.FRAME_RAW or len(self._shared) == SHARED_OBJECTS:
+            finished = self._close_shared()
+        self._shared.append((digest, data))
+        self._shared_size += len(data)
+        return finished
+
+    def finish(self) -> list[Pack]:
+        """What is left, as packs (none to two). The writer is then empty and may be used again."""
+        finished = self._close_shared()
+        if self._frames:
+            finished.append(self._take())
+        return finished
+
+    def _close_shared(self) -> list[Pack]:
+        if not self._shared:
+            return []
+        frame = self._frame(self._shared)
+        self._shared, self._shared_size = [], 0
+        return self._place(frame)
+
+    def _frame(self, objects: list[tuple[bytes, Bytes]]) -> Frame:
+        raw = b"".join(data for _, data in objects)
+        compressed = self._compressor.compress(raw)
+        gains = len(compressed) <= len(raw) * WORTHWHILE
+        codec, stored = (ZSTD, compressed) if gains else (RAW, raw)
+        rows = [ObjectRow(digest, len(data)) for digest, data in objects]
+        return Frame(FrameRow(codec, len(raw), len(stored), rows), stored)
+
+    def _place(self, frame: Frame) -> list[Pack]:
+        toc = _TOC_BYTES_PER_FRAME + _TOC_BYTES_PER_OBJECT * len(frame.row.objects)
+        toc_after = self._toc_bound + toc + _TOC_BYTES
+        fits = (
+            toc_after <= limits.PACK_TOC_BYTES
+            and self._raw + frame.row.raw_len <= limits.PACK_RAW_BYTES
+            and _HEADER + toc_after + self._stored + len(frame.stored) <= self._pack_bytes
+        )
+        finished = [] if fits or not self._frames else [self._take()]
+        self._frames.append(frame)
+        self._stored += len(frame.stored)
+        self._raw += frame.row.raw_len
+        self._toc_bound += toc
+        return finished
+
+    def _take(self) -> Pack:
+        frames, self._frames = self._frames, []
+        self._stored = self._raw = self._toc_bound = 0
+        return Pack(msgspec.msgpack.encode([frame.row for frame in frames]), frames)
+
+
+def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]]) -> Iterator[Pack]:
+    """Packs of all `objects` (digest, data, text), each as soon as it is full."""
+    writer = PackWriter()
+    for digest, data, text in objects:
+        yield from writer.add(digest, data, text)
+    yield from writer.finish()
+
+
+class PackReader:
+    """Takes a pack apart while it arrives, holding at most one frame beyond what it was fed.
+
+    `expected_toc` is the table digest that the sender signed. Every refusal (Invalid, TooLarge,
+    DigestMismatch) comes before the bytes it speaks of are taken in.
+    """
+
+    def __init__(self, expected_toc: bytes | None = None) -> None:
+        self._expected_toc = expected_toc
+        self._buffer = bytearray()
+        self._toc_length: int | None = None
+        self._next = 0
+        self.toc: list[FrameRow] | None = None
+        self.toc_digest: bytes | None = None
+
+    def feed(self, data: Bytes) -> Iterator[Frame]:
+        """Take in the next bytes; iterate for the frames that are now complete. Frames left in the iterator
+        come with the next one."""
+        self._buffer += data
+        return self._complete()
+
+    def close(self) -> None:
+        """The stream has ended: Invalid unless every frame arrived and was taken."""
+        if self.toc is None or self._next < len(self.toc):
+            raise Invalid("the pack ends before its last frame")
+        self._refuse_trailing()
+
+    def _complete(self) -> Iterator[Frame]:
+        if self.toc is None and not self._read_toc():
+            return
+        assert self.toc is not None  # noqa: S101
+        while self._next < len(self.toc):
+            row = self.toc[self._next]
+            if len(self._buffer) < row.stored_len:
+                return
+            self._next += 1
+            yield Frame(row, self._cut(row.stored_len))
+        self._refuse_trailing()
+
+    def _read_toc(self) -> bool:
+        if self._toc_length is None:
+            if not MAGIC.startswith(self._buffer[: len(MAGIC)]):
+                raise Invalid("not a pack of version 1")
+            if len(self._buffer) < _HEADER:
+                return False
+            (length,) = _TOC_LENGTH.unpack_from(self._buffer, len(MAGIC))
+            if length > limits.PACK_TOC_BYTES:
+                raise TooLarge(f"the table of a pack has at most {limits.PACK_TOC_BYTES} bytes")
+            self._toc_length = length
+            del self._buffer[:_HEADER]
+        if len(self._buffer) < self._toc_length:
+            return False
+        raw = self._cut(self._toc_length)
+        self.toc_digest = blake3_digest(raw)
+        if self._expected_toc is not None and self.toc_digest != self._expected_toc:
+            raise DigestMismatch("the table of this pack is not the one that was signed")
+        self.toc = read_toc(raw)
+        return True
+
+    def _cut(self, length: int) -> bytes:
+        with memoryview(self._buffer) as view:
+            piece = bytes(view[:length])
+        del self._buffer[:length]
+        return piece
+
+    def _refuse_trailing(self) -> None:
+        if self._buffer:
+            raise Invalid("bytes after the last frame of the pack")
+
+
+_toc_decoder = msgspec.msgpack.Decoder(list[FrameRow])
+
+
+def read_toc(raw: bytes) -> list[FrameRow]:
+    """The checked table of a pack. Invalid or TooLarge unless all holds: canonical bytes, no empty frame,
+    no digest twice, sizes that add up, frames within FRAME_RAW_MAX, the whole within PACK_BYTES and
+    PACK_RAW_BYTES."""
+    try:
+        rows = _toc_decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        raise Invalid("the table of the pack cannot be read") from None
+    if msgspec.msgpack.encode(rows) != raw:
+        raise Invalid("the table of the pack is not in canonical form")
+    seen: set[bytes] = set()
+    total = _HEADER + len(raw)
+    for row in rows:
+        _check_row(row, seen)
+        total += row.stored_len
+    if total > limits.PACK_BYTES:
+        raise TooLarge(f"a pack has at most {limits.PACK_BYTES} bytes")
+    if sum(row.raw_len for row in rows) > limits.PACK_RAW_BYTES:
+        raise TooLarge(f"a pack unpacks to at most {limits.PACK_RAW_BYTES} bytes")
+    return rows
+
+
+def _check_row(row: FrameRow, seen: set[bytes]) -> None:
+    if row.codec not in (RAW, ZSTD):
+        raise Invalid(f"unknown codec {row.codec} in a pack")
+    if row.raw_len > limits.FRAME_RAW_MAX:
+        raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
+    if row.codec == RAW and row.stored_len != row.raw_len:
+        raise Invalid("a raw frame is stored as long as it is")
+    if row.codec == ZSTD and not 0 < row.stored_len < row.raw_len:
+        raise Invalid("a compressed frame is shorter than what it holds")
+    if not row.objects:
+        raise Invalid("a frame of a pack holds at least one object")
+    if min(one.size for one in row.objects) < 0 or sum(one.size for one in row.objects) != row.raw_len:
+        raise Invalid("the objects of a frame do not fill it")
+    for one in row.objects:
+        if len(one.digest) != DIGEST_SIZE:
+            raise Invalid(f"a digest has {DIGEST_SIZE} bytes")
+        if one.digest in seen:
+            raise Invalid(f"object {one.digest.hex()[:12]} is in the pack twice")
+        seen.add(one.digest)
+
+
+def read_object(stored: Bytes, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
+    """The `size` bytes at `offset` in the raw bytes of a stored frame. Comparing the digest is up to the
+    caller. Invalid if the frame does not decompress to `raw_len` bytes or the range leaves it."""
+    if offset < 0 or size < 0 or offset + size > raw_len:
+        raise Invalid("an object lies outside of its frame")
+    return _raw_bytes(stored, codec, raw_len)[offset : offset + size]
+
+
+class _Local(threading.local):
+    """A decompressor for each thread: making one costs more than most frames."""
+
+    def __init__(self) -> None:
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_local = _Local()
+
+
+def _raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
+    if raw_len > limits.FRAME_RAW_MAX:
+        raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
+    if codec == RAW:
+        raw = memoryview(stored)
+    elif codec == ZSTD:
+        raw = memoryview(_decompressed(stored, raw_len))
+    else:
+        raise Invalid(f"unknown codec {codec} in a pack")
+    if len(raw) != raw_len:
+        raise Invalid("a frame of the pack has another length than its table says")
+    return raw
+
+
+def _decompressed(stored: Bytes, raw_len: int) -> bytes:
+    try:
+        # The output buffer has the size that the zstd header declares: hold that to the table first.
+        declared = zstandard.get_frame_parameters(stored[:_ZSTD_HEADER_MAX])
+        if declared.content_size != raw_len:
+            raise Invalid("a frame of the pack has another length than its table says")
+        return _local.decompressor.decompress(stored, allow_extra_data=False)
+    except zstandard.ZstdError:
+        raise Invalid("a frame of the pack does not decompress") from None

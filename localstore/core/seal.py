@@ -1,0 +1,189 @@
+"""Seals: the exact bytes that a device signs, their id and their verification.
+
+    bytes = "svc-seal-v1\\n" ‖ JCS(payload)
+    id = hex BLAKE3 of the bytes; the Ed25519 signature travels beside them
+
+The payload names accounts, keys and repositories by id, never by handle, so that a rename breaks no
+signature. Optional members are left out when absent; unknown members are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import msgspec
+from nacl.exceptions import CryptoError
+from nacl.signing import VerifyKey
+
+from localstore.core import limits
+from localstore.core.encoding import hex_digest, is_hex_digest, jcs, unb64u
+from localstore.core.errors import Invalid, SignatureInvalid, TooLarge
+
+PREFIX = b"svc-seal-v1\n"
+VERSION = 1
+NONCE_SIZE = 16
+PARENTS_MAX = 64
+PAYLOAD_BYTES = 256 * limits.KIB
+GIT_ID_DIGITS = 40
+
+_ID = re.compile(r"[!-~]{1,200}")
+_GIT_ID = re.compile(rf"[0-9a-f]{{{GIT_ID_DIGITS}}}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+
+
+class GitOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The git commit this seal was made from: its id (40 hex) and the BLAKE3 (hex) of its raw bytes."""
+
+    id: str
+    raw_blake3: str
+
+
+class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How other seals came in: `sources` ("from" on the wire) are their ids, `proposal` its number."""
+
+    strategy: str
+    sources: list[str] = msgspec.field(name="from")
+    proposal: int | None = None
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who made the seal, with which key, under which capability (a short text), and where it came from.
+    `author` is the person named by an imported commit."""
+
+    account_id: str
+    device_key_id: str
+    capability: str
+    author: str | None = None
+    git: GitOrigin | None = None
+    merge: MergeOrigin | None = None
+
+
+class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a seal says. `parents` are seal ids (hex), `content_digest` the tree's root (hex), `tree_key_id`
+    which tree key salts it, `created_at` as `timestamp` writes it, `nonce` base64url of 16 bytes."""
+
+    repo_id: str
+    branch: str
+    parents: list[str]
+    content_digest: str
+    tree_key_id: str
+    message: str
+    provenance: Provenance
+    created_at: str
+    nonce: str
+    v: int = VERSION
+
+
+_decoder = msgspec.json.Decoder(SealPayload)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds, 24 characters: 2026-01-31T23:59:59.000Z. `moment` is aware."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def encode(payload: SealPayload) -> bytes:
+    """The exact bytes to sign. Invalid or TooLarge if a member breaks its rule."""
+    _check(payload)
+    return PREFIX + jcs(msgspec.to_builtins(payload))
+
+
+def decode(raw: bytes) -> SealPayload:
+    """Inverse of `encode`; Invalid unless `raw` is exactly what `encode` writes."""
+    if len(raw) > PAYLOAD_BYTES:
+        raise TooLarge(f"a seal has at most {PAYLOAD_BYTES} bytes")
+    if not raw.startswith(PREFIX):
+        raise Invalid("not a seal of version 1")
+    try:
+        payload = _decoder.decode(raw[len(PREFIX) :])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise Invalid(f"seal payload: {error}") from None
+    if encode(payload) != raw:
+        raise Invalid("seal payload is not in canonical form")
+    return payload
+
+
+def seal_id(raw: bytes) -> str:
+    """The seal's id: 64 lowercase hex digits."""
+    return hex_digest(raw)
+
+
+def verify(raw: bytes, signature: bytes, public_key: bytes) -> None:
+    """SignatureInvalid unless `signature` (64 bytes) over `raw` is by the key `public_key` (32 bytes).
+
+    Says nothing about the payload's members: `decode` first, and hold the key to `provenance.device_key_id`.
+    """
+    try:
+        VerifyKey(public_key).verify(raw, signature)
+    except (CryptoError, ValueError, TypeError):
+        raise SignatureInvalid(f"seal {seal_id(raw)[:12]} is not signed by this device key") from None
+
+
+def _check(payload: SealPayload) -> None:
+    if payload.v != VERSION:
+        raise Invalid(f"seal of version {payload.v}, expected {VERSION}")
+    _check_id("repo_id", payload.repo_id)
+    _check_id("tree_key_id", payload.tree_key_id)
+    _check_text("branch", payload.branch, limits.REF_NAME_BYTES)
+    _check_text("message", payload.message, limits.MESSAGE_BYTES, required=False)
+    if len(payload.parents) > PARENTS_MAX or len(set(payload.parents)) != len(payload.parents):
+        raise Invalid(f"a seal has at most {PARENTS_MAX} different parents", "/parents")
+    for parent in payload.parents:
+        _check_digest("parents", parent)
+    _check_digest("content_digest", payload.content_digest)
+    _check_time(payload.created_at)
+    unb64u(payload.nonce, NONCE_SIZE)
+    _check_provenance(payload.provenance)
+
+
+def _check_provenance(provenance: Provenance) -> None:
+    _check_id("provenance/account_id", provenance.account_id)
+    _check_id("provenance/device_key_id", provenance.device_key_id)
+    _check_text("provenance/capability", provenance.capability, 200)
+    if provenance.author is not None:
+        _check_text("provenance/author", provenance.author, 4 * limits.KIB)
+    if provenance.git is not None:
+        if not _GIT_ID.fullmatch(provenance.git.id):
+            raise Invalid(f"a git id has {GIT_ID_DIGITS} lowercase hex digits", "/provenance/git/id")
+        _check_digest("provenance/git/raw_blake3", provenance.git.raw_blake3)
+    if provenance.merge is not None:
+        _check_merge(provenance.merge)
+
+
+def _check_merge(merge: MergeOrigin) -> None:
+    _check_text("provenance/merge/strategy", merge.strategy, 32)
+    if not 1 <= len(merge.sources) <= PARENTS_MAX:
+        raise Invalid(f"a merge names 1 to {PARENTS_MAX} seals", "/provenance/merge/from")
+    for source in merge.sources:
+        _check_digest("provenance/merge/from", source)
+    if merge.proposal is not None and merge.proposal < 1:
+        raise Invalid("proposals count from 1", "/provenance/merge/proposal")
+
+
+def _check_id(member: str, value: str) -> None:
+    if not _ID.fullmatch(value):
+        raise Invalid(f"{member} is not an id", f"/{member}")
+
+
+def _check_digest(member: str, value: str) -> None:
+    if not is_hex_digest(value):
+        raise Invalid(f"{member} is not 64 lowercase hex digits", f"/{member}")
+
+
+def _check_text(member: str, value: str, most: int, *, required: bool = True) -> None:
+    if required and not value:
+        raise Invalid(f"{member} is empty", f"/{member}")
+    if "\0" in value:
+        raise Invalid(f"{member} holds a NUL character", f"/{member}")
+    if len(value) > most or len(value.encode("utf-8", "surrogatepass")) > most:
+        raise TooLarge(f"{member} has more than {most} bytes")
+
+
+def _check_time(value: str) -> None:
+    try:
+        if _TIME.fullmatch(value) and timestamp(datetime.fromisoformat(value)) == value:
+            return
+    except ValueError:
+        pass
+    raise Invalid("created_at is RFC 3339 in UTC with milliseconds: 2026-01-31T23:59:59.000Z", "/created_at")

@@ -1,0 +1,67 @@
+"""Salted Merkle tree by directory: what a seal's `content_digest` is the root of.
+
+Byte layout (BLAKE3-256 throughout, numbers big-endian):
+
+    salt(path)       = BLAKE3 keyed with the repository's 32-byte tree key, over the full path in UTF-8
+    entry digest     = BLAKE3("svc-tree-entry-v1\\n" ‖ salt ‖ kind ‖ u32 len(name) ‖ name ‖ digest ‖ u64 size)
+    directory digest = BLAKE3("svc-tree-dir-v1\\n" ‖ entry digests of all children, sorted)
+
+`kind` is one ASCII byte: t text, b blob, c chunked, d directory. A directory is a child of its parent whose
+digest is the directory digest; its size enters the entry digest as 0, so that a reader who may not see some
+file below cannot learn the hidden bytes from a sum. Children sort by entry digest, which says nothing about
+names: a hidden child is its entry digest alone, and the parent's digest can still be recomputed.
+
+Reading and changing trees are generators without I/O: they yield lists of directory digests, are sent a
+mapping digest → raw directory object, and return their result. `run` and `arun` drive them.
+"""
+
+from localstore.core.tree.build import Built, Hidden, build, check_path, root_digest
+from localstore.core.tree.change import update
+from localstore.core.tree.directory import (
+    EMPTY_ROOT,
+    Child,
+    Directory,
+    Entry,
+    FileKind,
+    Kind,
+    decode,
+    directory_digest,
+    encode,
+    entry_digest,
+    filtered,
+    path_salt,
+    verify,
+)
+from localstore.core.tree.drive import Steps, arun, run
+from localstore.core.tree.read import Verification, diff, hidden_entries, list_directory, lookup, walk
+
+__all__ = [
+    "EMPTY_ROOT",
+    "Built",
+    "Child",
+    "Directory",
+    "Entry",
+    "FileKind",
+    "Hidden",
+    "Kind",
+    "Steps",
+    "Verification",
+    "arun",
+    "build",
+    "check_path",
+    "decode",
+    "diff",
+    "directory_digest",
+    "encode",
+    "entry_digest",
+    "filtered",
+    "hidden_entries",
+    "list_directory",
+    "lookup",
+    "path_salt",
+    "root_digest",
+    "run",
+    "update",
+    "verify",
+    "walk",
+]

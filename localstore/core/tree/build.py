@@ -1,0 +1,144 @@
+"""Trees from a full set of entries, and the fast digest that a client verifies a seal with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.errors import PathInvalid, TooLarge
+from localstore.core.tree.directory import (
+    EMPTY_ROOT,
+    FORMAT,
+    Child,
+    Directory,
+    Entry,
+    digest_of,
+    directory_digest,
+    encode,
+    entry_digest,
+    path_salt,
+    unsafe_name,
+)
+
+_PLAIN_PATH = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
+T = TypeVar("T")
+Hidden = Mapping[str, Sequence[bytes]]
+"""Entry digests by the path of their directory: children whose names its maker may not see."""
+
+_NONE_HIDDEN: Hidden = MappingProxyType({})
+_by_name = attrgetter("name")
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A tree's root digest and the directory objects written for it: digest → raw bytes.
+
+    `update` lists only the objects that its base did not have."""
+
+    root: bytes
+    directories: dict[bytes, bytes]
+
+
+def check_path(path: str) -> str:
+    """`path` itself if a tree can hold it: relative, `/` between safe names, within the path limits;
+    PathInvalid otherwise."""
+    if _PLAIN_PATH.fullmatch(path) and len(path) <= limits.PATH_SEGMENT_BYTES:
+        if path.count("/") >= limits.PATH_DEPTH:
+            raise PathInvalid(f"{path}: deeper than {limits.PATH_DEPTH} names")
+        return path
+    names = path.split("/")
+    if any(unsafe_name(name) for name in names):
+        raise PathInvalid(f"{path!r} is not a path that a repository can hold")
+    if len(names) > limits.PATH_DEPTH or len(path.encode()) > limits.PATH_BYTES:
+        raise PathInvalid(f"{path}: over {limits.PATH_DEPTH} names or {limits.PATH_BYTES} bytes")
+    return path
+
+
+def parent_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def with_ancestors(directories: Iterable[str]) -> set[str]:
+    """The directories and everything above them, the root "" included."""
+    found = {""}
+    for directory in directories:
+        while directory not in found:
+            found.add(directory)
+            directory = parent_of(directory)
+    return found
+
+
+def deepest_first(directories: Iterable[str]) -> list[str]:
+    """Children before their parents."""
+    return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
+
+
+def build(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
+    """The tree of `entries` (path → Entry) under the 32-byte tree key, with every directory object.
+
+    `hidden` entries are carried as they are: a fork holds those its maker could not read.
+    PathInvalid for a path that cannot be held, or a file and a directory of one name.
+    """
+    below: dict[str, list[Child]] = {}
+    for path, entry in _checked(entries):
+        parent, _, name = path.rpartition("/")
+        below.setdefault(parent, []).append(Child(name, entry.kind, entry.digest, entry.size))
+    _complete(entries, below, hidden)
+    objects: dict[bytes, bytes] = {}
+    root = EMPTY_ROOT
+    for path in deepest_first(below):
+        directory = Directory(FORMAT, sorted(below[path], key=_by_name), sorted(hidden.get(path, ())))
+        digest = directory_digest(directory, path, key)
+        objects[digest] = encode(directory)
+        if path:
+            parent, _, name = path.rpartition("/")
+            below[parent].append(Child(name, "dir", digest, size_of(directory)))
+        else:
+            root = digest
+    return Built(root, objects)
+
+
+def root_digest(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
+    """`build(entries, key, hidden).root` without making the objects: about 2 µs a path.
+
+    To follow a few changes of a large tree, keep the objects of `build` and call `update`.
+    """
+    below: dict[str, list[bytes]] = {}
+    for path, entry in _checked(entries):
+        parent, _, name = path.rpartition("/")
+        digest = entry_digest(path_salt(path, key), entry.kind, name, entry.digest, entry.size)
+        below.setdefault(parent, []).append(digest)
+    _complete(entries, below, hidden)
+    root = EMPTY_ROOT
+    for path in deepest_first(below):
+        root = digest_of([*below[path], *hidden.get(path, ())])
+        if path:
+            parent, _, name = path.rpartition("/")
+            below[parent].append(entry_digest(path_salt(path, key), "dir", name, root, 0))
+    return root
+
+
+def size_of(directory: Directory) -> int:
+    return sum(child.size for child in directory.children)
+
+
+def _checked(entries: Mapping[str, Entry]) -> Iterable[tuple[str, Entry]]:
+    if len(entries) > limits.TREE_ENTRIES:
+        raise TooLarge(f"a tree holds at most {limits.TREE_ENTRIES} files")
+    for path in entries:
+        check_path(path)
+    return entries.items()
+
+
+def _complete(entries: Mapping[str, Entry], below: dict[str, list[T]], hidden: Hidden) -> None:
+    """Add the directories that hold no file themselves to `below`; PathInvalid if one is a file too."""
+    directories = [*below, *(path for path in hidden if hidden[path])]
+    for directory in with_ancestors(directories) if directories else ():
+        if directory in entries:
+            raise PathInvalid(f"{directory} is a file and a directory at once")
+        below.setdefault(directory, [])

@@ -1,0 +1,108 @@
+"""A tree after some changes: only the directories on the changed paths are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core.errors import PathInvalid
+from localstore.core.tree.build import (
+    Built,
+    check_path,
+    deepest_first,
+    parent_of,
+    size_of,
+    with_ancestors,
+)
+from localstore.core.tree.directory import (
+    EMPTY_ROOT,
+    FORMAT,
+    Child,
+    Directory,
+    Entry,
+    directory_digest,
+    encode,
+    join,
+)
+from localstore.core.tree.drive import Steps, fetch
+
+_NOTHING = Directory(FORMAT, [], [])
+
+
+def update(root: bytes | None, changes: Mapping[str, Entry | None], key: bytes) -> Steps[Built]:
+    """The tree at `root` (None: empty) with `changes`: path → Entry to set it, None to remove the file.
+
+    Removing what is not there changes nothing. Entries hidden in the base stay as they are.
+    `key` is the one that the base was built with; under another key, build anew. PathInvalid for
+    a path that cannot be held, or a file and a directory of one name in the result.
+    """
+    files: dict[str, dict[str, Entry | None]] = {}
+    for path, entry in changes.items():
+        parent, _, name = check_path(path).rpartition("/")
+        files.setdefault(parent, {})[name] = entry
+    touched = with_ancestors(files)
+    before = yield from _load(root or EMPTY_ROOT, touched)
+    written: dict[bytes, bytes] = {}
+    subdirectories: dict[str, dict[str, Child | None]] = {}
+    top = EMPTY_ROOT
+    for path in deepest_first(touched):
+        old = before.get(path, _NOTHING)
+        new = _changed(path, old, files.get(path, {}), subdirectories.pop(path, {}))
+        digest = directory_digest(new, path, key)
+        empty = not new.children and not new.hidden
+        if not empty and new != old:
+            written[digest] = encode(new)
+        if path:
+            name = path.rpartition("/")[2]
+            child = None if empty else Child(name, "dir", digest, size_of(new))
+            subdirectories.setdefault(parent_of(path), {})[name] = child
+        else:
+            top = digest
+    return Built(top, written)
+
+
+def _load(root: bytes, touched: set[str]) -> Steps[dict[str, Directory]]:
+    """The directories among `touched` that exist under `root`, by path."""
+    below: dict[str, list[str]] = {}
+    for path in touched - {""}:
+        below.setdefault(parent_of(path), []).append(path)
+    found: dict[str, Directory] = {}
+    level = {} if root == EMPTY_ROOT else {"": root}
+    while level:
+        objects = yield from fetch(set(level.values()))
+        found.update({path: objects[digest] for path, digest in level.items()})
+        level = {
+            join(path, child.name): child.digest
+            for path in level
+            if path in below
+            for child in found[path].children
+            if child.kind == "dir" and join(path, child.name) in touched
+        }
+    return found
+
+
+def _changed(
+    path: str, old: Directory, files: Mapping[str, Entry | None], subdirectories: Mapping[str, Child | None]
+) -> Directory:
+    children = {child.name: child for child in old.children}
+    for name, entry in files.items():
+        if entry is None and name in children and children[name].kind != "dir":
+            del children[name]
+    for name, directory in subdirectories.items():
+        present = children.get(name)
+        if directory is not None:
+            if present is not None and present.kind != "dir":
+                raise _clash(path, name)
+            children[name] = directory
+        elif present is not None and present.kind == "dir":
+            del children[name]
+    for name, entry in files.items():
+        if entry is None:
+            continue
+        if name in children and children[name].kind == "dir":
+            raise _clash(path, name)
+        children[name] = Child(name, entry.kind, entry.digest, entry.size)
+    return Directory(FORMAT, [children[name] for name in sorted(children)], old.hidden)
+
+
+def _clash(path: str, name: str) -> PathInvalid:
+    return PathInvalid(f"{join(path, name)} is a file and a directory at once")

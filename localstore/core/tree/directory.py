@@ -1,0 +1,198 @@
+"""One directory of a tree: its children, its bytes, its digest, its filtered form."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from struct import Struct as Packer
+from typing import Literal
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core import limits
+from localstore.core.encoding import DIGEST_SIZE
+from localstore.core.errors import DigestMismatch, Invalid
+
+FileKind = Literal["text", "blob", "chunked"]
+Kind = Literal["text", "blob", "chunked", "dir"]
+
+FORMAT = 1
+SIZE_MAX = (1 << 53) - 1
+
+_KIND_BYTE: dict[str, bytes] = {"text": b"t", "blob": b"b", "chunked": b"c", "dir": b"d"}
+_ENTRY_TAG, _DIRECTORY_TAG = b"svc-tree-entry-v1\n", b"svc-tree-dir-v1\n"
+_NAME_LENGTH, _SIZE = Packer(">I"), Packer(">Q")
+_UNSAFE_NAME = re.compile(r"[/\\\x00-\x1f\x7f]|^\.{0,2}$")
+
+EMPTY_ROOT = blake3(_DIRECTORY_TAG).digest()
+"""Digest of the tree without files. It is never stored and never asked for."""
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A file. `digest` is the BLAKE3 (32 bytes) of all its bytes, whatever its kind; `size` in bytes."""
+
+    kind: FileKind
+    digest: bytes
+    size: int
+
+
+class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A named child of a directory. For kind "dir", `digest` is a directory digest and `size` the sum of the
+    sizes below as its writer saw them (0 in filtered form). `salt` is present in filtered form only."""
+
+    name: str
+    kind: Kind
+    digest: bytes
+    size: int
+    salt: bytes | None = None
+
+    @property
+    def entry(self) -> Entry:
+        """The file this child is; Invalid for a directory."""
+        if self.kind == "dir":
+            raise Invalid(f"{self.name} is a directory")
+        return Entry(self.kind, self.digest, self.size)
+
+
+class Directory(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Children sorted by name in UTF-8 order; `hidden` are the sorted entry digests of children this reader
+    may not see (or, in a fork, that its maker could not)."""
+
+    version: int
+    children: list[Child]
+    hidden: list[bytes]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Directory)
+
+
+def path_salt(path: str, key: bytes) -> bytes:
+    """The salt (32 bytes) of the full path under the repository's tree key (32 bytes)."""
+    return blake3(path.encode(), key=key).digest()
+
+
+def entry_digest(salt: bytes, kind: Kind, name: str, digest: bytes, size: int) -> bytes:
+    """Digest of one child (32 bytes); layout in the package's docstring. A directory's `size` is ignored."""
+    raw = name.encode()
+    return blake3(
+        b"".join(
+            (
+                _ENTRY_TAG,
+                salt,
+                _KIND_BYTE[kind],
+                _NAME_LENGTH.pack(len(raw)),
+                raw,
+                digest,
+                _SIZE.pack(0 if kind == "dir" else size),
+            )
+        )
+    ).digest()
+
+
+def digest_of(entry_digests: Iterable[bytes]) -> bytes:
+    """Directory digest over the entry digests of its children, in any order."""
+    return blake3(_DIRECTORY_TAG + b"".join(sorted(entry_digests))).digest()
+
+
+def child_digest(child: Child, directory: str, key: bytes | None) -> bytes:
+    """Entry digest of `child` in the directory at path `directory` ("" is the root). The salt is the child's
+    own if it carries one, else made with `key`."""
+    salt = child.salt
+    if salt is None:
+        if key is None:
+            raise Invalid("a tree without its salts can only be verified with the tree key")
+        salt = path_salt(join(directory, child.name), key)
+    return entry_digest(salt, child.kind, child.name, child.digest, child.size)
+
+
+def directory_digest(directory: Directory, path: str, key: bytes | None = None) -> bytes:
+    """Digest (32 bytes) of the directory at `path` ("" is the root). Without `key` every child must carry
+    its salt."""
+    own = [child_digest(child, path, key) for child in directory.children]
+    return digest_of(own + directory.hidden)
+
+
+def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = None) -> None:
+    """DigestMismatch unless `directory` is the one that `digest` names at `path`."""
+    if directory_digest(directory, path, key) != digest:
+        raise DigestMismatch(f"the listing of {path or 'the root'} is not the one that was sealed")
+
+
+def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
+    """What a reader gets who may see only some children: the others keep their entry digest alone.
+
+    `visible(full path, kind)` decides. A directory child shows its name and digest; say no for one whose
+    files are all hidden, or its name leaks. The result has the same directory digest.
+    """
+    children: list[Child] = []
+    hidden = list(directory.hidden)
+    for child in directory.children:
+        full = join(path, child.name)
+        if visible(full, child.kind):
+            size = 0 if child.kind == "dir" else child.size
+            children.append(Child(child.name, child.kind, child.digest, size, path_salt(full, key)))
+        else:
+            hidden.append(child_digest(child, path, key))
+    return Directory(FORMAT, children, sorted(hidden))
+
+
+def encode(directory: Directory) -> bytes:
+    """Canonical bytes (msgpack) of a directory object. Children and hidden must be sorted already."""
+    return _encoder.encode(directory)
+
+
+def decode(raw: bytes) -> Directory:
+    """Inverse of `encode`; Invalid unless `raw` is exactly what `encode` writes: safe names, strictly sorted,
+    known kinds, 32-byte digests, sizes of 0 to 2**53−1, no empty directory."""
+    try:
+        directory = _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise Invalid("not a directory object") from None
+    if directory.version != FORMAT:
+        raise Invalid(f"directory object of version {directory.version}, expected {FORMAT}")
+    _check_children(directory.children)
+    hidden = directory.hidden
+    if any(len(one) != DIGEST_SIZE for one in hidden) or not _ascending(hidden):
+        raise Invalid("hidden entries of a directory must be sorted, unique digests")
+    if not directory.children and not hidden:
+        raise Invalid("an empty directory has no object")
+    if encode(directory) != raw:
+        raise Invalid("directory object is not in canonical form")
+    return directory
+
+
+def join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
+
+
+def unsafe_name(name: str) -> bool:
+    """True for a name that no directory may hold: empty, dot segments, separators, control characters, too
+    long, not Unicode text."""
+    if _UNSAFE_NAME.search(name):
+        return True
+    if name.isascii():
+        return len(name) > limits.PATH_SEGMENT_BYTES
+    try:
+        return len(name.encode()) > limits.PATH_SEGMENT_BYTES
+    except UnicodeEncodeError:
+        return True
+
+
+def _check_children(children: list[Child]) -> None:
+    for child in children:
+        if unsafe_name(child.name):
+            raise Invalid(f"directory holds the unsafe name {child.name!r}")
+        if len(child.digest) != DIGEST_SIZE or (child.salt is not None and len(child.salt) != DIGEST_SIZE):
+            raise Invalid(f"{child.name}: a digest has {DIGEST_SIZE} bytes")
+        if not 0 <= child.size <= SIZE_MAX:
+            raise Invalid(f"{child.name}: size out of range")
+    if not _ascending([child.name for child in children]):
+        raise Invalid("children of a directory must be sorted by name and unique")
+
+
+def _ascending(values: list[str] | list[bytes]) -> bool:
+    # Code point order of Unicode text is the order of its UTF-8 bytes.
+    return all(a < b for a, b in itertools.pairwise(values))  # type: ignore[operator]

@@ -1,0 +1,46 @@
+"""Drivers for the tree's generators: the only place where their requests meet a store."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import TypeAlias, TypeVar
+
+from localstore.core.errors import PayloadMissing
+from localstore.core.tree.directory import Directory, decode
+
+Result = TypeVar("Result")
+Objects: TypeAlias = Mapping[bytes, bytes]
+Steps: TypeAlias = Generator[list[bytes], Objects, Result]
+"""Yields unique directory digests, a level of the tree at a time; is sent their raw bytes; returns Result."""
+
+
+def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
+    """Drive `steps` with a synchronous loader."""
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(load(wanted))
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+async def arun(steps: Steps[Result], load: Callable[[list[bytes]], Awaitable[Objects]]) -> Result:
+    """Drive `steps` with an asynchronous loader."""
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(await load(wanted))
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def fetch(digests: set[bytes]) -> Steps[dict[bytes, Directory]]:
+    """Ask for directories and decode them. PayloadMissing if one is lacking, Invalid if one is broken."""
+    if not digests:
+        return {}
+    wanted = sorted(digests)
+    raws = yield wanted
+    missing = [digest.hex() for digest in wanted if digest not in raws]
+    if missing:
+        raise PayloadMissing("directories of this tree are missing", missing=missing)
+    return {digest: decode(raws[digest]) for digest in wanted}

@@ -1,0 +1,147 @@
+"""Reading trees level by level: look paths up, walk, compare, list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from localstore.core.errors import NotFound
+from localstore.core.tree.build import parent_of, with_ancestors
+from localstore.core.tree.directory import EMPTY_ROOT, Child, Entry, join, verify
+from localstore.core.tree.drive import Steps, fetch
+
+Change = tuple[Entry | None, Entry | None]
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """Asks `walk` to verify every directory. `key`: the tree key, or None where children carry salts."""
+
+    key: bytes | None = None
+
+
+def lookup(root: bytes | None, paths: Iterable[str]) -> Steps[dict[str, Entry]]:
+    """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out."""
+    wanted = set(paths)
+    directories = with_ancestors(parent_of(path) for path in wanted)
+    found: dict[str, Entry] = {}
+    level = _top(root)
+    while level:
+        objects = yield from fetch(set(level.values()))
+        below: dict[str, bytes] = {}
+        for path, digest in level.items():
+            for child in objects[digest].children:
+                full = join(path, child.name)
+                if child.kind == "dir":
+                    if full in directories:
+                        below[full] = child.digest
+                elif full in wanted:
+                    found[full] = child.entry
+        level = below
+    return found
+
+
+def walk(
+    root: bytes | None, prefix: str = "", verification: Verification | None = None
+) -> Steps[dict[str, Entry]]:
+    """Every visible file at or below `prefix` ("" is everything), sorted by path.
+
+    With `verification`, DigestMismatch at the first directory that is not the sealed one.
+    """
+    above = with_ancestors([prefix])
+    found: dict[str, Entry] = {}
+    level = _top(root)
+    while level:
+        objects = yield from fetch(set(level.values()))
+        below: dict[str, bytes] = {}
+        for path, digest in level.items():
+            if verification is not None:
+                verify(objects[digest], digest, path, verification.key)
+            inside = not prefix or path == prefix or path.startswith(prefix + "/")
+            for child in objects[digest].children:
+                full = join(path, child.name)
+                if not inside and full not in above:
+                    continue
+                if child.kind == "dir":
+                    below[full] = child.digest
+                elif inside or full == prefix:
+                    found[full] = child.entry
+        level = below
+    return dict(sorted(found.items()))
+
+
+def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
+    """What the tree hides, as `build` takes it: directory path → entry digests; sorted by path."""
+    found: dict[str, list[bytes]] = {}
+    level = _top(root)
+    while level:
+        objects = yield from fetch(set(level.values()))
+        found.update({path: objects[digest].hidden for path, digest in level.items()})
+        level = {
+            join(path, child.name): child.digest
+            for path, digest in level.items()
+            for child in objects[digest].children
+            if child.kind == "dir"
+        }
+    return {path: found[path] for path in sorted(found) if found[path]}
+
+
+def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
+    """The visible children of the directory at `path` ("" is the root), sorted by name.
+
+    NotFound unless it is a directory of this tree; the root of the empty tree lists nothing.
+    """
+    children = yield from _children(None if root == EMPTY_ROOT else root)
+    here = ""
+    for name in path.split("/") if path else ():
+        here = join(here, name)
+        found = [child.digest for child in children if child.name == name and child.kind == "dir"]
+        if not found:
+            raise NotFound(f"{here} is not a directory of this tree")
+        children = yield from _children(found[0])
+    return children
+
+
+def _children(digest: bytes | None) -> Steps[list[Child]]:
+    if digest is None:
+        return []
+    objects = yield from fetch({digest})
+    return objects[digest].children
+
+
+def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]:
+    """What differs: path → (entry in a, entry in b), None where a side has no such file; sorted by path.
+
+    Equal subtrees are never read. Hidden children are not compared.
+    """
+    changes: dict[str, Change] = {}
+    level: dict[str, tuple[bytes, bytes]] = {"": (root_a or EMPTY_ROOT, root_b or EMPTY_ROOT)}
+    while level := {path: pair for path, pair in level.items() if pair[0] != pair[1]}:
+        digests = {digest for pair in level.values() for digest in pair}
+        objects = yield from fetch(digests - {EMPTY_ROOT})
+        below: dict[str, tuple[bytes, bytes]] = {}
+        for path, pair in level.items():
+            a, b = ({c.name: c for c in objects[d].children} if d in objects else {} for d in pair)
+            for name in a.keys() | b.keys():
+                _compare(join(path, name), a.get(name), b.get(name), changes, below)
+        level = below
+    return dict(sorted(changes.items()))
+
+
+def _compare(
+    path: str,
+    a: Child | None,
+    b: Child | None,
+    changes: dict[str, Change],
+    below: dict[str, tuple[bytes, bytes]],
+) -> None:
+    entries = tuple(None if child is None or child.kind == "dir" else child.entry for child in (a, b))
+    if entries[0] != entries[1]:
+        changes[path] = (entries[0], entries[1])
+    digests = tuple(child.digest if child and child.kind == "dir" else EMPTY_ROOT for child in (a, b))
+    if digests[0] != digests[1]:
+        below[path] = (digests[0], digests[1])
+
+
+def _top(root: bytes | None) -> dict[str, bytes]:
+    return {} if root is None or root == EMPTY_ROOT else {"": root}

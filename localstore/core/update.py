@@ -1,0 +1,143 @@
+"""Live updates: one change of one path of a branch, signed by the device that made it (design/lane-protocol).
+
+    create_text  a text file begins, with the bytes `blake3` that the store holds already
+    edit_text    CRDT operations on lane `gen` in `epoch`
+    set_blob     a file becomes the bytes `blake3`
+    delete       the file on lane `gen` goes
+
+`gen` is the lane (0: the device knows no file there), `base` the newest sequence number of the path that the
+device has seen (0: none), `n` this device's own count, `settled` the highest count below which every answer
+has arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import hex_digest, is_hex_digest, jcs, length_prefixed, unb64u
+from localstore.core.errors import Invalid, TooLarge
+
+UpdateKind = Literal["create_text", "edit_text", "set_blob", "delete"]
+
+PREFIX = b"svc-live-update-v1\n"
+SIGNATURE_SIZE = 64
+NUMBER_MAX = (1 << 53) - 1
+
+_BYTES_KINDS = ("create_text", "set_blob")
+_LANE_KINDS = ("edit_text", "delete")
+
+
+class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One update as it travels. `signature` is base64url of Ed25519 over `signing_bytes`; `blake3` (hex) and
+    `size` (bytes) belong to create_text and set_blob; `epoch` and `ops` (base64url CRDT updates) to
+    edit_text."""
+
+    n: int
+    settled: int
+    path: str
+    kind: UpdateKind
+    gen: int
+    base: int
+    signature: str
+    blake3: str | None = None
+    size: int | None = None
+    epoch: int | None = None
+    ops: list[str] | None = None
+
+
+def signing_bytes(
+    repo_id: str, branch_id: str, replica: int, device_key_id: str, update: LiveUpdate
+) -> bytes:
+    """The exact bytes that the device signs: the prefix and JCS over every member but the signature, with
+    `ops` replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations. Absent members are left
+    out. Needs no server: a device signs offline."""
+    signed: dict[str, str | int] = {
+        "repo_id": repo_id,
+        "branch_id": branch_id,
+        "replica": replica,
+        "device_key_id": device_key_id,
+        "n": update.n,
+        "settled": update.settled,
+        "path": update.path,
+        "kind": update.kind,
+        "gen": update.gen,
+        "base": update.base,
+    }
+    if update.blake3 is not None:
+        signed["blake3"] = update.blake3
+    if update.size is not None:
+        signed["size"] = update.size
+    if update.epoch is not None:
+        signed["epoch"] = update.epoch
+    if update.ops is not None:
+        signed["ops_blake3"] = ops_digest(decoded_ops(update))
+    return PREFIX + jcs(signed)
+
+
+def decoded_ops(update: LiveUpdate) -> list[bytes]:
+    """The CRDT updates of an edit, decoded; empty for the other kinds."""
+    return [unb64u(op) for op in update.ops or ()]
+
+
+def ops_digest(ops: Sequence[bytes]) -> str:
+    """Hex BLAKE3 of the operations, each behind its length."""
+    return hex_digest(length_prefixed(*ops))
+
+
+def check(update: LiveUpdate) -> None:
+    """Invalid unless the members fit the kind; TooLarge over UPDATE_BYTES of operations.
+
+    Judges the shape alone: whether the path may exist is for the path rules, whether the operations are good
+    for the lane.
+    """
+    _check_numbers(update)
+    if not update.path:
+        raise Invalid("an update names a path", "/path")
+    _check_bytes_members(update)
+    _check_edit_members(update)
+    if update.kind in _LANE_KINDS and update.gen == 0:
+        raise Invalid(f"{update.kind} names the lane it means: gen is at least 1", "/gen")
+    unb64u(update.signature, SIGNATURE_SIZE)
+
+
+def _check_numbers(update: LiveUpdate) -> None:
+    for name, least in (("n", 1), ("settled", 0), ("gen", 0), ("base", 0)):
+        if not least <= getattr(update, name) <= NUMBER_MAX:
+            raise Invalid(f"{name} is between {least} and 2**53-1", f"/{name}")
+    if update.settled >= update.n:
+        raise Invalid("settled is below n: an update without an answer is not settled", "/settled")
+
+
+def _check_bytes_members(update: LiveUpdate) -> None:
+    if update.kind not in _BYTES_KINDS:
+        _refuse_member(update, "blake3")
+        _refuse_member(update, "size")
+        return
+    if update.blake3 is None or not is_hex_digest(update.blake3):
+        raise Invalid(f"{update.kind} names its bytes: blake3 is 64 lowercase hex digits", "/blake3")
+    if update.size is None or not 0 <= update.size <= NUMBER_MAX:
+        raise Invalid(f"{update.kind} says the size of its bytes", "/size")
+
+
+def _check_edit_members(update: LiveUpdate) -> None:
+    if update.kind != "edit_text":
+        _refuse_member(update, "epoch")
+        _refuse_member(update, "ops")
+        return
+    if update.epoch is None or not 0 <= update.epoch <= NUMBER_MAX:
+        raise Invalid("edit_text names its epoch", "/epoch")
+    if not update.ops:
+        raise Invalid("edit_text carries operations", "/ops")
+    if sum(len(op) for op in update.ops) * 3 // 4 > limits.UPDATE_BYTES:
+        raise TooLarge(f"one update carries at most {limits.UPDATE_BYTES} bytes of operations")
+    if not all(update.ops):
+        raise Invalid("an operation is empty", "/ops")
+
+
+def _refuse_member(update: LiveUpdate, name: str) -> None:
+    if getattr(update, name) is not None:
+        raise Invalid(f"{update.kind} has no {name}", f"/{name}")
