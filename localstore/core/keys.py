@@ -1,0 +1,154 @@
+"""Device keys (Ed25519: sign) and transport keys (X25519: be sealed to), and what proves them.
+
+A key is named by its RFC 7638 thumbprint. Public keys from anybody else pass `check_ed25519` or
+`check_x25519` before they are kept or used: points of small order verify or decrypt more than they should,
+and a point with two encodings would have two names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_scalarmult
+from nacl.exceptions import BadSignatureError, CryptoError
+from nacl.public import PrivateKey, PublicKey, SealedBox
+from nacl.signing import SigningKey, VerifyKey
+
+from localstore.core.encoding import b64u, length_prefixed
+from localstore.core.errors import Invalid, SignatureInvalid
+
+KEY_BYTES = 32  # of every seed, secret and public key here
+SIGNATURE_BYTES = 64
+KEY_ID_CHARS = 43
+
+_REGISTRATION_LABEL = b"svc-device-registration-v1\0"
+_FIELD_PRIME = 2**255 - 19
+
+
+def key_id(public: bytes) -> str:
+    """RFC 7638 thumbprint of an Ed25519 public key (RFC 8037 JWK), 43 characters of base64url."""
+    jwk = f'{{"crv":"Ed25519","kty":"OKP","x":"{b64u(public)}"}}'
+    return b64u(hashlib.sha256(jwk.encode("ascii")).digest())
+
+
+def check_ed25519(public: bytes) -> None:
+    """Invalid unless `public` is the canonical encoding of a point of the prime-order subgroup."""
+    if len(public) != KEY_BYTES or not crypto_core_ed25519_is_valid_point(public):
+        raise Invalid("the Ed25519 key is not a valid point of full order; make a new device key")
+
+
+def check_x25519(public: bytes) -> None:
+    """Invalid unless `public` is a canonical field element that is not a point of low order."""
+    if len(public) != KEY_BYTES or int.from_bytes(public, "little") >= _FIELD_PRIME:
+        raise Invalid("the X25519 key is not in canonical form; make a new transport key")
+    try:
+        crypto_scalarmult(b"\x40" * KEY_BYTES, public)  # any scalar: a low-order point gives zero, refused
+    except CryptoError:
+        raise Invalid("the X25519 key has low order; make a new transport key") from None
+
+
+def verify(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether `signature` is the Ed25519 signature of `message` under `public`. Never raises."""
+    if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        return False
+    try:
+        VerifyKey(public).verify(message, signature)
+    except (BadSignatureError, ValueError):
+        return False
+    return True
+
+
+def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
+    """An anonymous sealed box (x25519-xsalsa20poly1305), 48 bytes longer than `plaintext`.
+
+    Only the holder of the transport key opens it, and it does not say who sealed it.
+    Raises Invalid for a key that `check_x25519` refuses.
+    """
+    check_x25519(x25519_public)
+    return SealedBox(PublicKey(x25519_public)).encrypt(plaintext)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DeviceKey:
+    """The Ed25519 key of one machine. `seed` is the whole secret, 32 bytes; it is never printed."""
+
+    seed: bytes
+    _signer: SigningKey
+
+    @classmethod
+    def generate(cls, seed: bytes | None = None) -> DeviceKey:
+        """The key of `seed` (32 bytes), or a new one. A seed of another length is Invalid."""
+        chosen = secrets.token_bytes(KEY_BYTES) if seed is None else seed
+        if len(chosen) != KEY_BYTES:
+            raise Invalid(f"a device key seed has {KEY_BYTES} bytes, got {len(chosen)}")
+        return cls(chosen, SigningKey(chosen))
+
+    @property
+    def public(self) -> bytes:
+        return bytes(self._signer.verify_key)
+
+    @property
+    def id(self) -> str:
+        return key_id(self.public)
+
+    def sign(self, message: bytes) -> bytes:
+        """Ed25519 signature (RFC 8032), 64 bytes."""
+        return self._signer.sign(message).signature
+
+    def __repr__(self) -> str:
+        return f"DeviceKey({self.id})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TransportKey:
+    """The X25519 key that secrets are sealed to. `secret` is 32 bytes; it is never printed."""
+
+    secret: bytes
+    _box: PrivateKey
+
+    @classmethod
+    def generate(cls, secret: bytes | None = None) -> TransportKey:
+        """The key of `secret` (32 bytes), or a new one. A secret of another length is Invalid."""
+        chosen = secrets.token_bytes(KEY_BYTES) if secret is None else secret
+        if len(chosen) != KEY_BYTES:
+            raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")
+        return cls(chosen, PrivateKey(chosen))
+
+    @property
+    def public(self) -> bytes:
+        return bytes(self._box.public_key)
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """Open what `seal_to` made for this key; anything else is Invalid."""
+        try:
+            return SealedBox(self._box).decrypt(sealed)
+        except (CryptoError, ValueError):
+            raise Invalid("the sealed message was not made for this key") from None
+
+    def __repr__(self) -> str:
+        return f"TransportKey({b64u(self.public)})"
+
+
+def registration_bytes(origin: str, account: str, public: bytes) -> bytes:
+    """What a device signs to say "this key is mine": readers of seals verify it without asking the relay.
+
+    `origin` is the node's public URL without a trailing slash, `account` the account id, `public` the
+    Ed25519 key (32 bytes).
+    """
+    return _REGISTRATION_LABEL + length_prefixed(origin.encode("utf-8"), account.encode("utf-8"), public)
+
+
+def sign_registration(key: DeviceKey, origin: str, account: str) -> bytes:
+    """The self-signed registration statement of `key`, 64 bytes."""
+    return key.sign(registration_bytes(origin, account, key.public))
+
+
+def verify_registration(origin: str, account: str, public: bytes, signature: bytes) -> None:
+    """SignatureInvalid unless `public` itself signed its registration for this account on this origin."""
+    check_ed25519(public)
+    if not verify(public, registration_bytes(origin, account, public), signature):
+        raise SignatureInvalid(
+            f"key {key_id(public)} did not sign its registration for {account} on {origin}"
+        )

@@ -1,0 +1,63 @@
+"""Tokens as text."""
+
+import pytest
+
+from localstore.core.bearer import (
+    authorization,
+    format_script_token,
+    from_authorization,
+    from_text,
+    parse_script_token,
+    to_text,
+)
+from localstore.core.errors import Unauthorized
+from localstore.core.keys import DeviceKey
+
+RAW, KEY = bytes(range(256)) + b"end", DeviceKey.generate(b"\x05" * 32)
+
+
+def test_text_and_header_round_trip() -> None:
+    assert from_text(to_text(RAW)) == RAW
+    assert authorization(RAW) == f"Bearer {to_text(RAW)}"
+    assert from_authorization(authorization(RAW)) == RAW
+    assert from_authorization(f"bearer {to_text(RAW)}") == RAW
+    assert len(from_text(to_text(bytes(2048)))) == 2048
+
+
+@pytest.mark.parametrize("text", ["AB", "AAA=", "A", "A+/A", "é", "AA AA", "A" * 2732, "A" * 7_000_000])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(Unauthorized):
+        from_text(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "Bearer", f"Basic {to_text(RAW)}", to_text(RAW), f"Bearer  {to_text(RAW)}"]
+)
+def test_other_headers_are_refused(value: str) -> None:
+    with pytest.raises(Unauthorized):
+        from_authorization(value)
+
+
+def test_a_script_token_carries_token_and_binding_key() -> None:
+    text = format_script_token(RAW, KEY)
+    assert text.startswith("svct_")
+    raw, key = parse_script_token(text)
+    assert (raw, key.id) == (RAW, KEY.id)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "svct_",
+        "svct_AAAA",
+        "svct_AAAA.",
+        "svct_AAAA.AAAA",
+        format_script_token(RAW, KEY)[5:],
+        "svct_AB." + "A" * 43,
+    ],
+)
+def test_damaged_script_tokens_are_refused_without_showing_them(text: str) -> None:
+    with pytest.raises(Unauthorized) as caught:
+        parse_script_token(text)
+    assert "AAAA" not in caught.value.detail
