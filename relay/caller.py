@@ -47,7 +47,7 @@ class Principal:
 
 @dataclass(slots=True)
 class Caller:
-    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect's transaction."""
+    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect."""
 
     node: Node
     principal: Principal | None

@@ -26,6 +26,10 @@ MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 
+# --- files that steer a working copy
+IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
+MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
+
 # --- lifetimes, seconds
 GUEST_SESSION = 24 * 3600  # no refresh
 ACCESS_TOKEN = 3600

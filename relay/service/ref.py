@@ -42,7 +42,7 @@ async def get(view: View, type: str, name: str) -> Ref:
 
 
 async def create(view: View, wish: RefCreate) -> Ref:
-    """A ref starts at a seal: the one named, or the sealed head of the branch named. Live edits stay where they are."""
+    """A ref starts at a seal: the one named, or the sealed head of the branch named."""
     names.check_ref(wish.name)
     now = now_ms()
     async with view.write() as tx:

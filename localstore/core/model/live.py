@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from localstore.core.model.base import Model
 from localstore.core.update import LiveUpdate
 
@@ -79,7 +81,7 @@ class LaneState(Model):
     size: int
     genesis: str
     state: str | None
-    finals: dict[str, FinalState] = {}
+    finals: dict[str, FinalState] = msgspec.field(default_factory=dict)
 
 
 class FinalState(Model):
@@ -103,7 +105,7 @@ class ProofContextRequest(Model):
 
 
 class ProofContext(Model):
-    """`bytes`: what the device key must sign for this update (b64u); computable offline, echoed for others."""
+    """`bytes`: what the device key signs for this update (b64u); computable offline, echoed for others."""
 
     bytes: str
     digest: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from localstore.core.model.base import Model
 
 
@@ -11,7 +13,7 @@ class Health(Model, omit_defaults=True):
     """`checks` maps each dependency to ok or down; liveness has none."""
 
     status: Literal["ok", "unavailable"]
-    checks: dict[str, str] = {}
+    checks: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Version(Model):

@@ -45,7 +45,7 @@ class Repo(Model, rename={"class_": "class"}):
 
 
 class RepoCreate(Model, rename={"class_": "class"}):
-    """Body of a creation. `visibility` is a shorthand for the class; giving both and disagreeing is refused."""
+    """Body of a creation. `visibility` is a shorthand for the class; the two must not disagree."""
 
     name: str
     class_: Class | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from localstore.core.model.base import Model
 
 
@@ -37,7 +39,7 @@ class Prepared(Model):
     at: int
     expires_at: str
     changes: list[SealChange]
-    live_by: dict[str, list[str]] = {}
+    live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     unchanged: bool = False
 
 
@@ -52,7 +54,7 @@ class TreeDelta(Model):
 
     message: str
     changes: list[SealChange]
-    parents: list[str] = []
+    parents: list[str] = msgspec.field(default_factory=list)
     author: str | None = None
     git_id: str | None = None
     git_raw: str | None = None

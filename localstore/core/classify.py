@@ -1,0 +1,67 @@
+"""Text or bytes: a file is text when all of it is valid UTF-8 without NUL and at most TEXT_FILE bytes."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Literal, NamedTuple
+
+from blake3 import blake3
+
+from localstore.core.limits import TEXT_FILE
+
+Kind = Literal["text", "blob"]
+
+
+class Classified(NamedTuple):
+    """What one pass over a file found: `size` in bytes, `blake3` as 32 raw bytes."""
+
+    kind: Kind
+    size: int
+    blake3: bytes
+
+
+class Classifier:
+    """Decides kind and digest in one pass, holding one chunk at a time.
+
+    >>> classifier = Classifier()
+    >>> classifier.feed(b"hello")
+    >>> classifier.result().kind
+    'text'
+    """
+
+    def __init__(self) -> None:
+        self._hash = blake3()
+        self._size = 0
+        self._text = True
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the file; chunks may split characters anywhere."""
+        self._hash.update(chunk)
+        self._size += len(chunk)
+        if self._text:
+            self._text = self._size <= TEXT_FILE and b"\0" not in chunk and self._decodes(chunk)
+
+    def result(self) -> Classified:
+        """The verdict over everything fed so far; a character cut short at the end makes the file bytes."""
+        pending, _ = self._decoder.getstate()
+        kind: Kind = "text" if self._text and not pending else "blob"
+        return Classified(kind, self._size, self._hash.digest())
+
+    def _decodes(self, chunk: bytes) -> bool:
+        try:
+            self._decoder.decode(chunk)
+        except UnicodeDecodeError:
+            return False
+        return True
+
+
+def kind_of(data: bytes) -> Kind:
+    """The kind of a whole file's bytes; the empty file is text."""
+    if len(data) > TEXT_FILE or b"\0" in data:
+        return "blob"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "blob"
+    return "text"

@@ -1,0 +1,152 @@
+"""`.svc.yaml`: what a repository says about itself.
+
+    kind: app                       # app, lib, model, modelpack, dataset
+    name: Notes
+    depends: [alice/toolkit]        # OWNER/NAME
+    models: [llama3.2]              # fetched before the app starts
+    ollama_port_override: 11500     # replaces the port of the local LLM server
+    ollama_tag: llama3.2:1b         # preferred model variant
+    limits: {max_file_mib: 64}      # per-file cap, kind app only
+
+Unknown keys are left for later versions. The file is hostile input: aliases, deep nesting and anything
+over MANIFEST_BYTES are refused, and every scalar is read as plain text, so YAML's own types never bite.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+import msgspec
+import yaml
+
+from localstore.core.errors import Invalid
+from localstore.core.limits import (
+    APP_FILE_CLAMP,
+    BLOB_FILE,
+    MANIFEST_BYTES,
+    MANIFEST_DEPTH,
+    MANIFEST_LIST,
+    MIB,
+)
+from localstore.core.names import parse_repo
+from localstore.core.paths import terminal_safe
+
+FILE_NAME = ".svc.yaml"
+KINDS = ("app", "lib", "model", "modelpack", "dataset")
+
+_TEXT_CHARS = 200
+_NOTHING = ("", "~", "null")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A read manifest; a member the file does not give is None or empty."""
+
+    kind: str | None = None
+    name: str | None = None
+    depends: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    ollama_port_override: int | None = None
+    ollama_tag: str | None = None
+    max_file_mib: int | None = None
+
+    def file_cap(self, kind: str) -> int:
+        """Bytes that one pushed binary of a repository of this kind may have: an app may raise the common
+        cap, clamped to APP_FILE_CLAMP, and never lowers it."""
+        if kind != "app" or self.max_file_mib is None:
+            return BLOB_FILE
+        return min(max(self.max_file_mib * MIB, BLOB_FILE), APP_FILE_CLAMP)
+
+
+def parse(data: bytes) -> Manifest:
+    """Read the bytes of `.svc.yaml`; Invalid with one sentence when a value is wrong."""
+    if len(data) > MANIFEST_BYTES:
+        raise Invalid(f"{FILE_NAME} is larger than {MANIFEST_BYTES} bytes")
+    top = _load(data)
+    if not isinstance(top, dict):
+        raise Invalid(f"{FILE_NAME} must be a mapping of keys to values")
+    limits = top.get("limits")
+    if not isinstance(limits, dict):
+        limits = {} if limits is None or limits in _NOTHING else _bad("limits", "a mapping")
+    return Manifest(
+        kind=_kind(top),
+        name=_text(top, "name"),
+        depends=tuple(_repository(item) for item in _texts(top, "depends")),
+        models=_texts(top, "models"),
+        ollama_port_override=_integer(top, "ollama_port_override", "ollama_port_override", 65535),
+        ollama_tag=_text(top, "ollama_tag"),
+        max_file_mib=_integer(limits, "max_file_mib", "limits.max_file_mib", 1 << 20),
+    )
+
+
+def _load(data: bytes) -> Any:
+    try:
+        text = data.decode("utf-8-sig")
+        _refuse_bombs(text)
+        return yaml.load(text, Loader=yaml.BaseLoader) or {}  # noqa: S506 - builds text, lists, mappings only
+    except UnicodeDecodeError:
+        raise Invalid(f"{FILE_NAME} is not UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise Invalid(f"{FILE_NAME} is not valid YAML{where}: {terminal_safe(str(error.problem))}") from None
+    except yaml.YAMLError:
+        raise Invalid(f"{FILE_NAME} holds characters that YAML does not allow") from None
+
+
+def _refuse_bombs(text: str) -> None:
+    """The event stream is flat, so depth and aliases are seen before anything nested is built."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise Invalid(f"{FILE_NAME} may not use YAML aliases")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MANIFEST_DEPTH:
+            raise Invalid(f"{FILE_NAME} is nested deeper than {MANIFEST_DEPTH} levels")
+
+
+def _kind(top: dict[str, Any]) -> str | None:
+    kind = _text(top, "kind")
+    return kind if kind is None or kind in KINDS else _bad("kind", "one of " + ", ".join(KINDS))
+
+
+def _text(top: dict[str, Any], key: str) -> str | None:
+    value = top.get(key)
+    if value is None or value in _NOTHING:
+        return None
+    return _line(value, key)
+
+
+def _line(value: Any, key: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > _TEXT_CHARS or not value.isprintable():
+        _bad(key, f"a line of at most {_TEXT_CHARS} characters")
+    return value
+
+
+def _texts(top: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = top.get(key)
+    if value is None or value in _NOTHING:
+        return ()
+    if not isinstance(value, list) or len(value) > MANIFEST_LIST:
+        _bad(key, f"a list of at most {MANIFEST_LIST} names")
+    return tuple(dict.fromkeys(_line(item, key) for item in value))
+
+
+def _repository(item: str) -> str:
+    try:
+        host, owner, name = parse_repo(item)
+    except Invalid:
+        return _bad("depends", "a list of OWNER/NAME")
+    return f"{owner}/{name}" if host is None else _bad("depends", "a list of OWNER/NAME, without a host")
+
+
+def _integer(top: dict[str, Any], key: str, shown: str, largest: int) -> int | None:
+    value = top.get(key)
+    if value is None or value in _NOTHING:
+        return None
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,9}", value) or not 1 <= int(value) <= largest:
+        _bad(shown, f"a whole number from 1 to {largest}")
+    return int(value)
+
+
+def _bad(key: str, expected: str) -> NoReturn:
+    raise Invalid(f"{FILE_NAME}: {key} must be {expected}", pointer="/" + key.replace(".", "/"))

@@ -1,0 +1,144 @@
+"""The rules for handles, repository names, ref names and repository addresses.
+
+Each checker returns the canonical spelling and raises Invalid with the rule that was broken.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from localstore.core.errors import Invalid
+from localstore.core.limits import HANDLE_CHARS, REF_NAME_BYTES
+from localstore.core.paths import terminal_safe
+
+SCHEME = "svc://"
+# Handles stand where pages and routes stand, so no person may be called like one, nor pose as the operator.
+RESERVED_HANDLES = frozenset(
+    """
+    about abuse account accounts admin administrator advisories api app apps assets auth billing blog catalog
+    cli cloud compute dataset datasets dev docs document documents download downloads explore favicon.ico
+    feed filesync guest health healthz help home host inbox install issues kind legal lib libs license live
+    local localhost login logout mail me metrics model modelpack modelpacks models moderator new node nodes
+    none null oidc operator org orgs owner people postmaster privacy public pulls ready readyz register
+    releases repo repos robots.txt root search security self settings signin signout signup site social
+    static status support svc sync system team teams terms token tokens topics undefined user users version
+    webhook webhooks webmaster well-known www
+    """.split()  # noqa: SIM905 - eighty words read better as a paragraph
+)
+RESERVED_REPOSITORIES = frozenset({"dev", "new", "settings"})  # words that follow an owner in page addresses
+
+_NAME = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{HANDLE_CHARS - 2}}}[a-z0-9])?")
+_NAME_RULE = (
+    f"1 to {HANDLE_CHARS} letters, digits, '.', '_' or '-', starting and ending with a letter or a digit"
+)
+_HOST = re.compile(
+    r"(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\[[0-9a-f:.]+\])"
+    r"(?::[0-9]{1,5})?"
+)
+_REF_FORBIDDEN = frozenset(" ~^:?*[\\")
+_SEAL_ID = re.compile(r"[0-9a-f]{64}")
+
+
+class RepoAddress(NamedTuple):
+    """Where a repository is; `host` is None when the address leaves the server open."""
+
+    host: str | None
+    owner: str
+    name: str
+
+
+def handle(text: str) -> str:
+    """A person's or organisation's handle in lower case."""
+    found = _name(text, "a handle")
+    if found in RESERVED_HANDLES:
+        raise Invalid(f"the handle '{found}' is reserved; choose another")
+    return found
+
+
+def repository_name(text: str) -> str:
+    """A repository's name in lower case."""
+    found = _name(text, "a repository name")
+    if found in RESERVED_REPOSITORIES:
+        raise Invalid(f"the repository name '{found}' is reserved; choose another")
+    return found
+
+
+def ref_name(text: str) -> str:
+    """A branch or tag name, after git check-ref-format(1) and, beyond it, never `HEAD`, a seal id, or text
+    that hides or reorders what is shown."""
+    fault = _ref_fault(text)
+    if fault:
+        raise Invalid(f"'{terminal_safe(text[:200])}' is no name for a branch or tag: {fault}")
+    return text
+
+
+def parse_repo(text: str) -> RepoAddress:
+    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are read: old addresses must resolve."""
+    parts = text.removeprefix(SCHEME).split("/")
+    if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
+        raise Invalid(
+            f"'{terminal_safe(text[:200])}' is no repository; write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
+        )
+    *host, owner, name = parts
+    return RepoAddress(
+        _host(host[0]) if host else None, _name(owner, "an owner"), _name(name, "a repository name")
+    )
+
+
+def _name(text: str, what: str) -> str:
+    # Only ASCII is lowered: a Kelvin sign must not turn into k.
+    found = text.lower() if text.isascii() else text
+    if not _NAME.fullmatch(found):
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {_NAME_RULE}")
+    if ".." in found:
+        raise Invalid(f"'{found}' is not {what}: it may not contain '..'")
+    if found.endswith(".git"):
+        raise Invalid(f"'{found}' is not {what}: it may not end in '.git'")
+    return found
+
+
+def _host(text: str) -> str:
+    found = text.lower() if text.isascii() else text
+    if len(found) > 261 or not _HOST.fullmatch(found):
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not a host name, with or without a port")
+    return found
+
+
+def _ref_fault(text: str) -> str | None:
+    if not text:
+        return "it is empty"
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    if size > REF_NAME_BYTES:
+        return f"it is longer than {REF_NAME_BYTES} bytes"
+    if text in ("@", "HEAD") or _SEAL_ID.fullmatch(text):
+        return "it would be read as something else"
+    if text[0] == "-":
+        return "it starts with '-'"
+    if text[-1] == ".":
+        return "it ends in '.'"
+    return _ref_character_fault(text) or _ref_component_fault(text)
+
+
+def _ref_character_fault(text: str) -> str | None:
+    for char in text:
+        if char in _REF_FORBIDDEN:
+            return f"it may not contain '{char}'"
+        if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp"):
+            return "it holds a control or invisible character"
+    return next((f"it may not contain '{pair}'" for pair in ("..", "@{") if pair in text), None)
+
+
+def _ref_component_fault(text: str) -> str | None:
+    for part in text.split("/"):
+        if not part:
+            return "it starts or ends with '/' or has '//'"
+        if part[0] == ".":
+            return "a part starts with '.'"
+        if part.endswith(".lock"):
+            return "a part ends in '.lock'"
+    return None

@@ -1,0 +1,239 @@
+"""Path safety: what a tree may hold, what only some systems can hold, and how names are shown.
+
+A path is relative UTF-8 text with `/` between segments. `check` refuses what could escape a folder, reach
+the metadata of git or svc on any file system, or deceive a reader. A name that merely some systems cannot
+hold (`CON`, `a.`, case pairs) is valid: `portability` warns, `safe_name` makes it fit at checkout.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from localstore.core.encoding import hex_digest
+from localstore.core.errors import Invalid, PathInvalid
+from localstore.core.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
+
+RESERVED = frozenset({".git", ".svc", ".oxen"})  # metadata folders; never part of a tree, at any depth
+PROSE = (
+    "\n\t\u200c\u200d"  # what `terminal_safe` may keep in running text: emoji and Persian need the joiners
+)
+
+_SHORT_NAME = re.compile(r"(?:git|svc|oxen)~[0-9]+")  # 8.3 aliases that Windows gives to the reserved names
+_DEVICE_NAMES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³"}
+)
+_UNHOLDABLE = re.compile(r'[<>:"|?*]')
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Code points that file systems (HFS+) or readers' eyes skip, beside the whole category Cf.
+_IGNORABLE = frozenset(
+    map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0))
+) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000))))
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinct
+
+
+def check(path: str) -> str:
+    """The same path, if every system may safely meet it; PathInvalid naming the reason otherwise."""
+    fault = _shape_fault(path) or next(filter(None, map(_segment_fault, path.split("/"))), None)
+    if fault:
+        raise PathInvalid(f"path {_quoted(path)} is refused: {fault}")
+    return path
+
+
+def from_os(raw: bytes) -> str:
+    """A file name as the operating system gave it; PathInvalid, showing it escaped, if it is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        shown = terminal_safe(raw.decode("utf-8", "backslashreplace"))
+        raise PathInvalid(f"file name '{shown}' is not UTF-8; rename the file") from None
+
+
+def parents(path: str) -> list[str]:
+    """Directories above the path, topmost first: `a/b/c` → `["a", "a/b"]`."""
+    return [path[:at] for at, char in enumerate(path) if char == "/"]
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Whether the path is the directory or lies below it; `""` is the root and holds everything."""
+    return not directory or path == directory or path.startswith(directory + "/")
+
+
+def case_key(path: str) -> str:
+    """Equal for paths that a case-insensitive, normalising file system takes for one (Unicode D145)."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
+
+
+def portability(path: str) -> list[str]:
+    """Warnings about a valid path that some systems cannot hold; empty when all can."""
+    warnings = [
+        f"{_quoted(segment)} {fault}"
+        for segment in dict.fromkeys(path.split("/"))
+        if (fault := _windows_fault(segment))
+    ]
+    if not unicodedata.is_normalized("NFC", path):
+        warnings.append(f"{_quoted(path)} is not in Unicode form NFC; some systems rename it")
+    return warnings
+
+
+def safe_name(segment: str, *, collides: bool = False) -> str:
+    """The name under which a valid segment is checked out on a system that cannot hold it: itself when it
+    can be held and does not collide with a sibling, else a readable form tagged with its digest."""
+    if not collides and not _windows_fault(segment):
+        return segment
+    stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
+    tag = "~" + hex_digest(segment.encode())[:_SAFE_TAG]
+    ext = ext.rstrip(" .")
+    room = PATH_SEGMENT_BYTES - len(tag) - len(ext.encode())
+    if room < 1:
+        stem, ext, room = stem + ext, "", PATH_SEGMENT_BYTES - len(tag)
+    # A device name stays one whatever follows its first dot, so dots of the stem go as well.
+    stem = stem.replace(".", "_") if _is_device(stem) else stem
+    return _cut(stem, room) + tag + ext
+
+
+def conflict_name(path: str, when: datetime, device_key_id: str) -> str:
+    """Where the losing version of a byte file is kept: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
+
+    `when` is aware and written in UTC. The result is a valid path: a stem too long is cut and tagged with
+    the digest of the path; below directories too deep to take the name it moves up to one that can.
+    """
+    if when.tzinfo is None:
+        raise ValueError("when has no time zone")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{7,}", device_key_id):
+        raise Invalid("a device key id is base64url text")
+    mark = f".sync-conflict-{when.astimezone(UTC):%Y%m%d-%H%M%S}-{device_key_id[:7]}"
+    folder, _, name = path.rpartition("/")
+    tag = "~" + hex_digest(path.encode())[:_SAFE_TAG]
+    while folder and PATH_BYTES - len(folder.encode()) - 1 < len(mark) + len(tag) + 1:
+        folder, _, above = folder.rpartition("/")
+        name = above + "_" + name
+    room = min(PATH_SEGMENT_BYTES, PATH_BYTES - (len(folder.encode()) + 1 if folder else 0)) - len(mark)
+    stem, ext = _split_name(name)
+    if len(ext.encode()) + len(tag) + 1 > room:
+        stem, ext = name, ""
+    room -= len(ext.encode())
+    if len(stem.encode()) > room:
+        stem = _cut(stem, room - len(tag)) + tag
+    return (folder + "/" if folder else "") + stem + mark + ext
+
+
+def terminal_safe(text: str, keep: str = "") -> str:
+    """Text in which control, escape, bidirectional and invisible characters show as `\\x1b` or `\\u202e`.
+
+    `keep` lists characters to leave alone: none for names, `PROSE` for messages of several lines.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep or not _hidden(c) else _escape(c) for c in text)
+
+
+def _shape_fault(path: str) -> str | None:
+    if not path:
+        return "it is empty"
+    if path[0] == "/":
+        return "it is absolute"
+    try:
+        size = len(path.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    if size > PATH_BYTES:
+        return f"it is longer than {PATH_BYTES} bytes"
+    if path.count("/") >= PATH_DEPTH:
+        return f"it is deeper than {PATH_DEPTH} segments"
+    return None
+
+
+@lru_cache(maxsize=1 << 16)
+def _segment_fault(segment: str) -> str | None:
+    if not segment:
+        return "it has an empty segment"
+    if segment in (".", ".."):
+        return f"it has the segment '{segment}'"
+    if len(segment.encode("utf-8")) > PATH_SEGMENT_BYTES:
+        return f"a segment is longer than {PATH_SEGMENT_BYTES} bytes"
+    for char in segment:
+        if fault := _character_fault(char):
+            return fault
+    folded = _folded(segment)
+    if folded.rstrip(" ") in (".", ".."):
+        return f"a segment can be read as '{folded.strip()}'"
+    # NTFS cuts an alternate stream at ':' and drops trailing dots and spaces.
+    plain = folded.partition(":")[0].rstrip(" .")
+    if plain in RESERVED or _SHORT_NAME.fullmatch(plain):
+        return f"{_quoted(segment)} is, or can be read as, a metadata folder ({', '.join(sorted(RESERVED))})"
+    return None
+
+
+def _character_fault(char: str) -> str | None:
+    if char == "\0":
+        return "it holds a NUL character"
+    if char == "\\":
+        return "it holds a backslash"
+    if unicodedata.category(char) in ("Cc", "Zl", "Zp"):
+        return "it holds a control character"
+    if char in _BIDI:
+        return "it holds a character that changes the direction of text"
+    return None
+
+
+def _folded(segment: str) -> str:
+    """The segment as the most forgiving file system would compare it."""
+    if not segment.isascii():
+        segment = "".join(c for c in segment if not _ignorable(c))
+        segment = unicodedata.normalize("NFKC", segment)
+        # Upper before fold: a dotless ı and the long ſ then meet i and s.
+        segment = "".join(c for c in segment.upper().casefold() if not _ignorable(c))
+        return unicodedata.normalize("NFKC", segment)
+    return segment.lower()
+
+
+def _ignorable(char: str) -> bool:
+    return char in _IGNORABLE or unicodedata.category(char) == "Cf"
+
+
+def _is_device(segment: str) -> bool:
+    return segment.partition(".")[0].rstrip(" ").lower() in _DEVICE_NAMES
+
+
+def _windows_fault(segment: str) -> str | None:
+    if _is_device(segment):
+        return "is a device name on Windows"
+    if segment[-1:] in (".", " "):
+        return "ends in a dot or space, which Windows drops"
+    if _UNHOLDABLE.search(segment):
+        return "has a character that Windows refuses"
+    return None
+
+
+def _split_name(name: str) -> tuple[str, str]:
+    """Stem and extension with its dot; a leading dot starts no extension, a final dot is none."""
+    stem, dot, ext = name.rpartition(".")
+    if not stem.strip(".") or not ext:
+        return name, ""
+    return stem, dot + ext
+
+
+def _cut(text: str, size: int) -> str:
+    """The longest prefix of whole characters within `size` bytes of UTF-8."""
+    return text.encode("utf-8")[: max(size, 0)].decode("utf-8", "ignore")
+
+
+def _hidden(char: str) -> bool:
+    return unicodedata.category(char) in _HIDDEN_CATEGORIES or char in _IGNORABLE
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _quoted(text: str) -> str:
+    shown = terminal_safe(text)
+    return f"'{shown}'" if len(shown) <= 200 else f"'{shown[:200]}…'"

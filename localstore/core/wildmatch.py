@@ -1,0 +1,204 @@
+"""git's glob language as regular expressions that cannot blow up.
+
+Patterns and names are *octets*: text in which every character stands for one byte of UTF-8, because git's
+`?` and `[…]` match bytes. A star commits to the earliest place where the fixed run after it fits, and `**/`
+to the earliest directory where its run of segments fits; such commitments never lose a match, so the
+expressions are built of atomic groups and work stays near pattern length × path length.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from localstore.core.limits import PATH_BYTES
+
+SPECIAL = frozenset("*?[\\")
+NEVER = r"(?!)"  # a malformed pattern matches nothing, as in git
+
+
+class _Op(Enum):
+    STAR = "[^/]*"
+    SLASH = "/"
+    ANY_DIRECTORIES = "(?:[^/]*/)*?"  # `**/`
+    SOME_DIRECTORIES = "(?:[^/]*/)+?"  # `**\/`, which git does not let match nothing
+    EVERYTHING = ".*"  # `**` at the end
+
+
+_JUMPS = (_Op.ANY_DIRECTORIES, _Op.SOME_DIRECTORIES)
+_Token = str | _Op  # a string is the expression of exactly one byte
+
+
+class _Malformed(Exception):
+    """An unclosed set, an unknown class or a backslash with nothing behind it."""
+
+
+class _Set(NamedTuple):
+    expression: str
+    end: int
+
+
+def _members(first: int, last: int) -> frozenset[int]:
+    return frozenset(range(first, last + 1))
+
+
+_LOWER, _UPPER, _DIGIT = _members(97, 122), _members(65, 90), _members(48, 57)
+_GRAPH = _members(0x21, 0x7E)
+_CLASSES = {
+    "alnum": _LOWER | _UPPER | _DIGIT,
+    "alpha": _LOWER | _UPPER,
+    "blank": frozenset(b" \t"),
+    "cntrl": _members(0, 31) | {127},
+    "digit": _DIGIT,
+    "graph": _GRAPH,
+    "lower": _LOWER,
+    "print": _GRAPH | {32},
+    "punct": _GRAPH - _LOWER - _UPPER - _DIGIT,
+    "space": frozenset(b" \t\n\r"),  # git's own table: no vertical tab, no form feed
+    "upper": _UPPER,
+    "xdigit": _DIGIT | frozenset(b"abcdefABCDEF"),
+}
+
+
+def octets(text: str) -> str:
+    """The text with one character per byte of its UTF-8 (undecodable bytes as surrogateescape keeps them)."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def literal_length(pattern: str) -> int:
+    """Characters before the first that is special."""
+    return next((at for at, char in enumerate(pattern) if char in SPECIAL), len(pattern))
+
+
+def expression(pattern: str, *, pathname: bool) -> str:
+    """A regular expression for `fullmatch` (flags: `re.DOTALL`) of a name, or with `pathname` of a path."""
+    try:
+        tokens = _tokens(pattern, pathname)
+    except _Malformed:
+        return NEVER
+    if sum(token is _Op.SLASH or isinstance(token, str) for token in tokens) > PATH_BYTES:
+        return NEVER  # no path is that long
+    return _join_jumps(tokens)
+
+
+def _tokens(pattern: str, pathname: bool) -> list[_Token]:
+    tokens: list[_Token] = []
+    token: _Token
+    at, start_of_wild = 0, literal_length(pattern)
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "*":
+            end = next((e for e in range(at, len(pattern)) if pattern[e] != "*"), len(pattern))
+            # git strips the literal prefix first, so `**` right behind it counts as standing at the start.
+            free = at in (0, start_of_wild) or pattern[at - 1] == "/"
+            token, at = _stars(pattern, at, end, free and pathname)
+        elif char == "[":
+            token, at = _set(pattern, at + 1)
+        elif char == "?":
+            token, at = "[^/]", at + 1
+        else:
+            if char == "\\":
+                at += 1
+            if at == len(pattern):
+                raise _Malformed
+            token, at = (_Op.SLASH if pattern[at] == "/" else re.escape(pattern[at])), at + 1
+        tokens.append(token)
+    return tokens
+
+
+def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
+    if end - at > 1 and free:
+        if end == len(pattern):
+            return _Op.EVERYTHING, end
+        if pattern[end] == "/":
+            return _Op.ANY_DIRECTORIES, end + 1
+        if pattern.startswith("\\/", end):
+            return _Op.SOME_DIRECTORIES, end + 2
+    return _Op.STAR, end
+
+
+def _set(pattern: str, at: int) -> _Set:
+    """The set whose `[` stands before `at`, as an expression of one byte other than `/`."""
+    negated = pattern[at : at + 1] in ("!", "^")
+    at += negated
+    members: set[int] = set()
+    previous: int | None = None
+    first = True
+    while first or pattern[at : at + 1] != "]":
+        first = False
+        if pattern.startswith("[:", at) and (named := _named_class(pattern, at)):
+            members |= named[0]
+            previous, at = None, named[1]
+        elif pattern[at : at + 1] == "-" and previous and pattern[at + 1 : at + 2] not in ("", "]"):
+            last, at = _byte(pattern, at + 1)
+            members |= _members(previous, last)
+            previous = None
+        else:
+            previous, at = _byte(pattern, at)
+            members.add(previous)
+    if negated:
+        members = set(range(256)) - members
+    members.discard(ord("/"))
+    body = "".join(f"\\x{member:02x}" for member in sorted(members))
+    return _Set(f"[{body}]" if body else NEVER, at + 1)
+
+
+def _byte(pattern: str, at: int) -> tuple[int, int]:
+    at += pattern[at : at + 1] == "\\"
+    if at >= len(pattern):
+        raise _Malformed
+    return ord(pattern[at]), at + 1
+
+
+def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
+    """Members and end of `[:name:]` at `at`; None when it is no class and `[` stands for itself."""
+    close = pattern.find("]", at + 2)
+    if close < 0:
+        raise _Malformed
+    if close - at < 3 or pattern[close - 1] != ":":
+        return None
+    name = pattern[at + 2 : close - 1]
+    if name not in _CLASSES:
+        raise _Malformed
+    return _CLASSES[name], close + 1
+
+
+def _join_jumps(tokens: list[_Token]) -> str:
+    """Cut at every jump over directories; all but the last run commit to their earliest place."""
+    parts: list[str] = []
+    jump, run = "", list[_Token]()
+    for token in tokens:
+        if isinstance(token, _Op) and token in _JUMPS:
+            parts.append(f"(?>{jump}{_join_segments(run)})")
+            jump, run = token.value, []
+        else:
+            run.append(token)
+    return "".join(parts) + jump + _join_segments(run)
+
+
+def _join_segments(tokens: list[_Token]) -> str:
+    out: list[str] = []
+    segment: list[_Token] = []
+    for token in tokens:
+        if isinstance(token, _Op) and token is not _Op.STAR:
+            out += [_join_stars(segment), token.value]
+            segment = []
+        else:
+            segment.append(token)
+    return "".join(out) + _join_stars(segment)
+
+
+def _join_stars(tokens: list[_Token]) -> str:
+    """One segment: between two stars the earliest fit will do, behind the last one the end decides."""
+    runs = [""]
+    for token in tokens:
+        if isinstance(token, str):
+            runs[-1] += token
+        else:
+            runs.append("")
+    head, *middle = runs
+    if not middle:
+        return head
+    *middle, tail = middle
+    return head + "".join(f"(?>[^/]*?{run})" for run in middle if run) + "[^/]*" + tail
