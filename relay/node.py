@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
 from relay.objects.store import ObjectStore
 from relay.signer import Signer
 
@@ -20,3 +21,4 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    lanes: Lanes = field(default_factory=Lanes)
