@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
@@ -26,4 +27,5 @@ class Node:
     jobs: Jobs
     limiter: Limiter
     metrics: Metrics
+    lanes: Lanes = field(default_factory=Lanes)
     stopping: bool = False
