@@ -24,6 +24,7 @@ from relay.config import Config
 from relay.db.sqlite import SqliteDatabase
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.logs import logger
 from relay.metrics import Metrics
@@ -95,6 +96,8 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         await db.open()
         objects = ObjectStore(config.data, db)
         stack.push_async_callback(objects.close)
+        lanes = Lanes()
+        stack.callback(lanes.close)
         hub, jobs = Hub(db), Jobs(db)
         await jobs.start()
         stack.push_async_callback(jobs.stop)
@@ -107,6 +110,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             signer=signer,
             hub=hub,
             jobs=jobs,
+            lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
