@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.objects.store import ObjectStore
+from relay.sign_in import SignInState
 from relay.signer import Signer
 
 
@@ -20,3 +21,4 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    sign_in: SignInState = field(default_factory=SignInState)

@@ -31,14 +31,17 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Anonymous(Access):
-    """Anybody; a good credential is read when present, a bad one is ignored."""
+    """Anybody; a good credential is read when present. A stale cookie counts as none; a bad Authorization
+    header or signature is refused, since its sender meant it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn(Access):
-    """A session. `guests`: whether a guest session suffices (contract, AMB-152)."""
+    """A session. `guests`: whether a guest session suffices (contract, AMB-152). `op`: what a token must
+    include for a route that changes something; admin for keys, tokens and the account itself."""
 
     guests: bool = False
+    op: typing.Literal["write", "admin"] = "write"
 
 
 @dataclass(frozen=True, slots=True)
