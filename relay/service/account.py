@@ -127,7 +127,8 @@ async def change_handle(caller: Caller, wish: str) -> Handle:
 async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
     until = now_ms() + limits.HANDLE_RESERVED * 1000
     owned = await tx.all(rows.OWNED_REPOS, account_id=account_id)
-    await tx.run(rows.DROP_ALIASES, handle=former)
+    for _, name in owned:
+        await tx.run(rows.DROP_ALIAS, handle=former, name=name)
     await tx.many(
         rows.INSERT_ALIAS,
         [{"owner": former, "name": name, "repo_id": repo, "expires_at": until} for repo, name in owned],

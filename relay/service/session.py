@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from localstore.core import bearer, limits
 from localstore.core.encoding import b64u, unb64u
@@ -237,7 +238,8 @@ async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
     """End these sessions; their sockets close once that is durable."""
     if ids:
         await tx.run(rows.REVOKE, ids=ids, now=now_ms())
-        tx.after_commit(lambda: node.hub.end_sessions(ids))
+    for each in ids:
+        tx.after_commit(partial(node.hub.end_session, each))
     return ids
 
 
