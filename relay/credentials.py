@@ -22,13 +22,13 @@ from localstore.core.keys import key_id
 from localstore.core.limits import MIB
 from localstore.core.request_signature import SAFE_METHODS, ParsedSignature
 from relay import cookies
+from relay.address import client_address
 from relay.body import Incoming
 from relay.caller import Caller, Principal
 from relay.clock import now_ms
 from relay.db import device_key as device_keys
 from relay.db import session as sessions
 from relay.node import Node
-from relay.reply import address_of
 from relay.routing import Anonymous, Route, SignedIn, Write
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
@@ -46,7 +46,7 @@ async def identify(
     cookie counts as none on routes that are open to anybody, since browsers send it unasked, and is refused
     elsewhere. Forbidden: a token narrowed to something else, or a cookie mutation from another site.
     """
-    caller = Caller(node=node, principal=None, address=address_of(node, request))
+    caller = Caller(node=node, principal=None, address=client_address(request, node.config.proxy_hops))
     headers = request.headers
     if "authorization" in headers:
         await _by_token(caller, request, incoming, body, route, params)

@@ -40,17 +40,17 @@ from relay.db import session as session_rows
 from relay.db.account import AccountRow
 from relay.db.database import Tx, UniqueViolation
 from relay.db.device_key import ChallengeRow, DeviceKeyRow
+from relay.limiter import Attempts
 from relay.paging import Cursor, page_size
 from relay.service import account as account_rules
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.session import Made
-from relay.throttle import Rate
 
-_CHALLENGES = Rate("challenge.address", 300, 600)
-_ACCOUNTS = Rate("device_key.new_account", 200, 3600)
-_PAIRING_CODES = Rate("pairing.account", 10, 600)
-_PAIRING_TRIES = Rate("pairing.handle", 10, 600)
+_CHALLENGES = Attempts("challenge.address", 300, 600)
+_ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
+_PAIRING_CODES = Attempts("pairing.account", 10, 600)
+_PAIRING_TRIES = Attempts("pairing.handle", 10, 600)
 _LATEST = 2**62  # later than any time in milliseconds
 
 
@@ -114,7 +114,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
     me, now = caller.me, now_ms()
     if me.handle is None:
         raise Forbidden("choose a handle first; a device joins by handle and code")
-    caller.node.sign_in.throttle.take(_PAIRING_CODES, me.account_id)
+    _PAIRING_CODES.take(caller.node.limiter, me.account_id)
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
     async with caller.write() as tx:
         await tx.run(rows.SWEEP_PAIRING, now=now)
@@ -132,7 +132,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
-    caller.node.sign_in.throttle.take(_CHALLENGES, caller.address)
+    _CHALLENGES.take(caller.node.limiter, caller.address)
     if start.handle is None:
         raise Invalid("say which handle to sign in as", pointer="/handle")
     handle = names.handle(start.handle)
@@ -151,9 +151,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
     if account is None:
-        caller.node.sign_in.throttle.take(_ACCOUNTS, caller.address)
+        _ACCOUNTS.take(caller.node.limiter, caller.address)
     elif key is None and pair is not None:
-        caller.node.sign_in.throttle.take(_PAIRING_TRIES, account.id)
+        _PAIRING_TRIES.take(caller.node.limiter, account.id)
     account_id = account.id if account else _future_account(challenge.challenge_id)
     plan = await sessions.plan(
         caller.node,
