@@ -101,8 +101,8 @@ class StaleHead(Conflict):
 
     code = "stale_head"
 
-    def __init__(self, ref: str, head: str | None) -> None:
-        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; run: svc pull", ref=ref, head=head)
+    def __init__(self, ref: str, head: str | None, remedy: str = "run: svc pull") -> None:
+        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; {remedy}", ref=ref, head=head)
 
 
 class RefExists(Conflict):
@@ -133,6 +133,12 @@ class ClockReused(Conflict):
 
 class Gone(SvcError):
     code, status, title = "expired", 410, "Gone"
+
+
+class PrepareExpired(Gone):
+    """What was prepared for sealing has passed its time; nothing was sealed."""
+
+    code = "prepare_expired"
 
 
 class TooLarge(SvcError):
