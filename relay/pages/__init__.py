@@ -1,4 +1,4 @@
-"""The pages the relay serves itself: signing in, letting a terminal in, tokens. No scripts, one stylesheet."""
+"""The pages the relay serves: signing in, letting a terminal in, tokens. No scripts, one stylesheet."""
 
 from __future__ import annotations
 

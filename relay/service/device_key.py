@@ -1,4 +1,4 @@
-"""Device keys: registered against a challenge, listed, revoked; and the sign-in that a key alone is enough for.
+"""Device keys: registered against a challenge, listed, revoked; and signing in with nothing but a key.
 
 A challenge is taken away before its answer is looked at, in a transaction of its own, so that every answer
 has one try.
@@ -168,7 +168,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         if account is None:
             account = await account_rules.create(tx, taken.account, account_id)
             await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
-        elif account.id != account_id or (key is None and not (pair and await _use_pairing(tx, account, pair))):
+        elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
             raise _taken(taken.account)
         if key is None:
             await _keep(tx, caller, account.id, taken, proof)
