@@ -12,6 +12,7 @@ from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
+from relay.sign_in import SignInState
 from relay.signer import Signer
 
 
@@ -25,7 +26,8 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    lanes: Lanes
     limiter: Limiter
     metrics: Metrics
-    lanes: Lanes = field(default_factory=Lanes)
     stopping: bool = False
+    sign_in: SignInState = field(default_factory=SignInState)

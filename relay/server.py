@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from sanic import Sanic
+from sanic.application.state import ApplicationServerInfo
+from sanic.http.constants import HTTP
 
 from relay import app as http
 from relay.config import Config
 from relay.db.sqlite import SqliteDatabase
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.logs import logger
 from relay.metrics import Metrics
@@ -69,6 +72,7 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
         )
         if server is None:
             raise RuntimeError("no server was made")
+        app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
         await server.startup()
         await server.start_serving()
         try:
@@ -95,6 +99,8 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         await db.open()
         objects = ObjectStore(config.data, db)
         stack.push_async_callback(objects.close)
+        lanes = Lanes()
+        stack.callback(lanes.close)
         hub, jobs = Hub(db), Jobs(db)
         await jobs.start()
         stack.push_async_callback(jobs.stop)
@@ -107,6 +113,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             signer=signer,
             hub=hub,
             jobs=jobs,
+            lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )

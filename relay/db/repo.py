@@ -99,8 +99,10 @@ DELETED_OF_OWNER = (
     .order_by(repo.c.name)
     .limit(bindparam("limit"))
 )
-ALL = _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME).order_by(repo.c.id.desc()).limit(
-    bindparam("limit")
+ALL = (
+    _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME)
+    .order_by(repo.c.id.desc())
+    .limit(bindparam("limit"))
 )
 OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 PARENT = (

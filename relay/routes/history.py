@@ -65,7 +65,9 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
 
 
-@route("GET", REPO + "/log", access=Read(anonymous=False), flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5)
+@route(
+    "GET", REPO + "/log", access=Read(anonymous=False), flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5
+)
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
     if _switch("unverified", query.unverified):

@@ -56,7 +56,12 @@ async def get_repo(view: View) -> Repo:
 
 
 @route(
-    "PATCH", "/api/v1/repos/{id}", access=Write("owner", archived=True), flag=FLAG, returns=Repo, errors=(409,)
+    "PATCH",
+    "/api/v1/repos/{id}",
+    access=Write("owner", archived=True),
+    flag=FLAG,
+    returns=Repo,
+    errors=(409,),
 )
 async def update_repo(view: View, body: RepoPatch) -> Repo:
     """Change settings; the owner's alone"""

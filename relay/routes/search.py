@@ -18,9 +18,7 @@ class SearchQuery(Model):
     limit: int | None = None
 
 
-@route(
-    "GET", "/api/v1/search/repos", access=Anonymous(), flag="TR_REPOS_ENABLED", returns=Page[Repo], cost=5
-)
+@route("GET", "/api/v1/search/repos", access=Anonymous(), flag="TR_REPOS_ENABLED", returns=Page[Repo], cost=5)
 async def search_repos(caller: Caller, query: SearchQuery) -> Page[Repo]:
     """Repositories by name and description, trending first"""
     return await search.repos(caller, query.q, query.sort, query.cursor, query.limit)

@@ -149,7 +149,8 @@ def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) 
     for owners, old in before:
         carried = kernel.advance(list(range(len(owners))), old, text, -1)
         result = [
-            mine if mine is not None or at < 0 else owners[at] for mine, at in zip(result, carried, strict=True)
+            mine if mine is not None or at < 0 else owners[at]
+            for mine, at in zip(result, carried, strict=True)
         ]
     return [owner or seal_id for owner in result]
 

@@ -75,7 +75,8 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
     members = [header(f"blobs/{digest.hex()}", size) for digest, size in manifest.blobs.items()]
     length = 512 + manifest.size + len(padding(manifest.size))
     length += sum(
-        len(head) + size + len(padding(size)) for head, size in zip(members, manifest.blobs.values(), strict=True)
+        len(head) + size + len(padding(size))
+        for head, size in zip(members, manifest.blobs.values(), strict=True)
     )
     headers = {"link": _next(view, head, size, skip + size)} if more else {}
     return Reply(

@@ -321,6 +321,7 @@ def upgrade() -> None:
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("genesis", sa.LargeBinary(), nullable=False),
+        sa.Column("edited", sa.Boolean(), nullable=False),
         sa.Column("last_replica", sa.BigInteger(), nullable=False),
         sa.Column("last_seq", sa.BigInteger(), nullable=False),
         sa.Column("second_seq", sa.BigInteger(), nullable=False),
@@ -328,6 +329,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("branch_id", "path", name=op.f("pk_lane")),
     )
     op.create_index("ix_lane_ver", "lane", ["branch_id", "ver"], unique=False)
+    op.create_table(
+        "lane_dir",
+        sa.Column("branch_id", sa.String(), nullable=False),
+        sa.Column("path", sa.String(), nullable=False),
+        sa.Column("files", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["branch_id"], ["ref.id"], name=op.f("fk_lane_dir_branch_id")),
+        sa.PrimaryKeyConstraint("branch_id", "path", name=op.f("pk_lane_dir")),
+    )
     op.create_table(
         "lane_final",
         sa.Column("branch_id", sa.String(), nullable=False),
