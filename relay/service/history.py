@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import cast
 
 import msgspec
 
@@ -86,8 +87,8 @@ async def _page(
 
 
 def _position(cursor: str | None) -> tuple[str, int]:
-    at, skip = Cursor.read(cursor, "", 0)
-    if not isinstance(skip, int) or not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
+    at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
     return at, skip
 
