@@ -59,7 +59,7 @@ async def test_a_pack_goes_in_and_comes_out(relay):
     async with relay.client(ann) as client:
         sent = b"".join(pack_of(*datas, text=True).parts())
         answer = await client.post(f"/api/v1/repos/{mine}/packs", content=sent)
-        assert answer.status_code == 201
+        assert answer.status_code == 201, answer.text
         assert answer.json()["objects"] == len(datas)
         asked = b"".join(map(digest, [*datas, b"absent"]))
         have = await client.post(f"/api/v1/repos/{mine}/have", content=asked)
