@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sanic import Sanic
+from sanic.application.state import ApplicationServerInfo
+from sanic.http.constants import HTTP
 
 from relay import app as http
 from relay.config import Config
@@ -70,6 +72,7 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
         )
         if server is None:
             raise RuntimeError("no server was made")
+        app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
         await server.startup()
         await server.start_serving()
         try:
