@@ -42,7 +42,10 @@ def build(node: Node) -> Sanic[Any, Any]:
     routes.load()
     entry = _Entry(node)
     app: Sanic[Any, Any] = Sanic(
-        f"relay-{secrets.token_hex(8)}", configure_logging=False, router=_OneEntry(), env_prefix="NOT_FROM_ENV_"
+        f"relay-{secrets.token_hex(8)}",
+        configure_logging=False,
+        router=_OneEntry(),
+        env_prefix="NOT_FROM_ENV_",
     )
     app.config.update(
         ACCESS_LOG=False,
@@ -176,9 +179,7 @@ class _Entry:
         ctx = request.ctx
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
-        self._node.metrics.observe(
-            ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent
-        )
+        self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
         logger().info(
             "request",
             request_id=ctx.request_id,

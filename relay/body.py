@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from blake3 import blake3
 from sanic.exceptions import SanicException
@@ -110,7 +110,7 @@ class Incoming:
 
 def skip_arrived(request: Request) -> bool:
     """Drop an unread body that has arrived as a whole; answers whether nothing of it is left."""
-    stream = request.stream
+    stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
     left = stream.request_bytes_left
@@ -136,7 +136,7 @@ async def drain(request: Request) -> None:
 
 
 def _announced(request: Request) -> int | None:
-    stream = request.stream
+    stream: Any = request.stream
     if stream is None or not stream.request_body:
         return 0
     return None if stream.request_body == "chunked" else int(stream.request_bytes_left)

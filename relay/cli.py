@@ -37,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, default=8080, help="0 takes a free one")
     serve.set_defaults(run=_serve)
 
-    migrate = commands.add_parser("migrate", parents=[common], help="bring the database to this build's schema")
+    migrate = commands.add_parser(
+        "migrate", parents=[common], help="bring the database to this build's schema"
+    )
     migrate.set_defaults(run=_migrate)
 
     signer = commands.add_parser("signer", parents=[common], help="serve tokens from the root keys")
@@ -85,7 +87,9 @@ def _serve(asked: argparse.Namespace) -> int:
 def _migrate(asked: argparse.Namespace) -> int:
     from relay import config, migrations
 
-    print(f"relay: the database is at revision {migrations.upgrade(config.migration_url(os.environ, asked.data))}")
+    print(
+        f"relay: the database is at revision {migrations.upgrade(config.migration_url(os.environ, asked.data))}"
+    )
     return 0
 
 

@@ -52,7 +52,9 @@ def document() -> dict[str, Any]:
 
 
 def _shapes() -> list[Any]:
-    found = {repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape}
+    found = {
+        repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape
+    }
     return [*({repr(Problem): Problem} | found).values()]
 
 

@@ -119,7 +119,7 @@ async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
         async with view.write() as tx:
             return await _take(tx, view, ref, batch, texts, used)
     except BaseException:
-        view.node.lanes.drop(used)
+        view.node.lanes.forget(used)
         raise
 
 
@@ -172,7 +172,7 @@ async def _decide(
     try:
         return await node.lanes.run(_run, work, asked, sources)
     except LaneSourceMissing:
-        node.lanes.drop(edited)
+        node.lanes.forget(edited)
         return await node.lanes.run(_run, work, asked, await _sources(tx, node, view.repo.id, edited))
 
 

@@ -1,9 +1,9 @@
 """A real relay for tests: in this process, on a thread and port of its own, over a fresh data folder.
 
-    def test_list(relay, account, client):
-        mira = account("mira")                       # a user with a device key and a session
-        assert client(mira).get("/api/v1/repos").status_code == 200
-        relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
+def test_list(relay, account, client):
+    mira = account("mira")                       # a user with a device key and a session
+    assert client(mira).get("/api/v1/repos").status_code == 200
+    relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+from sanic import Sanic
 from sqlalchemy import insert
 
 from localstore.core.bearer import authorization
 from localstore.core.keys import DeviceKey, TransportKey
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, sign
 from relay import config as configuration
-from relay import data, migrations, server
+from relay import data, logs, migrations, server
 from relay.clock import now_ms
 from relay.db.schema import account as accounts
 from relay.db.schema import device_key as device_keys
@@ -36,6 +37,7 @@ from relay.ids import new_account_id, new_id
 from relay.node import Node
 
 T = TypeVar("T")
+Sanic.test_mode = True  # several applications one after another in one process
 CAPS = ("read", "write", "admin")
 
 
@@ -136,6 +138,7 @@ class Relay:
             self._ready.set()
 
     def _config(self) -> configuration.Config:
+        logs.configure("critical")
         data.make(self.folder)
         variables = data.dev_secrets(self.folder, self._variables)
         config = configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)

@@ -133,9 +133,7 @@ async def running(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(credentials, "identify", _identify)
     bound = server.bind("127.0.0.1", 0)
     port = bound.getsockname()[1]
-    settings = config.read(
-        {"TR_RATE_LIMITS": "0"}, dev=True, host="127.0.0.1", port=port, data=folder
-    )
+    settings = config.read({"TR_RATE_LIMITS": "0"}, dev=True, host="127.0.0.1", port=port, data=folder)
     make_schema(settings.database_path())
     async with server.serving(settings, bound) as node:
         yield Relay(node, f"http://127.0.0.1:{port}")
