@@ -1,9 +1,9 @@
 """A real relay for tests: in this process, on a thread and port of its own, over a fresh data folder.
 
-    def test_list(relay, account, client):
-        mira = account("mira")                       # a user with a device key and a session
-        assert client(mira).get("/api/v1/repos").status_code == 200
-        relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
+def test_list(relay, account, client):
+    mira = account("mira")                       # a user with a device key and a session
+    assert client(mira).get("/api/v1/repos").status_code == 200
+    relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ def unpack(pack: bytes) -> dict[bytes, bytes]:
 
 
 objects = st.lists(
-    st.one_of(st.binary(max_size=300), st.integers(0, 90_000).map(lambda n: b"line of text\n" * n)), max_size=8
+    st.one_of(st.binary(max_size=300), st.integers(0, 90_000).map(lambda n: b"line of text\n" * n)),
+    max_size=8,
 )
 
 
