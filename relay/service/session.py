@@ -240,8 +240,7 @@ async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
     """End these sessions; their sockets close once that is durable."""
     if ids:
         await tx.run(rows.REVOKE, ids=ids, now=now_ms())
-    for each in ids:
-        tx.after_commit(partial(node.hub.end_session, each))
+        tx.after_commit(partial(node.hub.end_sessions, ids))
     return ids
 
 
