@@ -90,7 +90,7 @@ class Incoming:
             self._hash.update(part)
 
     async def _arriving(self) -> AsyncIterator[bytes]:
-        stream = self._request.stream
+        stream: Any = self._request.stream
         began = time.monotonic()
         while stream is not None and stream.request_body:
             patience = FIRST_SECONDS + self.received / SLOWEST_RATE - (time.monotonic() - began)
@@ -125,7 +125,7 @@ def skip_arrived(request: Request) -> bool:
 async def drain(request: Request) -> None:
     """Read and drop what is left of a refused body, within bounds, so that the client reads our answer
     instead of a reset connection; past the bounds the connection closes anyway."""
-    stream = request.stream
+    stream: Any = request.stream
     left = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):
         async with asyncio.timeout(DRAIN_SECONDS):

@@ -29,7 +29,7 @@ TITLES = {
     503: "A dependency is down",
 }
 _REF = "#/components/schemas/{name}"
-_SECURITY = [{"session": []}, {"bearer": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"session": []}, {"bearer": []}]
 
 
 @functools.cache

@@ -110,7 +110,7 @@ class Relay:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
     def account(self, handle: str | None, kind: str = "user") -> Account:
-        """A new account with a device key and a session that lasts a day, written straight into the database."""
+        """A new account with a device key and a session of a day, straight into the database."""
         return self.run(self._account(handle, kind))
 
     def client(self, who: Account | None = None, **options: Any) -> httpx.Client:
