@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from sqlalchemy import Insert
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 
@@ -28,11 +29,28 @@ class Compiled:
     __slots__ = ("defaults", "lists", "order", "sql")
 
     def __init__(self, statement: ClauseElement, dialect: Dialect) -> None:
-        compiled = statement.compile(dialect=dialect)
+        compiled = statement.compile(dialect=dialect, column_keys=_inserted(statement))
         self.sql = str(compiled)
         self.order: list[str] = list(compiled.positiontup or [])  # type: ignore[attr-defined]
-        self.lists = {name for name, bind in compiled.binds.items() if getattr(bind, "expanding", False)}  # type: ignore[attr-defined]
+        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}  # type: ignore[attr-defined]
         self.defaults = {k: v for k, v in compiled.params.items() if v is not None}
+        for name in self.lists & self.defaults.keys():
+            self._spell_out(name)
+
+    def _spell_out(self, name: str) -> None:
+        """Expand a list that the statement itself holds, as in `column.in_(("a", "b"))`."""
+        items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
+        self.lists.discard(name)
+        self.defaults.update(items)
+        self.sql = self.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(items)))
+        self.order = [key for known in self.order for key in (items if known == name else [known])]
+
+
+def _inserted(statement: ClauseElement) -> list[str] | None:
+    """Columns of a plain `insert(table)`: all but the key that the database counts itself."""
+    if not isinstance(statement, Insert) or statement._values:
+        return None
+    return [c.key for c in statement.table.columns if not (c.primary_key and c.autoincrement is True)]
 
 
 class Tx(Protocol):

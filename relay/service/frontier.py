@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound
+from localstore.core.tree import Entry
 from relay.clock import now_ms
 from relay.db import lane as rows
 from relay.db import ref as refs
@@ -51,7 +52,8 @@ async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Fronti
     above = {parent for path in wanted for parent in paths.parents(path)}
     names = sorted(wanted | above)
     found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names)]
-    directories = {path: n for path, n in await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)}
+    counted = await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)
+    directories = {str(path): int(files) for path, files in counted}
     return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
 
 
@@ -147,3 +149,10 @@ async def start(tx: Tx, node: Node, ref: RefRow) -> None:
 
 def key_of(branch_id: str, row: LaneRow) -> LaneKey:
     return LaneKey(branch_id, row.gen, row.epoch)
+
+
+def entry_of(row: LaneRow | None) -> Entry | None:
+    """The file of a row as a tree holds it; None where there is none."""
+    if row is None or not row.living:
+        return None
+    return Entry(row.kind, row.digest, row.size)  # type: ignore[arg-type]
