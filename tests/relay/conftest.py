@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+from sanic import Sanic
 from sqlalchemy import insert
 
 from localstore.core.bearer import authorization
@@ -34,6 +35,8 @@ from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
+
+Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
 T = TypeVar("T")
 CAPS = ("read", "write", "admin")

@@ -89,9 +89,15 @@ class Terminal:
     clock: int = 0
 
     def signed(
-        self, method: str, path: str, body: bytes = b"", nonce: str | None = None, **said: Any
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        nonce: str | None = None,
+        said: dict[str, Any] | None = None,
     ) -> dict[str, str]:
         """The headers of a request. `said` replaces what the signature covers: method, path, authority…"""
+        said = said or {}
         target, _, query = said.get("path", path).partition("?")
         bearer = {"Authorization": authorization(self.token)} if self.token else {}
         covered = said.get("method", method)
