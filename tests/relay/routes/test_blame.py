@@ -40,7 +40,11 @@ class Git:
         self.run("init", "-q", "-b", "main")
 
     def run(self, *arguments: str) -> str:
-        identity = {f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        identity = {
+            f"GIT_{who}_{what}": "t@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
         clean = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
         done = subprocess.run(
             ["git", *arguments], cwd=self.folder, env={**identity, **clean}, check=True, capture_output=True
@@ -129,6 +133,19 @@ def test_a_merge_that_takes_a_file_whole_owns_nothing_of_it(http: httpx.Client, 
     repo.seal({"other": b"x"})
     (merge,) = repo.seal({"f.txt": b"a\nB\n"}, parents=[side])
     assert owners(repo, merge) == [root, side]
+
+
+def test_a_moved_file_keeps_its_owners(http: httpx.Client, owner: Account, git: Git) -> None:
+    before, after = b"a\nb\nc\nd\n", b"a\nB\nc\nd\n"
+    repo = create(http, owner, "moved")
+    made = repo.seal({"f.txt": before}, {"f.txt": None, "g.txt": before}, {"g.txt": after})
+    git.commit({"f.txt": before}, made[0])
+    git.run("mv", "f.txt", "g.txt")
+    git.commit({}, made[1])
+    commit = git.commit({"g.txt": after}, made[2])
+    assert (
+        owners(repo, made[2], "g.txt") == git.blame(commit, "g.txt") == [made[0], made[2], made[0], made[0]]
+    )
 
 
 def test_a_file_that_was_removed_and_came_back_is_new(http: httpx.Client, owner: Account) -> None:
