@@ -1,4 +1,4 @@
-"""The pages in a real browser, without a line of script: sign up, let a terminal in, make a token, sign out."""
+"""The pages in a real browser, with scripts and without: sign up, let a terminal in, make a token, leave."""
 
 from __future__ import annotations
 
