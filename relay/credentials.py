@@ -124,7 +124,7 @@ async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: by
         handle=handle,
         kind=kind,
         phase=phase,
-        session_id="",
+        session_id=parsed.key_id,  # there is none; the sockets of this key close by its id
         session_kind="self",
         expires_at=(parsed.created + SIGNATURE_MAX_AGE) * 1000,
         caps=SELF_CAPS,
