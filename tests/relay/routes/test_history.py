@@ -18,6 +18,7 @@ from sqlalchemy import bindparam, update
 from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import unb64u
+from relay.db.schema import repo as repo_table
 from relay.db.schema import seal as seal_table
 from relay.paging import Cursor
 from tests.relay.conftest import Account, Relay
@@ -372,3 +373,22 @@ def test_private_history_is_hidden(http: httpx.Client, owner: Account, relay: Re
             hidden, missing = (stranger.get(f"/api/v1/repos/{one}{path}") for one in (mine.id, "0" * 32))
             assert (hidden.status_code, hidden.content) == (404, missing.content), path
     assert ok(http.get(f"{mine.url}/blob/{made}/f"))["content"] == "x"
+
+
+def test_encrypted_repositories_have_seals_but_no_readable_content(
+    relay: Relay, http: httpx.Client, owner: Account
+) -> None:
+    mine = create(http, owner, "sealed-away")
+    (made,) = mine.seal({"f": b"x\n"})
+
+    async def encrypt() -> None:
+        async with relay.node.db.write() as tx:
+            change = update(repo_table).where(repo_table.c.id == bindparam("this"))
+            await tx.run(change.values({"class": "private_e2ee"}), this=mine.id)
+
+    relay.run(encrypt())
+    assert [one["id"] for one in mine.get("/commits")["items"]] == [made]
+    assert mine.get(f"/seals/{made}")["id"] == made
+    of_seal = ("tree/{}", "blob/{}/f", "raw/{}/f", "archive/{}.tar.gz", "seals/{}/blame/f")
+    for path in ("history-pack", "compare?base=main&head=main", *(one.format(made) for one in of_seal)):
+        assert http.get(f"{mine.url}/{path}").status_code == 404, path

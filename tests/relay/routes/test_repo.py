@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import bindparam, insert, select, update
 
 from relay.clock import now_ms
-from relay.db.schema import collaborator, event, repo_alias
+from relay.db.schema import collaborator, event, idempotency, repo_alias
 from relay.db.schema import repo as repo_table
 from relay.ids import new_id
 from tests.relay.conftest import Account, Relay
@@ -123,6 +123,20 @@ def test_a_repeated_creation_gets_the_first_answer(account: Maker, client: Clien
     assert stranger.json()["id"] != first.json()["id"]
     broken = http.post("/api/v1/repos", json={"name": "x"}, headers={"idempotency-key": "a b"})
     assert broken.status_code == 422
+
+
+def test_a_key_is_forgotten_after_its_day(relay: Relay, account: Maker, client: Client) -> None:
+    http = client(account())
+    key = {"idempotency-key": "yesterday"}
+    ok(http.post("/api/v1/repos", json={"name": "once"}, headers=key))
+
+    async def expire() -> None:
+        async with relay.node.db.write() as tx:
+            await tx.run(update(idempotency).values(expires_at=bindparam("then")), then=now_ms() - 1)
+
+    relay.run(expire())
+    assert http.post("/api/v1/repos", json={"name": "once"}, headers=key).status_code == 409
+    assert http.post("/api/v1/repos", json={"name": "more"}, headers=key).status_code == 201
 
 
 def test_one_key_sent_many_times_at_once_creates_once(account: Maker, client: Client) -> None:
