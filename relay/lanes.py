@@ -19,6 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 CAPACITY = 64 * MIB
 OVERHEAD = 4096  # bytes of an empty document, about
+VERDICTS = 100_000
 
 
 class LaneKey(NamedTuple):
@@ -40,6 +41,22 @@ class Source(NamedTuple):
         return lane
 
 
+class Verdicts:
+    """Digests of objects known to be text, the newest ones."""
+
+    def __init__(self, most: int = VERDICTS) -> None:
+        self._most = most
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+
+    def add(self, digest: bytes) -> None:
+        self._known[digest] = None
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def among(self, digests: Iterable[bytes]) -> set[bytes]:
+        return {digest for digest in digests if digest in self._known}
+
+
 class Lanes:
     """Lanes by key, each with the version (`ver` of its row) it stands at. `capacity`: bytes of text."""
 
@@ -47,6 +64,7 @@ class Lanes:
         self._capacity = capacity
         self._kept: OrderedDict[LaneKey, tuple[int, Lane, int]] = OrderedDict()
         self._weight = 0
+        self.texts = Verdicts()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -149,7 +149,11 @@ LOCK = (
     .values(seq=ref.c.seq)
     .returning(ref.c.seq)
 )
-COUNT = update(ref).where(ref.c.id == bindparam("ref_id")).values(seq=bindparam("to"), updated_at=bindparam("now"))
+COUNT = (
+    update(ref)
+    .where(ref.c.id == bindparam("ref_id"))
+    .values(seq=bindparam("to"), updated_at=bindparam("now"))
+)
 SEALED = update(ref).where(ref.c.id == bindparam("ref_id")).values(sealed_seq=bindparam("to"))
 
 LAST_CHECKPOINT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-from sqlalchemy import and_, bindparam, insert, select
+from sqlalchemy import and_, bindparam, select
 
 from localstore.core.classify import kind_of
 from localstore.core.errors import PayloadMissing
@@ -23,6 +23,7 @@ _HELD = (
         and_(
             repo_object.c.repo_id == bindparam("repo_id"),
             object_.c.digest.in_(bindparam("digests", expanding=True)),
+            ~object_.c.directory,
         )
     )
 )
@@ -40,13 +41,20 @@ async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Ma
     wanted = sorted(set(digests))
     if not wanted:
         return {}
-    missing = set(wanted) - set(await held(tx, repo_id, wanted))
+    await require(tx, repo_id, wanted)
+    return await node.objects.read_many(wanted, repo_id, tx)
+
+
+async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Sizes of objects that the repository must hold. PayloadMissing lists those it does not."""
+    sizes = await held(tx, repo_id, digests)
+    missing = set(digests) - sizes.keys()
     if missing:
         raise PayloadMissing(
             "the repository does not hold these bytes; send them first",
             missing=sorted(digest.hex() for digest in missing),
         )
-    return await node.objects.read_many(wanted, repo_id, tx)
+    return sizes
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:

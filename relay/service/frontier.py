@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound
+from localstore.core.tree import Entry
 from relay.clock import now_ms
 from relay.db import lane as rows
 from relay.db import ref as refs
@@ -147,3 +148,10 @@ async def start(tx: Tx, node: Node, ref: RefRow) -> None:
 
 def key_of(branch_id: str, row: LaneRow) -> LaneKey:
     return LaneKey(branch_id, row.gen, row.epoch)
+
+
+def entry_of(row: LaneRow | None) -> Entry | None:
+    """The file of a row as a tree holds it; None where there is none."""
+    if row is None or not row.living:
+        return None
+    return Entry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

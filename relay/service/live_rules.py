@@ -222,7 +222,9 @@ class Batch:
         if self.held.get(blob) is None:
             raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
         if self.held[blob] != size:
-            raise Refusal("refused", "digest_mismatch", f"{update.path} has {self.held[blob]} bytes, not {size}")
+            raise Refusal(
+                "refused", "digest_mismatch", f"{update.path} has {self.held[blob]} bytes, not {size}"
+            )
         if update.kind == "create_text":
             if size > limits.TEXT_FILE:
                 raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
@@ -232,7 +234,9 @@ class Batch:
         if size <= limits.BLOB_FILE:
             return "blob"
         if self.repo_kind not in CHUNKED_KINDS:
-            detail = f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
+            detail = (
+                f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
+            )
             raise Refusal("refused", "too_large", detail)
         return "chunked"
 
