@@ -51,7 +51,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         incoming = Incoming(request, route.max_body)
         request.ctx.incoming = incoming
         body = b"" if route.stream else await incoming.read()
-        caller = await credentials.identify(node, request, incoming, body)
+        caller = await credentials.identify(node, request, incoming, body, route, params)
         if caller.principal is not None:
             request.ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
@@ -63,6 +63,7 @@ def handler_of(route: Route, node: Node) -> Handle:
             arguments["body"] = _body(request, route, body, decode_body)
         if route.stream:
             arguments["upload"] = incoming
+        arguments["raw"] = body
         if "request" in route.wants:
             arguments["request"] = request
         wanted = {name: value for name, value in arguments.items() if name in route.wants}
