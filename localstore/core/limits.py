@@ -44,6 +44,7 @@ PAIRING_CODE = 600
 PREPARE = 900
 PURGE_WINDOW = 30 * 24 * 3600
 GC_GRACE = 24 * 3600
+ALIAS = 90 * 24 * 3600  # the old name of a renamed repository
 IDEMPOTENCY_KEY = 24 * 3600
 SCRIPT_TOKEN_DAYS = 365
 HANDLE_RESERVED = 90 * 24 * 3600  # a former handle with repositories keeps leading to them
