@@ -334,7 +334,7 @@ class Http:
             httpx = load()
             https = self.origin.startswith("https:")
             self._opened = httpx.Client(
-                verify=ssl.create_default_context() if https else False,  # noqa: S501 - False only for http
+                verify=ssl.create_default_context() if https else False,
                 timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
                 follow_redirects=False,
                 trust_env=not is_loopback(self.origin),
