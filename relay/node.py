@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.limiter import Limiter
+from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
+from relay.sign_in import SignInState
 from relay.signer import Signer
 
 
 @dataclass(slots=True)
 class Node:
+    """`stopping` is set first when the node goes down: `/readyz` says so while answers still finish."""
+
     config: Config
     db: Database
     objects: ObjectStore
     signer: Signer
     hub: Hub
     jobs: Jobs
+    limiter: Limiter
+    metrics: Metrics
+    stopping: bool = False
+    sign_in: SignInState = field(default_factory=SignInState)

@@ -125,6 +125,10 @@ class MethodNotAllowed(SvcError):
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
 
+class TooSlow(SvcError):
+    code, status, title = "too_slow", 408, "Request Timeout"
+
+
 class Conflict(SvcError):
     code, status, title = "conflict", 409, "Conflict"
 
@@ -180,6 +184,10 @@ class UnsupportedMediaType(SvcError):
     code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
 
 
+class RangeUnsatisfiable(SvcError):
+    code, status, title = "range_unsatisfiable", 416, "Range Not Satisfiable"
+
+
 class Invalid(SvcError):
     """A field is wrong. `pointer` is an RFC 6901 JSON pointer into the body, '' for the whole."""
 
@@ -222,8 +230,10 @@ class NotText(Invalid):
 class RateLimited(SvcError):
     code, status, title = "rate_limited", 429, "Too Many Requests"
 
-    def __init__(self, detail: str = "", retry_after: int = 1) -> None:
+    def __init__(self, detail: str = "", retry_after: int = 1, limit: int | None = None) -> None:
         super().__init__(detail, retry_after=retry_after)
+        if limit is not None:
+            self.extra["limit"] = limit
 
 
 class EditionLacks(SvcError):

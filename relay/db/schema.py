@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -357,12 +358,12 @@ pack = Table(
     _at("created_at"),
 )
 
+# Keyed by place, so that an upload needs no generated ids back and goes in with three bulk statements.
 frame = Table(
     "frame",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("pack_id", ForeignKey("pack.id"), nullable=False),
-    Column("offset", BigInteger, nullable=False),
+    Column("pack_id", ForeignKey("pack.id"), primary_key=True),
+    Column("offset", BigInteger, primary_key=True),
     Column("stored_len", Integer, nullable=False),
     Column("raw_len", Integer, nullable=False),
     Column("codec", Integer, nullable=False),
@@ -372,10 +373,14 @@ object_ = Table(
     "object",
     metadata,
     Column("digest", LargeBinary, primary_key=True),
-    Column("frame_id", ForeignKey("frame.id"), nullable=False, index=True),
+    Column("pack_id", BigInteger, nullable=False),
+    Column("frame_offset", BigInteger, nullable=False),
     Column("offset", Integer, nullable=False),  # inside the raw frame
     Column("size", BigInteger, nullable=False),
+    Column("directory", Boolean, nullable=False),  # a tree directory: `digest` is not the BLAKE3 of its bytes
     _at("last_seen"),
+    ForeignKeyConstraint(["pack_id", "frame_offset"], ["frame.pack_id", "frame.offset"]),
+    Index("ix_object_frame", "pack_id", "frame_offset"),
 )
 
 repo_object = Table(
