@@ -39,7 +39,7 @@ class AuthCalls:
         return self._http.call("POST", f"{ROOT}/cli/device-code", DeviceCode, body=body)
 
     def claim(self, device_code: str) -> SealedSession:
-        """The session once it is approved. Raises AuthorizationPending, SlowDown, AccessDenied, ExpiredToken."""
+        """The session once it is approved; AuthorizationPending, SlowDown, AccessDenied or ExpiredToken."""
         body = TokenRequest(grant_type=GRANT_TYPE, device_code=device_code)
         return self._http.call("POST", f"{ROOT}/cli/token", SealedSession, body=body)
 

@@ -1,6 +1,6 @@
 """One HTTP conversation with one server: signing, retries, clock correction, and what never happens.
 
-Every mutation is signed with the key that the session is bound to (RFC 9421, `localstore.core.request_signature`)
+Every mutation is signed with the key that the session is bound to (RFC 9421)
 for the origin pinned at sign-in. A redirect to another origin is not followed and its address learns nothing.
 Requests that may be repeated are: reads, requests that carry an Idempotency-Key, and those of the live
 protocol, which answers a repetition with the first answer. A server that refuses with Retry-After has not
@@ -105,20 +105,25 @@ class Http:
         *,
         query: Query | None = None,
         body: Any = None,
+        content: bytes | None = None,
         creates: bool = False,
         repeatable: bool = False,
         cap: int = answer.JSON_MAX,
     ) -> T:
-        """Send JSON, read JSON. `creates` adds an Idempotency-Key. `cap`: bytes of the answer.
+        """Send `body` as JSON, or `content` as it is; read JSON. `creates` adds an Idempotency-Key. `cap`:
+        bytes of the answer.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
-        outgoing = self._json_request(method, path, query, body, creates, repeatable)
+        outgoing = self._request(method, path, query, body, content, repeatable)
+        if creates:
+            outgoing.headers["Idempotency-Key"] = b64u(secrets.token_bytes(16))
+            outgoing.repeatable = True
         return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
 
     def do(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> None:
         """A request whose answer has no body that matters."""
-        outgoing = self._json_request(method, path, query, body, False, False)
+        outgoing = self._request(method, path, query, body, None, repeatable=False)
         self._attempt(outgoing, lambda response: answer.nothing(response))
 
     def exchange(
@@ -165,10 +170,10 @@ class Http:
 
     @contextmanager
     def stream(
-        self, method: str, path: str, cap: int, *, query: Query | None = None, body: Any = None
+        self, method: str, path: str, cap: int, *, query: Query | None = None, content: bytes | None = None
     ) -> Iterator[Iterator[bytes]]:
         """An answer as it arrives, in pieces, at most `cap` bytes in all. Not repeated once it flows."""
-        outgoing = self._json_request(method, path, query, body, False, True)
+        outgoing = self._request(method, path, query, None, content, repeatable=True)
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
             yield answer.pieces(response, cap)
@@ -201,16 +206,22 @@ class Http:
             self._opened.close()
             self._opened = None
 
-    def _json_request(
-        self, method: str, path: str, query: Query | None, body: Any, creates: bool, repeatable: bool
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Any,
+        content: bytes | None,
+        repeatable: bool,
     ) -> Outgoing:
         outgoing = Outgoing(method, _target(path, query), repeatable=repeatable or method in SAFE_METHODS)
         if body is not None:
             outgoing.body = msgspec.json.encode(body)
             outgoing.headers["Content-Type"] = "application/json"
-        if creates:
-            outgoing.headers["Idempotency-Key"] = b64u(secrets.token_bytes(16))
-            outgoing.repeatable = True
+        elif content is not None:
+            outgoing.body = content
+            outgoing.headers["Content-Type"] = "application/octet-stream"
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
@@ -267,8 +278,8 @@ class Http:
             parts = urlsplit(where)
             if outgoing.method not in SAFE_METHODS or f"{parts.scheme}://{parts.netloc}" != self.origin:
                 raise ServerMisbehaved(
-                    f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If the server "
-                    "moved, sign in at its new address: svc login --server URL"
+                    f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If "
+                    "the server moved, sign in at its new address: svc login --server URL"
                 )
             target = parts.path + (f"?{parts.query}" if parts.query else "")
         raise ServerMisbehaved(f"{self.origin} redirects in a circle")

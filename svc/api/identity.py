@@ -26,7 +26,7 @@ FILE = "device.json"
 
 
 class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`device.json`. `secrets`: both secrets, base64url, joined by a dot; absent when the keyring has them."""
+    """`device.json`. `secrets`: both, base64url, joined by a dot; absent when the keyring has them."""
 
     v: Literal[1]
     id: str

@@ -29,7 +29,7 @@ class RepoCalls:
         return self._http.call("GET", at(repo_id), Repo)
 
     def find(self, owner: str, name: str) -> Repo:
-        """The repository OWNER/NAME as the caller may see it, also under a former name; NotFound otherwise."""
+        """OWNER/NAME as the caller may see it, also under a former name; NotFound otherwise."""
         if self._http.credential is not None:
             page = self._http.call("GET", ROOT, Page[Repo], query={"owner": owner, "name": name, "limit": 1})
             if page.items:

@@ -163,7 +163,7 @@ def _opened(
     would sign this machine in there."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
-            f"{origin} says that its address is {body.origin!r}; sign in there: svc login --server {body.origin!r}"
+            f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
         )
     try:
         return Challenge(

@@ -121,19 +121,19 @@ class Out:
 
     def note(self, sentence: str) -> None:
         """Something a person may want to know."""
-        self.meter.finish()
+        self.meter.clear()
         print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
 
     def error(self, error: SvcError) -> None:
         self.fail(error.detail or error.title)
 
     def fail(self, sentence: str) -> None:
-        self.meter.finish()
+        self.meter.clear()
         print(f"svc: {terminal_safe(sentence, keep=PROSE)}", file=self._stderr)
 
     def ask(self, question: str) -> bool:
         """A yes or no from the person. Call only when `interactive`."""
-        self.meter.finish()
+        self.meter.clear()
         print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -177,7 +177,7 @@ class Out:
             self._write(select.safe_for(result, terminal=self.terminal) + "\n")
 
     def _write(self, text: str) -> None:
-        self.meter.finish()
+        self.meter.clear()
         self._stdout.write(text)
 
 

@@ -14,56 +14,44 @@ BAR_CELLS = 20
 
 
 class Meter:
-    """The progress of one command, step after step. Silent when `live` is false."""
+    """How far the work of one command is, phase after phase; a `localstore.progress.Progress`. Silent when
+    `live` is false."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock
-        self._label, self._unit = "", "files"
-        self._total: int | None = None
-        self._done, self._started, self._painted, self._shown = 0, 0.0, 0.0, False
+        self._phase = ""
+        self._started, self._painted, self._shown = 0.0, 0.0, False
 
-    def start(self, label: str, total: int | None = None, unit: str = "files") -> None:
-        """Begin a step. `total` in `unit` ("bytes" is shown in KiB, MiB…); None when nobody knows."""
-        self.finish()
-        self._label, self._total, self._unit = terminal_safe(label), total, unit
-        self._done, self._started, self._painted = 0, self._clock(), 0.0
-
-    def advance(self, count: int = 1) -> None:
-        self._done += count
+    def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None:
+        if not self._live:
+            return
         now = self._clock()
-        if self._live and self._label and now - self._painted >= TICK:
+        if phase != self._phase:
+            self._phase, self._started, self._painted = phase, now, 0.0
+        if now - self._painted >= TICK or done == total:
             self._painted = now
-            self._paint(now)
+            self._stream.write(f"\r{self.line(done, total, bytes)}\x1b[K")
+            self._stream.flush()
+            self._shown = True
 
-    def finish(self) -> None:
-        """End the step and clear its line."""
+    def line(self, done: int, total: int | None, bytes: int) -> str:
+        """What is painted: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
+        spent = max(self._clock() - self._started, 1e-9)
+        parts = [terminal_safe(self._phase)]
+        if total:
+            filled = round(min(done / total, 1.0) * BAR_CELLS)
+            parts += [f"[{'#' * filled}{'.' * (BAR_CELLS - filled)}]", f"{done} of {total}"]
+        else:
+            parts.append(str(done))
+        if bytes:
+            parts += [size(bytes), f"{size(bytes / spent)}/s"]
+        if total and 0 < done < total:
+            parts.append(f"{spent * (total - done) / done:.0f} s left")
+        return "  ".join(parts)
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be written."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._shown = False
-        self._label = ""
-
-    def line(self, now: float) -> str:
-        """What is painted: `Sending  [#####.....] 3.0/6.0 MiB  1.2 MiB/s  3 s left`."""
-        spent = max(now - self._started, 1e-9)
-        rate = self._done / spent
-        parts = [self._label]
-        if self._total:
-            share = min(self._done / self._total, 1.0)
-            filled = round(share * BAR_CELLS)
-            parts.append(f"[{'#' * filled}{'.' * (BAR_CELLS - filled)}]")
-            parts.append(f"{self._amount(self._done)} of {self._amount(self._total)}")
-        else:
-            parts.append(self._amount(self._done))
-        parts.append(f"{self._amount(rate)}/s")
-        if self._total and rate > 0:
-            parts.append(f"{max(self._total - self._done, 0) / rate:.0f} s left")
-        return "  ".join(parts)
-
-    def _amount(self, count: float) -> str:
-        return size(count) if self._unit == "bytes" else f"{count:.0f}"
-
-    def _paint(self, now: float) -> None:
-        self._stream.write(f"\r{self.line(now)}\x1b[K")
-        self._stream.flush()
-        self._shown = True

@@ -37,10 +37,6 @@ class Format:
         return self.fields is not None or self.jq is not None or self.template is not None
 
 
-def pick(record: Record, chosen: Sequence[str]) -> Record:
-    return {name: record[name] for name in chosen}
-
-
 def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> list[str]:
     """The fields to give. `--jq` and `--template` without `--json` see all of them. UsageError, listing the
     valid ones, for a field that does not exist."""
