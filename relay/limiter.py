@@ -90,7 +90,7 @@ class Attempts:
         self._rate = Rate(burst=count, per_second=count / seconds)
 
     def take(self, limiter: Limiter, key: str) -> None:
-        """Count one before it is made, so that a flood of concurrent ones is counted too. Raises RateLimited."""
+        """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
         limiter.take(f"{self._name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import insert
+from sqlalchemy import bindparam, insert
 
 from relay.db.schema import audit
 
-INSERT = insert(audit)
+_COLUMNS = ("at", "actor", "action", "subject", "data")
+INSERT = insert(audit).values({name: bindparam(name) for name in _COLUMNS})

@@ -1,4 +1,4 @@
-"""The pages the relay serves itself: signing in, letting a terminal in, tokens. No scripts, one stylesheet."""
+"""The pages the relay serves: signing in, letting a terminal in, tokens. No scripts, one stylesheet."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ def page(
     caller: Caller, template: str, status: int = 200, *, cookies: tuple[str, ...] = (), **values: Any
 ) -> Reply:
     """The template as an answer. `values` are escaped where they are shown."""
-    html = _templates().get_template(template).render(
-        me=caller.principal, node=caller.node.config.node_name, **values
+    html = (
+        _templates()
+        .get_template(template)
+        .render(me=caller.principal, node=caller.node.config.node_name, **values)
     )
     return Reply(html, status=status, headers=_HEADERS, content_type=HTML, cookies=cookies)
 

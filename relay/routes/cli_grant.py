@@ -27,9 +27,7 @@ async def approve(caller: Caller, body: Approval) -> ApprovalStatus:
     return await device_grant.decide(caller, body)
 
 
-@route(
-    "POST", "/api/v1/auth/cli/token", access=Anonymous(), returns=SealedSession, errors=(400,), forms=True
-)
+@route("POST", "/api/v1/auth/cli/token", access=Anonymous(), returns=SealedSession, errors=(400,), forms=True)
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """Claim the approved session, sealed to the terminal's transport key"""
     return await device_grant.claim(caller, body)

@@ -52,9 +52,7 @@ async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
     return await keys.page(caller, query.cursor, query.limit)
 
 
-@route(
-    "DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204
-)
+@route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
 async def revoke(caller: Caller, key_id: str) -> Reply:
     """Revoke a key and end its sessions; seals it signed before stay valid"""
     await keys.revoke(caller, key_id)

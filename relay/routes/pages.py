@@ -13,6 +13,7 @@ from localstore.core.model.auth import Approval, ScriptTokenRequest
 from localstore.core.model.base import Model
 from relay import cookies
 from relay.caller import Caller
+from relay.db.device_grant import DeviceCodeRow
 from relay.pages import HTML, page, redirect, stylesheet
 from relay.routes.auth import signed_in
 from relay.routing import Anonymous, Reply, route
@@ -202,11 +203,13 @@ def _authorize(
     caller: Caller,
     error: SvcError | None = None,
     *,
-    waiting: device_grant.DeviceCodeRow | None = None,
+    waiting: DeviceCodeRow | None = None,
     fingerprint: str = "",
     done: str = "",
 ) -> Reply:
-    problem = (error.detail or "there is no such code; type it again as the terminal shows it") if error else ""
+    problem = (
+        (error.detail or "there is no such code; type it again as the terminal shows it") if error else ""
+    )
     return page(
         caller,
         "authorize.html",
@@ -244,5 +247,8 @@ def _in_browser(caller: Caller) -> bool:
 def _to_login(return_to: str) -> Reply:
     return Reply(
         status=302,
-        headers={"location": f"/auth/login?return_to={quote(return_to, safe='')}", "cache-control": "no-store"},
+        headers={
+            "location": f"/auth/login?return_to={quote(return_to, safe='')}",
+            "cache-control": "no-store",
+        },
     )

@@ -126,9 +126,7 @@ async def decide(caller: Caller, wish: Approval) -> ApprovalStatus:
     )
     box = device_grant.seal_grant(grant, row.x25519)
     async with caller.write() as tx:
-        decided = await tx.run(
-            rows.DECIDE, code=row.user_code, decision="approved", box=box, now=now_ms()
-        )
+        decided = await tx.run(rows.DECIDE, code=row.user_code, decision="approved", box=box, now=now_ms())
         if not decided:
             raise Gone("this sign-in was decided already or has expired; start it again in the terminal")
         await plan.write(tx)
