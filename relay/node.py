@@ -26,8 +26,8 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    lanes: Lanes
     limiter: Limiter
     metrics: Metrics
-    lanes: Lanes = field(default_factory=Lanes)
     stopping: bool = False
     sign_in: SignInState = field(default_factory=SignInState)

@@ -87,3 +87,5 @@ HAVE_DIGESTS = 65_536  # digests in one `have` query
 # --- files over these are skipped by readers that show them (blob route with content)
 BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
+COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
+BLAME_VERSIONS = 5000  # versions of a file that one blame request goes through

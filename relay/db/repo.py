@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, func, insert, null, or_, select, update
 
 from relay.db.database import Row
 from relay.db.schema import account, collaborator, repo, repo_alias, seal
@@ -99,8 +99,10 @@ DELETED_OF_OWNER = (
     .order_by(repo.c.name)
     .limit(bindparam("limit"))
 )
-ALL = _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME).order_by(repo.c.id.desc()).limit(
-    bindparam("limit")
+ALL = (
+    _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME)
+    .order_by(repo.c.id.desc())
+    .limit(bindparam("limit"))
 )
 OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 PARENT = (
@@ -182,9 +184,9 @@ RESTORE = (
     )
     .values(
         state=func.coalesce(repo.c.resume_state, "active"),
-        resume_state=None,
-        deleted_at=None,
-        purge_at=None,
+        resume_state=null(),
+        deleted_at=null(),
+        purge_at=null(),
         updated_at=bindparam("now"),
     )
 )

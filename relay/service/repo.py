@@ -292,9 +292,7 @@ async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
         raise NameTaken(f"{old.owner}/{new_name} is reserved for a repository that was renamed")
     await tx.run(rows.ALIAS_DROP, owner=old.owner, name=new_name)
     await tx.run(rows.ALIAS_DROP, owner=old.owner, name=old.name)
-    await tx.run(
-        rows.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=now + ALIAS_MS
-    )
+    await tx.run(rows.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=now + ALIAS_MS)
 
 
 # --- lists
