@@ -191,9 +191,16 @@ class Device:
 
     def move_aside(self, path: str) -> None:
         """Rename what is at the path, if anything, to a free conflict name."""
-        if self.occupied(path):
+        while self.occupied(path):
             self.files.forget()
-            self.files.move(path, self.spare(path))
+            name = self.spare(path)
+            try:
+                self.files.move(path, name)
+            except FileExistsError:
+                self.conflicts.pop()  # the name was taken meanwhile
+            except FileNotFoundError:
+                self.conflicts.pop()
+                return
 
     def seen(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
@@ -272,7 +279,10 @@ class Device:
         temp = temp_name(path)
         with self.db.step():
             self.db.put_intents([Intent(temp, path, None, None, "aside")])
-        self.files.move(path, temp)
+        try:
+            self.files.move(path, temp)
+        except FileNotFoundError:
+            return  # deleted meanwhile; the journal's entry has nothing left to do
         with target.open("xb") as file:
             for chunk in self.files.chunks(temp):
                 file.write(chunk)
