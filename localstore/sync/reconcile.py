@@ -131,10 +131,7 @@ def _other_lane(device: Device, remote: Remote) -> bool:
     path = remote.row.path
     entry = device.entries.get(path)
     now = device.seen(path)
-    if entry is None:
-        clean = now is None
-    else:
-        clean = now is None or (now == entry.shadow and not entry.pending)
+    clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
     if now != remote.row.digest and not clean:
         device.step_aside(path)
         now = None
