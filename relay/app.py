@@ -18,7 +18,7 @@ from sanic.router import Router as SanicRouter
 
 from localstore.core.errors import NotFound, SvcError
 from relay import problems, routes
-from relay.body import drain
+from relay.body import drain, skip_arrived
 from relay.gate import Handle, handler_of
 from relay.logs import logger
 from relay.node import Node
@@ -49,7 +49,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         REQUEST_TIMEOUT=30,  # seconds for the header; bodies have their own clock (relay.body)
         RESPONSE_TIMEOUT=24 * 3600,  # it would cancel slow handlers with 503
         KEEP_ALIVE_TIMEOUT=75,
-        REQUEST_MAX_SIZE=1,  # what a handler left of a body closes the connection
+        REQUEST_MAX_SIZE=64 * 1024,  # lifted for streamed routes, which all of ours are (relay.body)
         REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
         REQUEST_BUFFER_SIZE=256 * 1024,
         WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
@@ -96,7 +96,7 @@ class _Entry:
         try:
             if answer.stream is not None:
                 await self._send(request, answer)
-            elif request.stream is not None and request.stream.request_body:
+            elif not skip_arrived(request):
                 await _refuse_rest(request, response)
         finally:
             self._finished(request, response.status)
@@ -210,9 +210,8 @@ def _common_headers(request: Request, response: HTTPResponse) -> None:
 async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     """Answer first, then take what is left of the body for a while: a client that is still sending reads
     the answer, and the connection ends afterwards."""
-    if request.stream is None:
-        return
-    request.stream.keep_alive = False
+    if request.stream is not None:
+        request.stream.keep_alive = False
     sent = await request.respond(response)
     await sent.send(end_stream=True)
     await drain(request)

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from blake3 import blake3
+from sanic.exceptions import SanicException
 from sanic.request import Request
 
 from localstore.core.errors import BadRequest, NotBound, TooLarge, TooSlow
@@ -107,15 +108,31 @@ class Incoming:
         self._ended = True
 
 
+def skip_arrived(request: Request) -> bool:
+    """Drop an unread body that has arrived as a whole; answers whether nothing of it is left."""
+    stream = request.stream
+    if stream is None or not stream.request_body:
+        return True
+    left = stream.request_bytes_left
+    if stream.request_body == "chunked" or len(stream.recv_buffer) < left:
+        return False
+    del stream.recv_buffer[:left]
+    stream.request_bytes_left = 0
+    stream.request_body = None
+    return True
+
+
 async def drain(request: Request) -> None:
     """Read and drop what is left of a refused body, within bounds, so that the client reads our answer
     instead of a reset connection; past the bounds the connection closes anyway."""
     stream = request.stream
     left = DRAIN_BYTES
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError, SanicException):
         async with asyncio.timeout(DRAIN_SECONDS):
             while stream is not None and stream.request_body and left > 0:
                 left -= len(await stream.read() or b"")
+    if stream is not None:
+        stream.request_body = None
 
 
 def _announced(request: Request) -> int | None:

@@ -1,7 +1,7 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by the digest of its bytes; that its session and account still live is read
-from the database every time. Mutations with a token, and everything a device key does on its own, are signed
+A token's verdict is remembered by the digest of its bytes; that its session and account live is read from the
+database every time. Mutations with a token, and everything a device key does on its own, are signed
 (localstore.core.request_signature); the nonce of a signed mutation goes to the Caller, whose effect spends it.
 """
 
@@ -19,16 +19,16 @@ from localstore.core import bearer, request_signature
 from localstore.core.capability import Token
 from localstore.core.errors import Invalid, NotBound, Unauthorized
 from localstore.core.keys import key_id
-from localstore.core.limits import MIB
+from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
 from localstore.core.request_signature import SAFE_METHODS, ParsedSignature
 from relay import cookies
+from relay.address import client_address
 from relay.body import Incoming
 from relay.caller import Caller, Principal
 from relay.clock import now_ms
 from relay.db import device_key as device_keys
 from relay.db import session as sessions
 from relay.node import Node
-from relay.reply import address_of
 from relay.routing import Anonymous, Route, SignedIn, Write
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
@@ -46,7 +46,7 @@ async def identify(
     cookie counts as none on routes that are open to anybody, since browsers send it unasked, and is refused
     elsewhere. Forbidden: a token narrowed to something else, or a cookie mutation from another site.
     """
-    caller = Caller(node=node, principal=None, address=address_of(node, request))
+    caller = Caller(node=node, principal=None, address=client_address(request, node.config.proxy_hops))
     headers = request.headers
     if "authorization" in headers:
         await _by_token(caller, request, incoming, body, route, params)
@@ -106,9 +106,7 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
             raise
 
 
-async def _by_key(
-    caller: Caller, request: Request, incoming: Incoming, body: bytes, route: Route
-) -> None:
+async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: bytes, route: Route) -> None:
     parsed = request_signature.parse(request.headers.items())
     async with caller.node.db.read() as tx:
         found = await tx.one(device_keys.SELF, id=parsed.key_id)
@@ -127,7 +125,7 @@ async def _by_key(
         phase=phase,
         session_id="",
         session_kind="self",
-        expires_at=(parsed.created + request_signature.SIGNATURE_MAX_AGE) * 1000,
+        expires_at=(parsed.created + SIGNATURE_MAX_AGE) * 1000,
         caps=SELF_CAPS,
         device_key_id=parsed.key_id,
         via="self",

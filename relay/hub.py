@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,10 +112,11 @@ class Hub:
         tx.after_commit(self._wake.set)
         return event_id
 
-    def end_session(self, session_id: str) -> None:
-        """Close the peers of a session that was revoked; call it after the commit (`tx.after_commit`)."""
+    def end_sessions(self, session_ids: Iterable[str]) -> None:
+        """Close the peers of sessions that were revoked; call it after the commit (`tx.after_commit`)."""
+        ended = set(session_ids)
         for peer in self._peers:
-            if peer.session_id == session_id:
+            if peer.session_id in ended:
                 peer.close()
 
     # --- peers
@@ -166,7 +167,7 @@ class Hub:
         """Batches for a peer until it is closed. Before each, `visible` says which of its repositories the
         peer may still see; the others are unsubscribed and reported hidden, once. `visible` raises when the
         session has ended, also between batches (it is asked at least every POLL seconds)."""
-        while not peer.closed:
+        while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await peer.ready.wait()

@@ -4,8 +4,8 @@
     async with view.write() as tx:
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
-Handlers are registered at start-up. A job whose worker dies is run again when its lease is over. Periodic work
-is a job keyed `kind:hour`, so that any number of processes do it once.
+Handlers are registered at start-up. A job whose worker dies is run again when its lease is over. Periodic
+work is a job keyed `kind:hour`, so that any number of processes do it once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Jobs:
         self._task: asyncio.Task[None] | None = None
 
     def register(self, kind: str, handler: Handler, hourly: bool = False) -> None:
-        """Name who does a kind of work. It may run twice and must not mind. `hourly`: also once every hour."""
+        """Name who does a kind of work. It may run twice and must not mind. `hourly`: once every hour."""
         self._handlers[kind] = handler
         if hourly:
             self._hourly.append(kind)

@@ -8,6 +8,7 @@ from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
@@ -25,6 +26,7 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    lanes: Lanes
     limiter: Limiter
     metrics: Metrics
     stopping: bool = False

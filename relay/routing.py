@@ -7,7 +7,7 @@
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
+(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
 (JSON), None (204), or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI document.
 """
 

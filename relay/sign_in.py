@@ -1,4 +1,4 @@
-"""What the node keeps in memory for signing people in: verdicts on tokens, attempts, the password hasher."""
+"""What the node keeps in memory for signing people in: verdicts on tokens and the password hasher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from localstore.core.capability import Guard, Token
 from localstore.core.errors import Unauthorized
-from relay.throttle import Throttle
 
 _VERDICTS = 10_000
 _ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
@@ -91,4 +90,3 @@ class Passwords:
 class SignInState:
     tokens: Tokens = field(default_factory=Tokens)
     passwords: Passwords = field(default_factory=Passwords)
-    throttle: Throttle = field(default_factory=Throttle)

@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from localstore.core.capability import Guard
 from localstore.core.errors import Invalid, Unavailable
 
 SOCKET_NAME: Final = "signer.sock"
@@ -61,18 +60,6 @@ class Signer:
         self._path = data_dir / SOCKET_NAME
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._guard: Guard | None = None
-
-    @property
-    def guard(self) -> Guard:
-        """The reader of tokens under the signer's public keys. Unavailable before `open` has read them."""
-        if self._guard is None:
-            raise _down()
-        return self._guard
-
-    async def open(self) -> None:
-        """Read the public keys; again after a root key was added. Unavailable when the signer is down."""
-        self._guard = Guard(await self.public_keys())
 
     async def mint(
         self,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from localstore.core.ignore import DEFAULTS, SOURCES, Scope, root
+from localstore.core.ignore import BUILT_IN, DEFAULTS, SOURCES, Scope, root
 
 NAMES = (
     *(
@@ -262,8 +262,8 @@ def compare_combined(number: int, case: Case, said: dict[tuple[int, str, str], J
             verdicts[path, source] = True if above else above if own is None else own
         default = (is_dir and name in built_in) or name.endswith((".pyc", ".swp", "~"))
         default = default or (is_dir and name.endswith(".egg-info"))
-        verdicts[path, BUILT] = True if default or verdicts.get((folder, BUILT)) else None
-        found = (verdicts[path, s] for s in (".svcignore", ".gitignore", BUILT))
+        verdicts[path, BUILT_IN] = True if default or verdicts.get((folder, BUILT_IN)) else None
+        found = (verdicts[path, s] for s in (".svcignore", ".gitignore", BUILT_IN))
         expected[path] = next((v for v in found if v is not None), False)
         if scope.ignored(name, is_dir) != expected[path]:
             ours = scope.explain(name, is_dir)
@@ -272,9 +272,6 @@ def compare_combined(number: int, case: Case, said: dict[tuple[int, str, str], J
             yield f"{path!r} pruned although kept, in {files}"
         if not expected[path] and pruned_above(case, files, path):
             yield f"{path!r} lost to pruning, in {files}"
-
-
-BUILT = "built-in"
 
 
 def pruned_above(case: Case, files: dict[str, dict[str, str]], path: str) -> bool:

@@ -138,8 +138,8 @@ class StaleHead(Conflict):
 
     code = "stale_head"
 
-    def __init__(self, ref: str, head: str | None) -> None:
-        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; run: svc pull", ref=ref, head=head)
+    def __init__(self, ref: str, head: str | None, remedy: str = "run: svc pull") -> None:
+        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; {remedy}", ref=ref, head=head)
 
 
 class RefExists(Conflict):
@@ -158,6 +158,12 @@ class ClassImmutable(Conflict):
     code = "class_immutable"
 
 
+class ForkIsPublic(Conflict):
+    """A fork of a public repository stays public."""
+
+    code = "fork_is_public"
+
+
 class DeviceKeyExists(Conflict):
     code = "device_key_exists"
 
@@ -170,6 +176,12 @@ class ClockReused(Conflict):
 
 class Gone(SvcError):
     code, status, title = "expired", 410, "Gone"
+
+
+class PrepareExpired(Gone):
+    """What was prepared for sealing has passed its time; nothing was sealed."""
+
+    code = "prepare_expired"
 
 
 class TooLarge(SvcError):
@@ -242,6 +254,10 @@ class EditionLacks(SvcError):
 
 class Unavailable(SvcError):
     code, status, title = "unavailable", 503, "Service Unavailable"
+
+
+class E2eeUnavailable(Unavailable):
+    code = "e2ee_unavailable"
 
 
 class ClientError(SvcError):

@@ -158,9 +158,10 @@ def _segment_fault(segment: str) -> str | None:
         return f"it has the segment '{segment}'"
     if len(segment.encode("utf-8")) > PATH_SEGMENT_BYTES:
         return f"a segment is longer than {PATH_SEGMENT_BYTES} bytes"
-    for char in segment:
-        if fault := _character_fault(char):
-            return fault
+    if not (segment.isascii() and segment.isprintable()) or "\\" in segment:
+        for char in segment:
+            if fault := _character_fault(char):
+                return fault
     folded = _folded(segment)
     if folded.rstrip(" ") in (".", ".."):
         return f"a segment can be read as '{folded.strip()}'"

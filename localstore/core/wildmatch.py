@@ -27,6 +27,7 @@ class _Op(Enum):
 
 
 _JUMPS = (_Op.ANY_DIRECTORIES, _Op.SOME_DIRECTORIES)
+_TAKES_A_BYTE = (_Op.SLASH, _Op.SOME_DIRECTORIES)
 _Token = str | _Op  # a string is the expression of exactly one byte
 
 
@@ -77,7 +78,7 @@ def expression(pattern: str, *, pathname: bool) -> str:
         tokens = _tokens(pattern, pathname)
     except _Malformed:
         return NEVER
-    if sum(token is _Op.SLASH or isinstance(token, str) for token in tokens) > PATH_BYTES:
+    if sum(token in _TAKES_A_BYTE or isinstance(token, str) for token in tokens) > PATH_BYTES:
         return NEVER  # no path is that long
     return _join_jumps(tokens)
 
@@ -103,7 +104,8 @@ def _tokens(pattern: str, pathname: bool) -> list[_Token]:
             if at == len(pattern):
                 raise _Malformed
             token, at = (_Op.SLASH if pattern[at] == "/" else re.escape(pattern[at])), at + 1
-        tokens.append(token)
+        if token is not _Op.ANY_DIRECTORIES or tokens[-1:] != [token]:  # `**/**/` says nothing new
+            tokens.append(token)
     return tokens
 
 

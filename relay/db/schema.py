@@ -229,10 +229,20 @@ lane = Table(
     Column("digest", LargeBinary, nullable=False),  # of the bytes now
     Column("size", BigInteger, nullable=False),
     Column("genesis", LargeBinary, nullable=False),  # digest of this epoch's genesis text
+    Column("edited", Boolean, nullable=False, default=False),  # this epoch's log holds operations
     Column("last_replica", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("second_seq", BigInteger, nullable=False),  # the last by any replica but last_replica
     Index("ix_lane_ver", "branch_id", "ver"),
+)
+
+# Directories of the frontier: what makes "is this new file a directory already?" one indexed question.
+lane_dir = Table(
+    "lane_dir",
+    metadata,
+    Column("branch_id", ForeignKey("ref.id"), primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("files", BigInteger, nullable=False),  # files below, at any depth; 0: gone
 )
 
 lane_log = Table(

@@ -137,25 +137,44 @@ class ObjectStore:
         The digests are the caller's word. `directories`: these are tree directories, whose digest is not the
         BLAKE3 of the bytes; they are never handed out by digest and not verified on reading.
         """
+        placed = await self.place(objects, tx)
         if tx is not None:
-            await self._put_many(tx, repo_id, objects, directories)
+            await self.admit(tx, placed, repo_id, list(objects), directories)
             return
         async with self._db.write() as own:
-            await self._put_many(own, repo_id, objects, directories)
+            await self.admit(own, placed, repo_id, list(objects), directories)
 
-    async def _put_many(
-        self, tx: Tx, repo_id: str | None, objects: Mapping[bytes, bytes], directories: bool
-    ) -> None:
-        known = await self.known(tx, list(objects))
+    async def place(self, objects: Mapping[bytes, bytes], tx: Tx | None = None) -> list[FrameAt]:
+        """Frame and write those that are not stored yet; `admit` then makes them reachable. Best done before
+        the transaction, so that the one writer does not wait for the disk."""
+        if tx is None:
+            async with self._db.read() as own:
+                known = await self.known(own, list(objects))
+        else:
+            known = await self.known(tx, list(objects))
         fresh = {digest: data for digest, data in objects.items() if digest not in known}
+        if not fresh:
+            return []
         size = sum(map(len, fresh.values()))
         frames = _framed(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_framed, fresh)
-        if frames:
-            await self.index(tx, await self.append(frames), None, directories)
-        if known:
-            await tx.run(rows.TOUCH, digests=list(known), now=now_ms())
+        return await self.append(frames)
+
+    async def admit(
+        self,
+        tx: Tx,
+        placed: Sequence[FrameAt],
+        repo_id: str | None,
+        digests: Sequence[bytes],
+        directories: bool = False,
+    ) -> None:
+        """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
+        `place` looked. Unavailable when the collector took one of these in between."""
+        await self.index(tx, placed, None, directories)
+        if len(await self.known(tx, digests)) < len(set(digests)):
+            raise Unavailable("the upload met a clean-up of old bytes; send it again")
+        await self.touch(tx, digests)
         if repo_id is not None:
-            await self.link(tx, repo_id, objects)
+            await self.link(tx, repo_id, digests)
 
     # --- asking
 

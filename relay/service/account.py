@@ -13,17 +13,17 @@ from relay.db import account as rows
 from relay.db.account import AccountRow
 from relay.db.database import Tx, UniqueViolation
 from relay.ids import new_account_id
+from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.session import Made
-from relay.throttle import Rate
 
 # An account that a person holds by password or device key may do what an OIDC-linked one may.
 PHASE = "oidc_linked"
 
-_PER_ACCOUNT = Rate("password.account", 10, 600)
-_PER_ADDRESS = Rate("password.address", 40, 600)
-_SIGN_UPS = Rate("sign_up.address", 200, 3600)
+_PER_ACCOUNT = Attempts("password.account", 10, 600)
+_PER_ADDRESS = Attempts("password.address", 40, 600)
+_SIGN_UPS = Attempts("sign_up.address", 200, 3600)
 
 
 def local_sign_in(caller: Caller) -> bool:
@@ -38,7 +38,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
         raise Forbidden("this node makes no accounts by password; ask its operator")
     name = names.handle(handle)
     _check_password(password, name)
-    state.throttle.take(_SIGN_UPS, caller.address)
+    _SIGN_UPS.take(caller.node.limiter, caller.address)
     async with caller.read() as tx:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
@@ -54,8 +54,8 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     if not local_sign_in(caller):
         raise Forbidden("this node signs people in through its identity provider")
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
-    state.throttle.take(_PER_ADDRESS, caller.address)
-    state.throttle.take(_PER_ACCOUNT, name)
+    _PER_ADDRESS.take(caller.node.limiter, caller.address)
+    _PER_ACCOUNT.take(caller.node.limiter, name)
     account = await _by_handle(caller, name)
     stored = account.password_hash if account else None
     if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
@@ -64,8 +64,8 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
         async with caller.write() as tx:
             await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
         raise Unauthorized("the handle or the password is wrong")
-    state.throttle.give_back(_PER_ACCOUNT, name)
-    state.throttle.give_back(_PER_ADDRESS, caller.address)
+    _PER_ACCOUNT.give_back(caller.node.limiter, name)
+    _PER_ADDRESS.give_back(caller.node.limiter, caller.address)
     return await sessions.start_browser(caller, account, "password")
 
 

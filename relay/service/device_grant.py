@@ -30,21 +30,21 @@ from relay.db import device_grant as rows
 from relay.db import session as session_rows
 from relay.db.database import UniqueViolation
 from relay.db.device_grant import DeviceCodeRow
+from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.device_key import label, public_keys
-from relay.throttle import Rate
 
-_STARTS = Rate("device_code.address", 120, 600)
-_GUESSES = Rate("user_code.account", 10, 600)
-_GUESSES_ADDRESS = Rate("user_code.address", 30, 600)
+_STARTS = Attempts("device_code.address", 120, 600)
+_GUESSES = Attempts("user_code.account", 10, 600)
+_GUESSES_ADDRESS = Attempts("user_code.address", 30, 600)
 _SLOWER = 5  # seconds added for each poll that came too soon
 _INTERVAL_MAX = 60
 
 
 async def start(caller: Caller, wish: DeviceCodeStart) -> DeviceCode:
     """Codes for a terminal: one to poll with, one to type into the browser."""
-    caller.node.sign_in.throttle.take(_STARTS, caller.address)
+    _STARTS.take(caller.node.limiter, caller.address)
     ed25519, x25519 = public_keys(
         wish.device_ed25519, wish.transport_x25519, ("device_ed25519", "transport_x25519")
     )
@@ -83,17 +83,16 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     """The sign-in that waits under this user code. NotFound for an unknown code, Gone for a decided or
     expired one; wrong guesses are counted."""
     approver(caller)
-    throttle = caller.node.sign_in.throttle
-    throttle.take(_GUESSES_ADDRESS, caller.address)
-    throttle.take(_GUESSES, caller.me.account_id)
+    _GUESSES_ADDRESS.take(caller.node.limiter, caller.address)
+    _GUESSES.take(caller.node.limiter, caller.me.account_id)
     code = device_grant.normalise_user_code(typed)
     async with caller.read() as tx:
         found = await tx.one(rows.BY_USER_CODE, user_code=code)
     if found is None:
         raise NotFound
     row = rows.row(found)
-    throttle.give_back(_GUESSES, caller.me.account_id)
-    throttle.give_back(_GUESSES_ADDRESS, caller.address)
+    _GUESSES.give_back(caller.node.limiter, caller.me.account_id)
+    _GUESSES_ADDRESS.give_back(caller.node.limiter, caller.address)
     if row.state != "pending" or row.expires_at <= now_ms():
         raise Gone("this sign-in was decided already or has expired; start it again in the terminal")
     return row
@@ -127,9 +126,7 @@ async def decide(caller: Caller, wish: Approval) -> ApprovalStatus:
     )
     box = device_grant.seal_grant(grant, row.x25519)
     async with caller.write() as tx:
-        decided = await tx.run(
-            rows.DECIDE, code=row.user_code, decision="approved", box=box, now=now_ms()
-        )
+        decided = await tx.run(rows.DECIDE, code=row.user_code, decision="approved", box=box, now=now_ms())
         if not decided:
             raise Gone("this sign-in was decided already or has expired; start it again in the terminal")
         await plan.write(tx)

@@ -1,4 +1,4 @@
-"""Device keys: registered against a challenge, listed, revoked; and the sign-in that a key alone is enough for.
+"""Device keys: registered against a challenge, listed, revoked; and signing in with nothing but a key.
 
 A challenge is taken away before its answer is looked at, in a transaction of its own, so that every answer
 has one try.
@@ -40,17 +40,17 @@ from relay.db import session as session_rows
 from relay.db.account import AccountRow
 from relay.db.database import Tx, UniqueViolation
 from relay.db.device_key import ChallengeRow, DeviceKeyRow
+from relay.limiter import Attempts
 from relay.paging import Cursor, page_size
 from relay.service import account as account_rules
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.session import Made
-from relay.throttle import Rate
 
-_CHALLENGES = Rate("challenge.address", 300, 600)
-_ACCOUNTS = Rate("device_key.new_account", 200, 3600)
-_PAIRING_CODES = Rate("pairing.account", 10, 600)
-_PAIRING_TRIES = Rate("pairing.handle", 10, 600)
+_CHALLENGES = Attempts("challenge.address", 300, 600)
+_ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
+_PAIRING_CODES = Attempts("pairing.account", 10, 600)
+_PAIRING_TRIES = Attempts("pairing.handle", 10, 600)
 _LATEST = 2**62  # later than any time in milliseconds
 
 
@@ -114,7 +114,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
     me, now = caller.me, now_ms()
     if me.handle is None:
         raise Forbidden("choose a handle first; a device joins by handle and code")
-    caller.node.sign_in.throttle.take(_PAIRING_CODES, me.account_id)
+    _PAIRING_CODES.take(caller.node.limiter, me.account_id)
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
     async with caller.write() as tx:
         await tx.run(rows.SWEEP_PAIRING, now=now)
@@ -132,7 +132,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
-    caller.node.sign_in.throttle.take(_CHALLENGES, caller.address)
+    _CHALLENGES.take(caller.node.limiter, caller.address)
     if start.handle is None:
         raise Invalid("say which handle to sign in as", pointer="/handle")
     handle = names.handle(start.handle)
@@ -151,9 +151,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
     if account is None:
-        caller.node.sign_in.throttle.take(_ACCOUNTS, caller.address)
+        _ACCOUNTS.take(caller.node.limiter, caller.address)
     elif key is None and pair is not None:
-        caller.node.sign_in.throttle.take(_PAIRING_TRIES, account.id)
+        _PAIRING_TRIES.take(caller.node.limiter, account.id)
     account_id = account.id if account else _future_account(challenge.challenge_id)
     plan = await sessions.plan(
         caller.node,
@@ -168,9 +168,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         if account is None:
             account = await account_rules.create(tx, taken.account, account_id)
             await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
-        elif account.id != account_id:
-            raise _taken(taken.account)
-        elif key is None and not (pair and await _use_pairing(tx, account, pair)):
+        elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
             raise _taken(taken.account)
         if key is None:
             await _keep(tx, caller, account.id, taken, proof)
@@ -305,13 +303,15 @@ async def _keep(
             revoked_at=None,
         )
     except UniqueViolation:
-        raise DeviceKeyExists("this device key is registered already, or was revoked; make a new one") from None
+        raise DeviceKeyExists(
+            "this device key is registered already, or was revoked; make a new one"
+        ) from None
     await audit.record(tx, account_id, "device_key.register", key.id, name=key.name, address=caller.address)
     return key
 
 
 async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """The account behind the handle and, when it is that account's, the key. Unauthorized for a revoked one."""
+    """The account of the handle and the key when it is that account's. Unauthorized for a revoked key."""
     found = await tx.one(accounts.BY_HANDLE, handle=taken.account)
     account = accounts.row(found) if found else None
     known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
@@ -323,7 +323,9 @@ async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKe
     return account, key
 
 
-async def _use_pairing(tx: Tx, account: AccountRow, code_hash: bytes) -> bool:
+async def _use_pairing(tx: Tx, account: AccountRow, code_hash: bytes | None) -> bool:
+    if code_hash is None:
+        return False
     return bool(await tx.run(rows.USE_PAIRING, code_hash=code_hash, account=account.id, now=now_ms()))
 
 
@@ -359,6 +361,6 @@ def _no_challenge() -> Gone:
 
 def _taken(handle: str) -> HandleTaken:
     return HandleTaken(
-        f"the handle {handle} is taken and this key is not one of its keys; on a signed-in device run: svc auth "
-        f"device add, then here: svc login --device-key --handle {handle} --pair CODE"
+        f"the handle {handle} is taken and this key is not one of its keys; on a signed-in device run: "
+        f"svc auth device add, then here: svc login --device-key --handle {handle} --pair CODE"
     )

@@ -43,7 +43,7 @@ async def get(view: View, type: str, name: str) -> Ref:
 
 async def create(view: View, wish: RefCreate) -> Ref:
     """A ref starts at a seal: the one named, or the sealed head of the branch named."""
-    names.check_ref(wish.name)
+    names.ref_name(wish.name)
     now = now_ms()
     async with view.write() as tx:
         made = RefRow(new_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)

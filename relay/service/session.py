@@ -231,15 +231,16 @@ async def revoke(caller: Caller, session_id: str) -> None:
 async def end(tx: Tx, node: Node, account_id: str, session_id: str) -> list[str]:
     """End a session of this account and its children; their sockets close once that is durable. Answers
     the ids that ended, none when there is no such session."""
-    return await end_all(tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)])
+    return await end_all(
+        tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)]
+    )
 
 
 async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
     """End these sessions; their sockets close once that is durable."""
     if ids:
         await tx.run(rows.REVOKE, ids=ids, now=now_ms())
-    for each in ids:
-        tx.after_commit(partial(node.hub.end_session, each))
+        tx.after_commit(partial(node.hub.end_sessions, ids))
     return ids
 
 

@@ -10,15 +10,15 @@ from localstore.core.model import ScriptToken
 from localstore.core.model.auth import ScriptTokenRequest
 from relay.caller import Caller
 from relay.clock import now_ms, rfc3339
+from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.device_key import label
-from relay.throttle import Rate
 
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
 
-_NEW = Rate("script_token.account", 60, 3600)
+_NEW = Attempts("script_token.account", 60, 3600)
 
 
 async def create(caller: Caller, wish: ScriptTokenRequest) -> ScriptToken:
@@ -33,7 +33,7 @@ async def create(caller: Caller, wish: ScriptTokenRequest) -> ScriptToken:
         raise Invalid("name the token after what will use it", pointer="/label")
     if not 1 <= wish.days <= SCRIPT_TOKEN_DAYS:
         raise Invalid(f"a token lives 1 to {SCRIPT_TOKEN_DAYS} days", pointer="/days")
-    caller.node.sign_in.throttle.take(_NEW, me.account_id)
+    _NEW.take(caller.node.limiter, me.account_id)
     binding = DeviceKey.generate()
     plan = await sessions.plan(
         caller.node,

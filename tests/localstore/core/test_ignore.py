@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from localstore.core.errors import TooLarge
-from localstore.core.ignore import ALWAYS, BUILT_IN, DEFAULTS, Reason, Rules, explain, root, scope_of
+from localstore.core.ignore import ALWAYS, BUILT_IN, DEFAULTS, Reason, explain, root, scope_of
+from localstore.core.ignore_rules import Rules
 from localstore.core.limits import IGNORE_FILE_BYTES
 from scripts.fuzz_ignore import campaign
 
@@ -128,10 +129,16 @@ def test_hostile_names_end_quickly(pattern: str, name: str) -> None:
     ["**/a/" * 30 + "b", "**/*a*/" * 20 + "b", "/**/a*a*a*" * 8 + "/b", "x**/" + "a/**/" * 30 + "b"],
 )
 def test_hostile_paths_end_quickly(pattern: str) -> None:
-    scope = root({".gitignore": pattern})
+    scope = root({".gitignore": pattern + "[c]"})
     for _ in range(60):
         scope = scope.enter("aaaaaaaaaaaaaa")
     assert not scope.ignored("c", is_dir=False)
+
+
+def test_runs_of_double_stars_are_one() -> None:
+    scope = root({".gitignore": "x/" + "**/" * 50_000 + "a"}).enter("x").enter("y")
+    assert scope.ignored("a", is_dir=False)
+    assert not scope.ignored("b", is_dir=False)
 
 
 def test_oversized_file_is_refused_by_name() -> None:

@@ -1,0 +1,161 @@
+"""Which stretches of two sequences differ: bounded time on any input, minimal on ordinary input.
+
+The elements are compared by equality and hashed; callers give integers (see `interned`), because the
+longest-common-subsequence step is fastest on them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import islice
+from operator import itemgetter, lt
+from typing import NamedTuple
+
+from rapidfuzz.distance import Indel
+
+REPEATED = -1
+second = itemgetter(1)
+ROUNDS = 4  # how deep anchors may be looked for inside the gaps between anchors
+
+
+class Hunk(NamedTuple):
+    """old[old_start:old_end] became new[new_start:new_end]; at least one of the two is not empty."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+class _Gap(NamedTuple):
+    hunk: Hunk
+    round: int
+
+
+def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
+    """Each sequence with its elements replaced by small integers, equal elements by equal integers."""
+    numbers: dict[Hashable, int] = {}
+    return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
+
+
+def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
+    """The differing stretches, ascending, no two touching.
+
+    Gaps of at most `cells` = rows × columns are solved exactly (a longest common subsequence; cells / 8 bytes
+    of memory). Larger ones are first cut at anchors: elements that occur equally often on both sides, unique
+    ones preferred. A large gap without an anchor is one hunk.
+    """
+    todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
+    found: list[Hunk] = []
+    while todo:
+        gap = _trimmed(old, new, todo.pop())
+        (i1, i2, j1, j2), rounds = gap
+        if i1 == i2 or j1 == j2:
+            found.append(gap.hunk)
+        elif (i2 - i1) * (j2 - j1) <= cells:
+            found.extend(_exact(old, new, gap.hunk))
+        elif rounds < ROUNDS and (anchors := _anchors(old, new, gap.hunk)):
+            todo.extend(_between(gap, anchors))
+        else:
+            found.append(gap.hunk)
+    return _glued(
+        sorted(hunk for hunk in found if hunk.old_start < hunk.old_end or hunk.new_start < hunk.new_end)
+    )
+
+
+def _trimmed(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
+    i1, i2, j1, j2 = gap.hunk
+    while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
+        i1, j1 = i1 + 1, j1 + 1
+    while i1 < i2 and j1 < j2 and old[i2 - 1] == new[j2 - 1]:
+        i2, j2 = i2 - 1, j2 - 1
+    return _Gap(Hunk(i1, i2, j1, j2), gap.round)
+
+
+def _exact(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[Hunk]:
+    i, i2, j, j2 = hunk
+    return [
+        Hunk(i + op.src_start, i + op.src_end, j + op.dest_start, j + op.dest_end)
+        for op in Indel.opcodes(old[i:i2], new[j:j2])
+        if op.tag != "equal"
+    ]
+
+
+def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
+    """Pairs (i, j) of equal elements, ascending in both."""
+    single_old = _single(old, hunk.old_start, hunk.old_end)
+    single_new = _single(new, hunk.new_start, hunk.new_end)
+    unique = [
+        (i, single_new[element])
+        for element, i in single_old.items()
+        if i != REPEATED and single_new.get(element, REPEATED) != REPEATED
+    ]
+    return _longest_ascending(unique or _repeated_alike(old, new, hunk))
+
+
+def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
+    """Element → its place, REPEATED if it has several."""
+    places: dict[int, int] = {}
+    for index in range(start, end):
+        element = sequence[index]
+        places[element] = REPEATED if element in places else index
+    return places
+
+
+def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
+    """First with first, second with second… of each element that comes equally often on both sides."""
+    places_old = _places(old, hunk.old_start, hunk.old_end)
+    places_new = _places(new, hunk.new_start, hunk.new_end)
+    alike = ((a, places_new.get(element, [])) for element, a in places_old.items())
+    return sorted(pair for a, b in alike if len(a) == len(b) for pair in zip(a, b, strict=True))
+
+
+def _places(sequence: Sequence[int], start: int, end: int) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for index in range(start, end):
+        found.setdefault(sequence[index], []).append(index)
+    return found
+
+
+def _longest_ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest run of `pairs`, which ascend in the first member, that ascends in the second (patience)."""
+    if all(map(lt, map(second, pairs), map(second, islice(pairs, 1, None)))):
+        return pairs
+    tops: list[int] = []  # smallest second member that ends a run of each length
+    top_index: list[int] = []
+    previous: list[int] = []
+    for index, (_, j) in enumerate(pairs):
+        length = bisect_left(tops, j)
+        previous.append(top_index[length - 1] if length else -1)
+        if length == len(tops):
+            tops.append(j)
+            top_index.append(index)
+        else:
+            tops[length], top_index[length] = j, index
+    run = []
+    index = top_index[-1] if top_index else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = previous[index]
+    return run[::-1]
+
+
+def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
+    i, i_end, j, j_end = gap.hunk
+    gaps = []
+    for anchor_i, anchor_j in [*anchors, (i_end, j_end)]:
+        if anchor_i > i or anchor_j > j:
+            gaps.append(_Gap(Hunk(i, anchor_i, j, anchor_j), gap.round + 1))
+        i, j = anchor_i + 1, anchor_j + 1
+    return gaps
+
+
+def _glued(found: list[Hunk]) -> list[Hunk]:
+    glued: list[Hunk] = []
+    for hunk in found:
+        if glued and glued[-1].old_end == hunk.old_start and glued[-1].new_end == hunk.new_start:
+            glued[-1] = Hunk(glued[-1].old_start, hunk.old_end, glued[-1].new_start, hunk.new_end)
+        else:
+            glued.append(hunk)
+    return glued

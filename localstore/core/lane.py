@@ -1,0 +1,330 @@
+"""One text lane: the text of one path on one branch, edited by several replicas, merged by characters.
+
+All offsets are UTF-8 bytes, which is also what the CRDT library counts in; its clocks count UTF-16 units and
+stay inside `lane_format`. A lane belongs to one thread.
+
+A refused update never reaches the library, and the lane is as it was. Should the library itself fail on an
+update that passed the reader, its document may be half changed (it cannot roll back): the lane is then
+*broken*, says so on every further call, and the owner loads it again from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pycrdt import Doc, Text
+
+from localstore.core import lane_format, limits, textdiff
+from localstore.core.encoding import digest, length_prefixed
+from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
+from localstore.core.lane_format import GENESIS_BIT, ROOT
+
+READER = 1  # client id of a document that nobody writes through
+GENESIS_CONTEXT = b"svc-lane-genesis-v1"
+SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
+SPLITS = 3  # most items that one item or deletion of an update can add to a lane
+
+Delta = list[
+    dict[str, Any]
+]  # the library's: {"retain": n} | {"delete": n} | {"insert": text}, n in UTF-8 bytes
+
+
+class Lane:
+    """The CRDT text of one path. Make one with `genesis` or `load`."""
+
+    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_problem", "_replica")
+    _bytes: bytes | None
+    _doc: Doc[Any]
+
+    def __init__(self, replica: int = READER) -> None:
+        """An empty lane whose next edit is expected from `replica`."""
+        self._open(replica)
+        self._items = 0  # at most this many items; exact after `_recount`
+        self._halves: set[lane_format.Point] = set()
+        self._problem: str | None = None
+
+    @classmethod
+    def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes) -> Lane:
+        """The first state of epoch `epoch` of lane `gen`: the same bytes on every machine.
+
+        Raises NotText unless `text` is UTF-8, TooLarge above the cap of a text file.
+        """
+        textdiff.require_utf8(text)
+        if len(text) > limits.TEXT_FILE:
+            raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
+        lane = cls(genesis_id(branch_id, gen, epoch, text))
+        with lane._library(), lane._doc.transaction():
+            lane._insert(0, text)
+        lane._recount()
+        return lane
+
+    @classmethod
+    def load(cls, state: bytes, replica: int = READER) -> Lane:
+        """The lane whose `state()` was `state`. Raises UpdateInvalid if it is not a lane's full state."""
+        lane = cls(replica)
+        lane.merge(state)
+        return lane
+
+    def text(self) -> bytes:
+        """The text as UTF-8."""
+        self._require_sound()
+        if self._bytes is None:
+            with self._library():
+                self._bytes = str(self._content).encode("utf-8")
+        return self._bytes
+
+    def digest(self) -> bytes:
+        """BLAKE3 of the text."""
+        return digest(self.text())
+
+    def state(self) -> bytes:
+        """The whole lane, for `load` and `merge`. Equal lanes may have several encodings: compare digests."""
+        self._require_sound()
+        with self._library():
+            return bytes(self._doc.get_update())
+
+    def state_vector(self) -> bytes:
+        """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
+        return lane_format.encode_state_vector(self.known())
+
+    def known(self) -> dict[int, int]:
+        """What this lane has seen: client → number of UTF-16 units."""
+        self._require_sound()
+        with self._library():
+            encoded = bytes(self._doc.get_state())
+        return lane_format.decode_state_vector(encoded)
+
+    def edit(self, replica: int, new: bytes) -> bytes | None:
+        """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
+
+        Raises NotText unless `new` is UTF-8; TooLarge if the update would be one that `apply` refuses (the
+        file is then sent as a new version). Either way the lane is unchanged.
+        """
+        require_replica(replica)
+        changes = self._affordable(textdiff.edits(self.text(), new))
+        if not changes:
+            return None
+
+        def write() -> None:
+            for offset, deleted, inserted in reversed(changes):
+                self._delete(offset, deleted)
+                self._insert(offset, inserted)
+
+        update = self._write(replica, write)
+        self._bytes = new
+        return update
+
+    def apply(self, update: bytes, replica: int | None) -> None:
+        """Take in one update written by `replica` (None: by anyone, for updates out of our own log).
+
+        Raises UpdateInvalid; see the module docstring for what the lane is then.
+        """
+        known = self.known()
+        if self._items and lane_format.work(lane_format.parse(update), self._items) > limits.UPDATE_WORK:
+            self._recount()
+        parsed = lane_format.validate(update, known, replica, self._items, self._halves)
+        for client, clock, length, *_ in parsed.structs:
+            known[client] = clock + length
+        self._absorb(update, known)
+        self._grow(parsed)
+
+    def merge(self, state: bytes) -> None:
+        """Take in another full state of the same lane and epoch. Raises UpdateInvalid."""
+        known = self.known()
+        parsed = lane_format.validate_state(state)
+        theirs = lane_format.state_vector_of(parsed)
+        if known and theirs and lane_format.genesis_ids(known) != lane_format.genesis_ids(theirs):
+            raise UpdateInvalid("the state belongs to another lane or epoch")
+        for client, clock in theirs.items():
+            known[client] = max(clock, known.get(client, 0))
+        self._absorb(state, known)
+        self._recount()
+
+    def copy(self, replica: int | None = None) -> Lane:
+        """An independent lane of the same state, to be edited by `replica` (default: the same one)."""
+        state = self.state()
+        twin = Lane(self._replica if replica is None else replica)
+        with twin._library():
+            twin._doc.apply_update(state)
+        twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
+        return twin
+
+    # --- the one place where the library is touched
+
+    def _open(self, replica: int) -> None:
+        self._replica = replica
+        self._doc = Doc(client_id=replica)
+        self._content = self._doc.get(ROOT, type=Text)
+        self._bytes = None
+
+    @contextmanager
+    def _library(self) -> Iterator[None]:
+        """Whatever the library throws (its panics are no Exceptions) breaks the lane and is UpdateInvalid."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, UpdateInvalid):
+            self._problem = "an operation was cut short"
+            raise
+        except BaseException as error:
+            self._problem = f"the text library failed ({type(error).__name__})"
+            raise UpdateInvalid(f"{self._problem}; load the lane again from its log") from None
+
+    def _require_sound(self) -> None:
+        if self._problem is not None:
+            raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
+
+    def _absorb(self, update: bytes, expected: dict[int, int]) -> None:
+        """Apply checked bytes and make sure that nothing was left pending."""
+        self._bytes = None
+        with self._library():
+            self._doc.apply_update(update)
+        if self.known() != {client: clock for client, clock in expected.items() if clock}:
+            self._problem = "the text library left a part of an update waiting"
+            self._require_sound()
+
+    def _write(self, replica: int, write: Callable[[], None]) -> bytes:
+        """Run `write` in one transaction as `replica`; the update that it makes."""
+        self._become(replica)
+        written: list[bytes] = []
+        self._bytes = None
+        with self._library():
+            subscription = self._doc.observe(lambda event: written.append(bytes(event.update)))
+            try:
+                with self._doc.transaction():
+                    write()
+            finally:
+                self._doc.unobserve(subscription)
+        update = b"".join(written)
+        self._grow(lane_format.parse(update))
+        return update
+
+    def _become(self, replica: int) -> None:
+        """The library fixes the writer when a document is made; another needs the document loaded again."""
+        require_replica(replica)
+        self._require_sound()
+        if replica == self._replica:
+            return
+        state, text = self.state(), self._bytes
+        self._open(replica)
+        with self._library():
+            self._doc.apply_update(state)
+        self._bytes = text
+
+    def _delete(self, offset: int, size: int) -> None:
+        if size:
+            del self._content[offset : offset + size]
+
+    def _insert(self, offset: int, text: bytes) -> None:
+        """In pieces, the last one first, so that the library never joins them into one slow block."""
+        for piece in reversed(pieces(text)):
+            self._content.insert(offset, piece)
+
+    def _replay(self, deltas: Sequence[Delta]) -> None:
+        for delta in deltas:
+            offset = 0
+            for step in delta:
+                if "retain" in step:
+                    offset += step["retain"]
+                elif "delete" in step:
+                    self._delete(offset, step["delete"])
+                else:
+                    inserted = step["insert"].encode("utf-8")
+                    self._insert(offset, inserted)
+                    offset += len(inserted)
+
+    def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
+        """Apply updates out of our own log; what each changed in the text."""
+        deltas: list[Delta] = []
+        with self._library():
+            subscription = self._content.observe(
+                lambda event: deltas.append([dict(step) for step in event.delta])
+            )
+        try:
+            for update in updates:
+                self.apply(update, None)
+        finally:
+            self._content.unobserve(subscription)
+        return deltas
+
+    # --- what the reader needs to know of the lane
+
+    def _grow(self, update: lane_format.Update) -> None:
+        self._items += SPLITS * (len(update.structs) + len(update.deletions))
+        self._halves |= lane_format.second_halves(update)
+
+    def _recount(self) -> None:
+        update = lane_format.parse(self.state(), lane_format.STATE_CAPS)
+        self._items = len(update.structs)
+        self._halves = lane_format.second_halves(update)
+
+    def _affordable(self, changes: list[textdiff.Edit]) -> list[textdiff.Edit]:
+        """The changes, joined where they are too many for the budget of one update. Raises TooLarge."""
+        if len(changes) > lane_format.most_structs(self._items) // 2:
+            self._recount()
+        most = lane_format.most_structs(self._items)
+        if len(changes) > most // 2:
+            changes = textdiff.coarser(self.text(), changes, max(most // 2, 1))
+        written = sum(len(pieces(change.inserted)) for change in changes)
+        if written + len(changes) // 64 > most:
+            raise TooLarge("the edit has too many parts for one update; send the file as a new version")
+        return changes
+
+
+def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
+    """Client id that writes the text of an epoch: 53 bits, the highest set (in replica ids it is clear)."""
+    name = length_prefixed(
+        GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), digest(text)
+    )
+    return int.from_bytes(digest(name)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
+
+
+def require_replica(replica: int) -> None:
+    """Raises Invalid unless `replica` may be the id of a device's copy: 1 … 2**52 − 1."""
+    if not 0 < replica < GENESIS_BIT:
+        raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")
+
+
+def pieces(text: bytes) -> list[str]:
+    """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
+    cut: list[str] = []
+    start = 0
+    while start < len(text):
+        end = min(start + limits.GENESIS_PIECE, len(text))
+        while end < len(text) and textdiff.inside_character(text[end]):
+            end -= 1
+        cut.append(text[start:end].decode("utf-8"))
+        start = end
+    return cut
+
+
+def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
+    """Give `target`, which shows the text of `source`, the change that the updates `extra` make on `source`.
+
+    Replays the CRDT's own deltas at the same offsets; comparing texts instead would write short unchanged
+    runs again, and two devices doing so would write them twice. `source` stays as it is; `target` is changed,
+    and the update that changed it is returned (None if the text did not change). Raises UpdateInvalid.
+    """
+    if source.text() != target.text():
+        raise Invalid("a change can only be carried between lanes of equal text")
+    after = source.copy()
+    deltas = after._deltas(extra)
+    if not any(deltas):
+        return None
+    update = target._write(replica, lambda: target._replay(deltas))
+    if target.text() != after.text():
+        raise UpdateInvalid("the carried change did not give the same text; load the lane again from its log")
+    return update
+
+
+def onto(base: bytes, mine: bytes, theirs: bytes, replica: int, target: Lane) -> bytes | None:
+    """The change `base` → `mine` as an update of `target`, whose text is `theirs`: another change of `base`.
+
+    As `carry`: `target` is changed, None if nothing is left to change. Raises NotText unless all are UTF-8.
+    """
+    here = Lane.genesis("", 0, 0, base)
+    there = here.copy()
+    ours = here.edit(SCRATCH_MINE, mine)
+    there.edit(SCRATCH_THEIRS, theirs)
+    return carry(there, [ours] if ours else [], replica, target)

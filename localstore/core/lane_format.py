@@ -1,0 +1,383 @@
+"""The strict reader of lane updates: nothing reaches the CRDT library that was not read here first.
+
+A lane is a Yjs document (update format v1) with one text at the root `ROOT`. Of the format only two kinds of
+content belong to a lane, strings and deleted stretches; formats, embeds, nested types, maps, subdocuments,
+garbage-collected stretches and gaps are refused. Numbers have one spelling, clients come once, deletions
+ascend, and nothing follows the end.
+
+An *item* is a run of UTF-16 units `(client, clock … clock + length)`. A *state vector* says per client how
+many units are known. Grammar (varint = LEB128, shortest form):
+
+    update  = count { structs }  count { deletes }
+    structs = count client clock { info [origin] [right origin] [parent] content }
+    deletes = client count { clock length }
+    origin  = client clock          parent = 1 length name
+    content = length UTF-8 (string) | length (deleted)
+
+Why so strict: the library crashes the process, spins for ever or takes half a GiB on small crafted inputs
+(design: text lanes, hostile inputs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from math import isqrt
+from typing import NamedTuple
+
+from localstore.core import limits
+from localstore.core.errors import UpdateInvalid
+
+ROOT = "t"
+GENESIS_BIT = 1 << (
+    limits.REPLICA_BITS - 1
+)  # set in the client id of every genesis, clear in every replica id
+CLOCK_END = 1 << 31
+
+KIND_DELETED, KIND_STRING = 1, 4
+INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
+INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
+PARENT_IS_ROOT = 1
+FOUR_BYTE_LEAD = 0xF0  # first byte of a UTF-8 character that is two units of UTF-16
+DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
+VARINT_BYTES = 8  # 56 bits: enough for every number of the format
+
+StateVector = Mapping[int, int]
+Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
+
+
+class Struct(NamedTuple):
+    """One item; `text` is None for a deleted stretch. `length` counts UTF-16 units."""
+
+    client: int
+    clock: int
+    length: int
+    origin: Point | None
+    right_origin: Point | None
+    text: bytes | None
+
+
+class Deletion(NamedTuple):
+    client: int
+    clock: int
+    length: int
+
+
+class Caps(NamedTuple):
+    """What one encoded update may hold."""
+
+    total_bytes: int
+    structs: int
+    string_bytes: int
+    deletions: int
+
+
+UPDATE_CAPS = Caps(
+    limits.UPDATE_BYTES, limits.UPDATE_STRUCTS, limits.UPDATE_STRING_BYTES, limits.UPDATE_DELETE_RANGES
+)
+STATE_CAPS = Caps(
+    limits.LANE_STATE_BYTES, limits.LANE_STATE_STRUCTS, limits.LANE_STATE_BYTES, limits.LANE_STATE_STRUCTS
+)
+
+
+class Update(NamedTuple):
+    """A parsed update or state: its items in the order written, and what it deletes."""
+
+    structs: list[Struct]
+    deletions: list[Deletion]
+
+    @property
+    def clients(self) -> set[int]:
+        return {struct.client for struct in self.structs}
+
+
+def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
+    """Reads one update. Raises UpdateInvalid on the first byte that is not of the grammar above."""
+    if len(data) > caps.total_bytes:
+        raise UpdateInvalid(f"the update has {len(data)} bytes; the limit is {caps.total_bytes}")
+    reader = _Reader(data)
+    update = Update(_structs(reader, caps), _deletions(reader, caps))
+    if reader.at != len(data):
+        raise UpdateInvalid("the update has bytes after its end")
+    return update
+
+
+def validate(
+    data: bytes, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
+) -> Update:
+    """Reads one update and makes sure that it may be applied, whole, to a lane with state vector `known`.
+
+    Its items must come from `replica` (None: from whoever wrote it, for updates out of our own log), continue
+    exactly where `known` ends, and lean only on items that are known or came earlier in the update; what it
+    deletes must be known. `items` is the number of items of the lane (an upper bound will do): placing an
+    item may walk over all others, so structs × items has a budget. `halves` are the second halves of the
+    lane's surrogate pairs (`second_halves`): nothing may part a pair, the library loses count if it does.
+
+    Raises UpdateInvalid. On a gap the writer resends from the receiver's state vector.
+    """
+    update = parse(data)
+    if work(update, items) > limits.UPDATE_WORK:
+        raise UpdateInvalid(
+            "the update has too many parts for a lane of this size; send the file as a new version"
+        )
+    ends = dict(known)
+    for struct in update.structs:
+        _check_writer(struct.client, replica)
+        if struct.clock != ends.get(struct.client, 0):
+            raise UpdateInvalid("the update does not continue the state vector; send all from there")
+        for point in (struct.origin, struct.right_origin):
+            if point is not None and point[1] >= ends.get(point[0], 0):
+                raise UpdateInvalid(
+                    "the update leans on text that is not known; send all from the state vector"
+                )
+        ends[struct.client] = struct.clock + struct.length
+    for client, clock, length in update.deletions:
+        if clock + length > ends.get(client, 0):
+            raise UpdateInvalid("the update deletes text that is not known; send all from the state vector")
+    _check_pairs(update, halves)
+    return update
+
+
+def validate_state(data: bytes) -> Update:
+    """Reads the full state of a lane: every client from clock 0 without a gap, nothing outside itself.
+
+    Raises UpdateInvalid.
+    """
+    update = parse(data, STATE_CAPS)
+    ends: dict[int, int] = {}
+    for struct in update.structs:
+        if struct.clock != ends.get(struct.client, 0):
+            raise UpdateInvalid("the state does not start at its beginning")
+        ends[struct.client] = struct.clock + struct.length
+    if len(genesis_ids(ends)) > 1:
+        raise UpdateInvalid("the state mixes two lanes")
+    points = [p for s in update.structs for p in (s.origin, s.right_origin) if p is not None]
+    if any(clock >= ends.get(client, 0) for client, clock in points):
+        raise UpdateInvalid("the state leans on text outside itself")
+    if any(clock + length > ends.get(client, 0) for client, clock, length in update.deletions):
+        raise UpdateInvalid("the state deletes text outside itself")
+    return update
+
+
+def genesis_ids(known: StateVector) -> set[int]:
+    """The client ids of genesis texts among the clients of a state vector: at most one in a sound lane."""
+    return {client for client in known if client & GENESIS_BIT}
+
+
+def state_vector_of(update: Update) -> dict[int, int]:
+    """The state vector of a full state."""
+    return {struct.client: struct.clock + struct.length for struct in update.structs}
+
+
+def second_halves(update: Update) -> set[Point]:
+    """Where the second UTF-16 units of the characters outside the basic plane are."""
+    return {
+        (struct.client, struct.clock + unit)
+        for struct in update.structs
+        if struct.text and max(struct.text) >= FOUR_BYTE_LEAD
+        for unit in _pair_ends(struct.text)
+    }
+
+
+def work(update: Update, items: int) -> int:
+    """Worst number of steps to apply `update` to a lane of `items` items, about 0.1 µs each: placing an item
+    may walk over all items of the lane and over those that came before it in the update."""
+    structs = len(update.structs)
+    return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
+
+
+def most_structs(items: int) -> int:
+    """How many items an update without deletions may bring to a lane of `items` items."""
+    affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
+    return min(affordable, limits.UPDATE_STRUCTS)
+
+
+def decode_state_vector(data: bytes) -> dict[int, int]:
+    """client → number of known units. Raises UpdateInvalid unless strictly encoded."""
+    reader = _Reader(data)
+    known: dict[int, int] = {}
+    for _ in range(reader.count(2)):
+        client = reader.client(known)
+        known[client] = reader.clock()
+    if reader.at != len(data):
+        raise UpdateInvalid("the state vector has bytes after its end")
+    return known
+
+
+def encode_state_vector(known: StateVector) -> bytes:
+    """The one encoding of a state vector: clients ascending, none with 0 units."""
+    clients = sorted(client for client, clock in known.items() if clock)
+    numbers = [len(clients), *(n for client in clients for n in (client, known[client]))]
+    return b"".join(map(varint, numbers))
+
+
+def varint(number: int) -> bytes:
+    """Unsigned LEB128, shortest form."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _check_writer(client: int, replica: int | None) -> None:
+    if client & GENESIS_BIT:
+        raise UpdateInvalid("the update claims to be a genesis")
+    if replica is not None and client != replica:
+        raise UpdateInvalid("the update writes under another replica id")
+
+
+def _check_pairs(update: Update, halves: Set[Point]) -> None:
+    own = second_halves(update)
+    if not own and not halves:
+        return
+    cuts = [(s.origin[0], s.origin[1] + 1) for s in update.structs if s.origin is not None]
+    cuts += [s.right_origin for s in update.structs if s.right_origin is not None]
+    for client, clock, length in update.deletions:
+        cuts += [(client, clock), (client, clock + length)]
+    if any(cut in own or cut in halves for cut in cuts):
+        raise UpdateInvalid("the update cuts a character in two")
+
+
+def _pair_ends(text: bytes) -> Iterator[int]:
+    unit = 0
+    for char in text.decode("utf-8"):
+        unit += 1
+        if ord(char) > 0xFFFF:
+            yield unit
+            unit += 1
+
+
+class _Reader:
+    """A cursor over untrusted bytes; running off the end is UpdateInvalid."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def byte(self) -> int:
+        if self.at >= len(self.data):
+            raise UpdateInvalid("the update ends too early")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        number = 0
+        for place in range(VARINT_BYTES):
+            byte = self.byte()
+            number |= (byte & 0x7F) << (7 * place)
+            if byte < 0x80:
+                if byte == 0 and place:
+                    raise UpdateInvalid("a number is not in its shortest form")
+                return number
+        raise UpdateInvalid("a number is too large")
+
+    def count(self, least_bytes: int) -> int:
+        """A number of things of at least `least_bytes` each that are still to come."""
+        number = self.varint()
+        if number * least_bytes > len(self.data) - self.at:
+            raise UpdateInvalid("the update announces more than it holds")
+        return number
+
+    def client(self, seen: Mapping[int, object] | set[int]) -> int:
+        client = self.varint()
+        if client >> limits.REPLICA_BITS or client in seen:
+            raise UpdateInvalid("a client id is too large or comes twice")
+        return client
+
+    def clock(self) -> int:
+        clock = self.varint()
+        if clock >= CLOCK_END:
+            raise UpdateInvalid("a clock is too large")
+        return clock
+
+    def length(self) -> int:
+        length = self.clock()
+        if length == 0:
+            raise UpdateInvalid("a stretch is empty")
+        return length
+
+    def take(self, size: int) -> bytes:
+        end = self.at + size
+        if end > len(self.data):
+            raise UpdateInvalid("the update ends too early")
+        taken = self.data[self.at : end]
+        self.at = end
+        return taken
+
+
+def _structs(reader: _Reader, caps: Caps) -> list[Struct]:
+    structs: list[Struct] = []
+    seen: set[int] = set()
+    for _ in range(reader.count(5)):
+        number = reader.count(3)
+        client = reader.client(seen)
+        clock = reader.clock()
+        seen.add(client)
+        if number == 0:
+            raise UpdateInvalid("a client comes without items")
+        if len(structs) + number > caps.structs:
+            raise UpdateInvalid(f"the update has more than {caps.structs} items")
+        for _ in range(number):
+            struct = _struct(reader, client, clock, caps)
+            structs.append(struct)
+            clock += struct.length
+            if clock >= CLOCK_END:
+                raise UpdateInvalid("a clock is too large")
+    return structs
+
+
+def _struct(reader: _Reader, client: int, clock: int, caps: Caps) -> Struct:
+    info = reader.byte()
+    kind = info & INFO_KIND
+    if info & ~INFO_KNOWN or kind not in (KIND_DELETED, KIND_STRING):
+        raise UpdateInvalid("the update holds something other than text")
+    origin = (reader.varint(), reader.clock()) if info & INFO_ORIGIN else None
+    right_origin = (reader.varint(), reader.clock()) if info & INFO_RIGHT_ORIGIN else None
+    if origin is None and right_origin is None:
+        _root(reader)
+    size = reader.length()
+    if kind == KIND_DELETED:
+        return Struct(client, clock, size, origin, right_origin, None)
+    if size > caps.string_bytes:
+        raise UpdateInvalid(f"a piece of text has {size} bytes; the limit is {caps.string_bytes}")
+    text = reader.take(size)
+    return Struct(client, clock, _units(text), origin, right_origin, text)
+
+
+def _root(reader: _Reader) -> None:
+    if reader.varint() != PARENT_IS_ROOT or reader.take(reader.count(1)) != ROOT.encode():
+        raise UpdateInvalid("the update writes outside the text of its lane")
+
+
+def _units(text: bytes) -> int:
+    """Length in UTF-16 units of UTF-8 text."""
+    if text.isascii():
+        return len(text)
+    try:
+        return len(text.decode("utf-8").encode("utf-16-le")) // 2
+    except UnicodeDecodeError:
+        raise UpdateInvalid("a piece of text is not UTF-8") from None
+
+
+def _deletions(reader: _Reader, caps: Caps) -> list[Deletion]:
+    deletions: list[Deletion] = []
+    seen: set[int] = set()
+    for _ in range(reader.count(4)):
+        client = reader.client(seen)
+        seen.add(client)
+        number = reader.count(2)
+        if number == 0:
+            raise UpdateInvalid("a client comes without deletions")
+        if len(deletions) + number > caps.deletions:
+            raise UpdateInvalid(f"the update has more than {caps.deletions} deletions")
+        end = 0
+        for _ in range(number):
+            clock, length = reader.clock(), reader.length()
+            if clock < end or clock + length >= CLOCK_END:
+                raise UpdateInvalid("deletions overlap, do not ascend, or end too late")
+            deletions.append(Deletion(client, clock, length))
+            end = clock + length
+    return deletions

@@ -1,0 +1,71 @@
+"""CPU seconds, wall time and memory of process trees, from /proc. Linux only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(slots=True)
+class Cost:
+    """What a piece of work took: CPU (user and system, waited-for children included) and wall, in seconds."""
+
+    cpu: float = 0.0
+    wall: float = 0.0
+
+
+def tree(pid: int) -> list[int]:
+    """`pid` and everything below it that lives."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                found += tree(int(child))
+    return found
+
+
+def cpu_of(pids: Sequence[int]) -> float:
+    """CPU seconds so far of these processes and of their children that ended."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / _TICKS
+
+
+@contextlib.contextmanager
+def serving(pid: int, cost: Cost) -> Iterator[None]:
+    """Add what the server's process tree spends inside the block to `cost.cpu`."""
+    before = cpu_of(tree(pid))
+    yield
+    cost.cpu += cpu_of(tree(pid)) - before
+
+
+def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> Cost:
+    """Run a command to its end; its own CPU and that of its children. A failure shows what it said."""
+    started = time.perf_counter()
+    child = subprocess.Popen(
+        [str(word) for word in words],
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    output = child.stdout.read() if child.stdout else b""
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.stdout:
+        child.stdout.close()
+    if child.returncode:
+        raise RuntimeError(
+            f"{words} ended with {child.returncode}:\n{output.decode(errors='replace')[-2000:]}"
+        )
+    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
