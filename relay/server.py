@@ -32,6 +32,7 @@ from relay.logs import logger
 from relay.metrics import Metrics
 from relay.node import Node
 from relay.objects.store import ObjectStore
+from relay.service import upkeep
 from relay.signer import Signer
 from relay.signer_process import Child
 
@@ -101,22 +102,23 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(objects.close)
         lanes = Lanes()
         stack.callback(lanes.close)
-        hub, jobs = Hub(db), Jobs(db)
-        await jobs.start()
-        stack.push_async_callback(jobs.stop)
-        await hub.start()
-        stack.push_async_callback(hub.stop)
-        yield Node(
+        node = Node(
             config=config,
             db=db,
             objects=objects,
             signer=signer,
-            hub=hub,
-            jobs=jobs,
+            hub=Hub(db),
+            jobs=Jobs(db),
             lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
+        upkeep.register(node)
+        await node.jobs.start()
+        stack.push_async_callback(node.jobs.stop)
+        await node.hub.start()
+        stack.push_async_callback(node.hub.stop)
+        yield node
 
 
 async def _drain(connections: set[Any]) -> None:
