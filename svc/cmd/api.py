@@ -28,9 +28,7 @@ _OWN_HEADERS = frozenset(
 
 def api(
     ctx: Ctx,
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="The route; {owner}, {repo} and {id} are filled in")
-    ],
+    path: Annotated[str, typer.Argument(help="The route; {owner}, {repo} and {id} are filled in")],
     method: Annotated[
         str, typer.Option("-X", "--method", metavar="METHOD", help="GET, or POST when there is a body")
     ] = "",

@@ -55,7 +55,7 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
 
 def revoke(
     ctx: Ctx,
-    id: Annotated[str, typer.Argument(metavar="ID", help="From svc auth device list, or its beginning")],
+    id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
 ) -> None:
     """Revoke a device key; what it sealed stays valid
 

@@ -35,9 +35,7 @@ def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     ctx.out.rows(ctx.api.auth.sessions(limit), COLUMNS, Session, empty="no sessions")
 
 
-def revoke(
-    ctx: Ctx, id: Annotated[str, typer.Argument(metavar="ID", help="From svc auth token list")]
-) -> None:
+def revoke(ctx: Ctx, id: Annotated[str, typer.Argument(help="From svc auth token list")]) -> None:
     """End a session or script token
 
     What was signed in through it ends too.

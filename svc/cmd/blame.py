@@ -25,7 +25,7 @@ COLUMNS = (
 
 def blame(
     ctx: Ctx,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A text file")],
+    path: Annotated[str, typer.Argument(help="A text file")],
     ref: Annotated[
         str, typer.Option("--ref", metavar="REF", help="A branch, tag or seal id; else this folder's branch")
     ] = "",

@@ -18,7 +18,7 @@ COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column(
 
 def branch(
     ctx: Ctx,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The branch to create")] = "",
+    name: Annotated[str, typer.Argument(help="The branch to create")] = "",
     base: Annotated[
         str, typer.Option("--from", metavar="BASE", help="A branch or seal; else this folder's branch")
     ] = "",
@@ -50,7 +50,7 @@ def branch(
 
 def branch_delete(
     ctx: Ctx,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch")],
+    name: Annotated[str, typer.Argument(help="The branch")],
     discard_live: Annotated[
         bool, typer.Option("--discard-live", help="Also drop edits that no seal holds")
     ] = False,

@@ -157,10 +157,10 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, typed: str) -> NoReturn:
-    """A word that is no command: the nearest one below here, else one of that name elsewhere."""
+    """A word that is no command: one of that name elsewhere, else the nearest one below here."""
     here = children(group)
-    near = [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
-    near += [path for path in COMMANDS if path.split()[-1] == typed]
+    near = [path for path in COMMANDS if path.split()[-1] == typed]
+    near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
     raise UsageError(f"there is no command '{terminal_safe(f'{group} {typed}'.strip()[:100])}'{hint}")
 

@@ -25,10 +25,9 @@ from localstore.core.errors import (
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 
 if TYPE_CHECKING:
+    from localstore.core.model import Repo
     from localstore.home import Home
     from localstore.link import RepoLink
-
-    from localstore.core.model import Repo
     from svc.api import Api
     from svc.api.session import Sessions
     from svc.out import Out

@@ -31,9 +31,7 @@ COLUMNS = (
 
 def log(
     ctx: Ctx,
-    ref: Annotated[
-        str, typer.Argument(metavar="[REF]", help="A branch, tag or seal id; else this folder's branch")
-    ] = "",
+    ref: Annotated[str, typer.Argument(help="A branch, tag or seal id; else this folder's branch")] = "",
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     limit: Limit = 30,
 ) -> None:

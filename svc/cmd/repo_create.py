@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 def create(
     ctx: Ctx,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, without the owner")],
+    name: Annotated[str, typer.Argument(help="Its name, without the owner")],
     public: Annotated[
         bool, typer.Option("--public", help="Readable by everybody; else only by those you invite")
     ] = False,

@@ -46,7 +46,7 @@ def list_repos(
 
 def search(
     ctx: Ctx,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words of the name or the description")],
+    query: Annotated[str, typer.Argument(help="Words of the name or the description")],
     trending: Annotated[bool, typer.Option("--trending", help="Most seals lately first")] = False,
     recent: Annotated[bool, typer.Option("--recent", help="Changed last first")] = False,
     limit: Limit = 30,

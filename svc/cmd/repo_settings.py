@@ -45,9 +45,7 @@ def edit(
     _patch(ctx, changes, "Changed {0}")
 
 
-def rename(
-    ctx: Ctx, name: Annotated[str, typer.Argument(metavar="NAME", help="The new name, without the owner")]
-) -> None:
+def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, without the owner")]) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
     Linked folders go on working.
@@ -122,9 +120,7 @@ def delete(ctx: Ctx, dry_run: DryRun = False) -> None:
     )
 
 
-def restore(
-    ctx: Ctx, id: Annotated[str, typer.Argument(metavar="ID", help="What svc repo delete printed")]
-) -> None:
+def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo delete printed")]) -> None:
     """Bring a deleted repository back
 
     `svc repo list --deleted` shows what can be restored.

@@ -33,7 +33,7 @@ COLUMNS = (
 
 def view(
     ctx: Ctx,
-    repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="Instead of -R")] = "",
+    repository: Annotated[str, typer.Argument(help="Instead of -R")] = "",
     web: Web = False,
 ) -> None:
     """Show a repository

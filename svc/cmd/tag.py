@@ -17,7 +17,7 @@ COLUMNS = (Column("name"), Column("head", kind="id"))
 
 def create(
     ctx: Ctx,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag")],
+    name: Annotated[str, typer.Argument(help="The tag")],
     branch: Annotated[
         str,
         typer.Option("--branch", metavar="B", help="At this branch's last seal; else this folder's branch"),
@@ -43,7 +43,7 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     ctx.out.rows(ctx.reader.ref.list(ctx.readable_repo.id, "tag", limit), COLUMNS, Ref, empty="no tags")
 
 
-def delete(ctx: Ctx, name: Annotated[str, typer.Argument(metavar="NAME", help="The tag")]) -> None:
+def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
     """Delete a tag
 
     The seal it names stays.
