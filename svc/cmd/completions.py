@@ -28,9 +28,8 @@ def completions(ctx: Ctx, shell: Annotated[Shell, typer.Argument(help="Your shel
     svc completions fish > ~/.config/fish/completions/svc.fish
     svc completions powershell >> $PROFILE
     """
-    from typer import completion
+    # The module that makes the scripts; `typer.completion` passes it on without exporting it.
+    from typer._completion_shared import get_completion_script
 
-    script = completion.get_completion_script(
-        prog_name="svc", complete_var="_SVC_COMPLETE", shell=shell.value
-    )  # type: ignore[attr-defined]
+    script = get_completion_script(prog_name="svc", complete_var="_SVC_COMPLETE", shell=shell.value)
     ctx.out.text(script + "\n")

@@ -88,6 +88,12 @@ class Run:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return kept
 
+    def speak_to(self, origin: str) -> None:
+        """Fix the server: a linked folder's commands go where its repository is."""
+        from svc.api.origin import parse_origin
+
+        self.__dict__["server"] = parse_origin(origin)
+
     @cached_property
     def reader(self) -> Api:
         """The server, with this machine's session if there is a living one: public things need none."""

@@ -51,6 +51,6 @@ def view(
     if web:
         from svc.cmd.browser import open_page
 
-        open_page(ctx.out, f"{ctx.reader.origin}/{repo.kind}/{repo.full_name}")
+        open_page(ctx.out, f"{ctx.reader.origin}/apps/{repo.full_name}")
         return
     ctx.out.record(repo, COLUMNS, Repo)
