@@ -16,6 +16,7 @@ from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
 
 SCHEMA_VERSION = 1
+DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entries(path TEXT PRIMARY KEY, kind TEXT NOT NULL, gen INTEGER NOT NULL, epoch INTEGER NOT NULL,
@@ -212,6 +213,10 @@ class Database:
             self._sql.execute("DELETE FROM rows")
         self._sql.executemany("DELETE FROM rows WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
+
+    def doubt_row(self, path: str) -> None:
+        """The relay refused an update of this text: its lane may have a new epoch, which touches no row."""
+        self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (DOUBTED, path))
 
     def sealed(self) -> dict[str, SealedFile]:
         found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")

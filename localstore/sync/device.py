@@ -70,6 +70,10 @@ class Device:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
+    def turn_to(self, transport: Transport) -> None:
+        """Talk to another branch from now on."""
+        self._transport = transport
+
     @property
     def replica(self) -> int:
         return self.db.number("replica")
@@ -191,9 +195,16 @@ class Device:
 
     def move_aside(self, path: str) -> None:
         """Rename what is at the path, if anything, to a free conflict name."""
-        if self.occupied(path):
+        while self.occupied(path):
             self.files.forget()
-            self.files.move(path, self.spare(path))
+            name = self.spare(path)
+            try:
+                self.files.move(path, name)
+            except FileExistsError:
+                self.conflicts.pop()  # the name was taken meanwhile
+            except FileNotFoundError:
+                self.conflicts.pop()
+                return
 
     def seen(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
@@ -244,7 +255,7 @@ class Device:
                         want=shadow,
                         size=entry.size,
                         shadow=shadow,
-                    )  # fmt: skip
+                    )
                 )
         last = self.last
         with self.db.step():
@@ -254,12 +265,13 @@ class Device:
             for entry in kept:
                 self.save(entry)
 
-    def move_to_trash(self, paths_to_move: list[str]) -> Path | None:
-        """Move files out of the folder, keeping their relative paths; the trash folder, None if none."""
+    def move_to_trash(self, paths_to_move: list[str], trash: Path | None = None) -> Path | None:
+        """Move files out of the folder, keeping their relative paths, into `trash` or a new one; the trash
+        folder, None if nothing was there to move."""
         present = [path for path in paths_to_move if self.occupied(path)]
         if not present:
-            return None
-        trash = self.home.new_trash(self.now())
+            return trash
+        trash = trash or self.home.new_trash(self.now())
         for path in present:
             self._trash_one(path, trash / path)
         self.files.forget()
@@ -272,7 +284,10 @@ class Device:
         temp = temp_name(path)
         with self.db.step():
             self.db.put_intents([Intent(temp, path, None, None, "aside")])
-        self.files.move(path, temp)
+        try:
+            self.files.move(path, temp)
+        except FileNotFoundError:
+            return  # deleted meanwhile; the journal's entry has nothing left to do
         with target.open("xb") as file:
             for chunk in self.files.chunks(temp):
                 file.write(chunk)

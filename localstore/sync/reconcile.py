@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from localstore.core import paths
 from localstore.db import Row
 from localstore.entry import Entry
@@ -17,12 +15,8 @@ from localstore.sync.settle import remove, settle
 CHUNK = 1000
 
 
-def reconcile(device: Device, scan: Scan, refused: Collection[str] = ()) -> list[str]:
-    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
-
-    `refused`: paths whose update lost against the frontier. Their row may look unchanged, since a new epoch
-    touches no row.
-    """
+def reconcile(device: Device, scan: Scan) -> list[str]:
+    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first."""
     rows = device.db.rows()
     flying = device.db.flight_kinds()
     gone = [
@@ -38,12 +32,12 @@ def reconcile(device: Device, scan: Scan, refused: Collection[str] = ()) -> list
         if path not in flying
         and path not in unwritable
         and not scan.unknown(path)
-        and (path in refused or _behind(device.entries.get(path), rows[path]))
+        and _behind(device.entries.get(path), rows[path])
     ]
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in read(device, todo[start : start + CHUNK], refused):
+        for remote in read(device, todo[start : start + CHUNK]):
             if _one(device, remote):
                 settling.append(remote.row.path)
         changed += [path for path in settling if not _is_shown(device, path)]
@@ -137,10 +131,7 @@ def _other_lane(device: Device, remote: Remote) -> bool:
     path = remote.row.path
     entry = device.entries.get(path)
     now = device.seen(path)
-    if entry is None:
-        clean = now is None
-    else:
-        clean = now is None or (now == entry.shadow and not entry.pending)
+    clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
     if now != remote.row.digest and not clean:
         device.step_aside(path)
         now = None

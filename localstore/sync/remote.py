@@ -12,7 +12,7 @@ from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check
-from localstore.db import Row
+from localstore.db import DOUBTED, Row
 from localstore.entry import Entry
 from localstore.sync.device import Device
 
@@ -98,13 +98,12 @@ def state_bytes(state: str | None) -> bytes | None:
     return None if state is None else unb64u(state)
 
 
-def read(device: Device, rows: Iterable[Row], force: Iterable[str] = ()) -> Iterator[Remote]:
+def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
     """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
     next pull sees why."""
-    forced = set(force)
     asked: list[Row] = []
     for row in rows:
-        if row.kind == "text" and _needs_state(device.entries.get(row.path), row, row.path in forced):
+        if row.kind == "text" and _needs_state(device.entries.get(row.path), row):
             asked.append(row)
             if len(asked) == LANES_PER_REQUEST:
                 yield from _states(device, asked)
@@ -115,8 +114,8 @@ def read(device: Device, rows: Iterable[Row], force: Iterable[str] = ()) -> Iter
         yield from _states(device, asked)
 
 
-def _needs_state(entry: Entry | None, row: Row, forced: bool) -> bool:
-    if row.live or forced:
+def _needs_state(entry: Entry | None, row: Row) -> bool:
+    if row.live or row.epoch == DOUBTED:
         return True
     if entry is None or entry.gen != row.gen:
         return False
@@ -129,15 +128,21 @@ def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
         entry = device.entries.get(row.path)
         same = entry is not None and entry.gen == row.gen
         names.append(LaneName(path=row.path, gen=row.gen, epoch=entry.epoch if entry and same else None))
+    asked = {row.path: row for row in rows}
     for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
-        yield _remote(device, state)
+        known = asked.get(state.path)
+        if known is None or known.gen != state.gen:
+            raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
+        yield _remote(device, state, known)
 
 
-def _remote(device: Device, state: LaneState) -> Remote:
-    row = Row(
-        state.path, state.kind, state.gen, state.epoch, state.ver, state.other, unhex(state.digest),
-        state.size, state.state is not None,
-    )  # fmt: skip
+def _remote(device: Device, state: LaneState, known: Row) -> Remote:
+    # Whoever changed the lane since the rows were read is taken for somebody else.
+    other = known.other if state.ver == known.ver else state.ver
+    row = known._replace(
+        epoch=state.epoch, ver=state.ver, other=other, digest=unhex(state.digest), size=state.size
+    )
+    device.db.put_rows([row], (), whole=False)
     raw = state_bytes(state.state)
     if raw is not None:
         text = Lane.load(raw).text()

@@ -134,6 +134,7 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
                     sent.refused[update.path] = answer.detail or answer.code
                 else:
                     sent.lost.append(update.path)
+                    device.db.doubt_row(update.path)
                 if not entry.gen:
                     device.forget(update.path)
 

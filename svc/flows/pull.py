@@ -11,7 +11,7 @@ from localstore.scanner import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
-from localstore.sync.send import Sent, send
+from localstore.sync.send import send
 from svc.flows.working import begin, dirty, unwritable, verified_head
 
 Mode = Literal["plain", "merge", "force"]
@@ -38,7 +38,8 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     head = begin(device)
     if dry_run:
         return _foreseen(device, head)
-    sent = send(device) if device.key else Sent()
+    if device.key is not None:
+        send(device)
     scan = device.look_around()
     if mode == "plain":
         in_the_way = dirty(device, scan)
@@ -47,7 +48,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     tree = verified_head(device, head)
     trash = _discard(device, dirty(device, scan)) if mode == "force" else None
     capture(device, _edited(device, scan))
-    changed = reconcile(device, scan, {*sent.lost, *sent.refused})
+    changed = reconcile(device, scan)
     if device.last != head or device.db.sealed() != tree:
         device.sealed_as(head, dict(tree), whole=True)
     return Pulled(
