@@ -44,7 +44,7 @@ class RepoCalls:
 
     def coordinates(self, owner: str, name: str) -> Coordinates:
         """What anyone may know of a public repository."""
-        path = f"/api/v1/public/any/{segment(owner)}/{segment(name)}"
+        path = f"/api/v1/public/apps/{segment(owner)}/{segment(name)}"
         return self._http.call("GET", path, Coordinates)
 
     def list(

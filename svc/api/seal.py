@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.limits import MIB
-from localstore.core.model import Prepared, PreparedSeals, Seal
+from localstore.core.model import Page, Prepared, PreparedSeals, Seal
 from localstore.core.model.seal import (
     FinalizeRequest,
     FinalizeSealsRequest,
@@ -35,7 +35,7 @@ class SealCalls:
         path = f"{at(repo_id)}/seals/prepare"
         return self._http.call("POST", path, PreparedSeals, body=body, repeatable=True, cap=PREPARED_MAX)
 
-    def finalize_many(self, repo_id: str, body: FinalizeSealsRequest) -> list[Seal]:
-        """Land all of them, or none."""
+    def finalize_many(self, repo_id: str, body: FinalizeSealsRequest) -> Page[Seal]:
+        """Land all of them, or none. One page holds them all."""
         path = f"{at(repo_id)}/seals/finalize"
-        return self._http.call("POST", path, list[Seal], body=body, repeatable=True)
+        return self._http.call("POST", path, Page[Seal], body=body, repeatable=True)

@@ -23,7 +23,8 @@ SOON = 1800  # seconds before the end in which commands begin to say so
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sign-in leaves behind. `origin` is pinned: this token goes nowhere else."""
+    """What a sign-in leaves behind. `origin` is pinned: this token goes nowhere else. `registered`: the
+    account knows this machine's device key, so that it may seal."""
 
     v: Literal[1] = 1
     origin: str
@@ -32,6 +33,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     handle: str | None
     expires_at: str
+    registered: bool = False
 
     def seconds_left(self, now: datetime) -> float:
         """Until the session ends; negative after it."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from localstore.core.device_grant import (
     CHALLENGE_ID_BYTES,
@@ -35,7 +38,7 @@ from svc.api import Api
 from svc.api.http import Credential, Http
 from svc.api.identity import Identity
 from svc.api.origin import same_server
-from svc.api.session import Session, Sessions
+from svc.api.session import TOKEN_VARIABLE, Session, Sessions
 
 INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
@@ -124,13 +127,24 @@ def by_device_key(origin: str, sessions: Sessions, handle: str, pair: str | None
         session_id=grant.session_id,
         handle=grant.handle or name,
         expires_at=grant.expires_at,
+        registered=True,
     )
     sessions.save(session)
     return session
 
 
+def ensure_registered(api: Api, sessions: Sessions) -> None:
+    """Make sure that the account knows this machine's key: the first push registers it."""
+    session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
+    if session is not None and session.registered:
+        return
+    register_device(api, sessions.identity)
+    if session is not None:
+        sessions.save(msgspec.structs.replace(session, registered=True))
+
+
 def register_device(api: Api, identity: Identity) -> DeviceKey:
-    """Register this machine's key with the signed-in account, if it is not yet: the first push does."""
+    """Register this machine's key with the signed-in account, if it is not yet."""
     for key in api.device.list():
         if key.id == identity.device.id and key.revoked_at is None:
             return key
