@@ -6,13 +6,13 @@ HTTP request again.
 
 from __future__ import annotations
 
+import re
 import urllib.parse
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 from sanic.request import Request
-from sanic.response import HTTPResponse
 
 from localstore.core.errors import (
     BadRequest,
@@ -24,42 +24,66 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from relay import credentials
+from relay.address import client_address
 from relay.body import Incoming
 from relay.caller import Caller, Principal, View
 from relay.db import repo as repos
 from relay.node import Node
-from relay.reply import encode
+from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
 
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
+_SUSPECT = re.compile(rb"\\u0000|[:\[,]\s*-?[0-9]{19}")  # worth a second look by `_storable`
 
 
-def handler_of(route: Route, node: Node) -> Callable[..., Awaitable[HTTPResponse]]:
-    """The function Sanic calls for this route. Errors are raised; `relay.app` turns them into problems."""
+Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
+
+
+def handler_of(route: Route, node: Node) -> Handle:
+    """The function that answers requests for this route. It raises errors; `relay.app` makes them problems."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
 
-    async def handle(request: Request, **raw_params: str) -> HTTPResponse:
+    async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         if route.flag and not node.config.flags.on(route.flag):
             raise NotFound
+        node.limiter.admit(route, client_address(request, node.config.proxy_hops))
         params = {name: _segment(value) for name, value in raw_params.items()}
         incoming = Incoming(request, route.max_body)
-        await node.limiter.check(request, route)
+        request.ctx.incoming = incoming
         body = b"" if route.stream else await incoming.read()
         caller = await credentials.identify(node, request, incoming, body)
+        if caller.principal is not None:
+            request.ctx.account_id = caller.principal.account_id
+            node.limiter.admit_account(route, caller.principal.account_id)
         arguments: dict[str, Any] = dict(params)
         await _admit(route, caller, params, arguments)
         if route.query:
             arguments["query"] = _query(request, route.query)
         if decode_body:
-            arguments["body"] = _body(request, body, decode_body)
+            arguments["body"] = _body(request, route, body, decode_body)
         if route.stream:
             arguments["upload"] = incoming
         if "request" in route.wants:
             arguments["request"] = request
         wanted = {name: value for name, value in arguments.items() if name in route.wants}
+        if "socket" in route.wants:
+            return await _converse(route, request, wanted)
         return await encode(request, route, await route.handler(**wanted))
 
     return handle
+
+
+async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> Answer:
+    """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
+    if request.headers.get("upgrade", "").lower() != "websocket":
+        raise BadRequest("this path is a WebSocket; ask for an upgrade")
+    socket = await request.transport.get_protocol().websocket_handshake(request)
+    request.ctx.upgraded = True
+    try:
+        await route.handler(**wanted, socket=socket)
+    finally:
+        await socket.close()
+    return Answer(None)
 
 
 async def _admit(route: Route, caller: Caller, params: dict[str, str], arguments: dict[str, Any]) -> None:
@@ -130,25 +154,64 @@ def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
     for name, value in request.get_query_args(keep_blank_values=True):
         if name in found:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
+        if "\ufffd" in value:
+            raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
         found[name] = value
     try:
-        return msgspec.convert(found, shape, strict=False)
+        query = msgspec.convert(found, shape, strict=False)
+        _storable(msgspec.structs.asdict(query))
+        return query
     except msgspec.ValidationError as error:
         raise Invalid(f"query: {error}") from None
 
 
-def _body(request: Request, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     media = (request.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if route.forms and media == FORM:
+        return _form(route, body)
     if media != "application/json":
         raise UnsupportedMediaType(
             f"this route takes application/json, not {media[:60] or 'an untyped body'}"
         )
     try:
-        return decoder.decode(body)
+        value = decoder.decode(body)
     except msgspec.ValidationError as error:
         raise Invalid(str(error), pointer=_pointer(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
+    if _SUSPECT.search(body):
+        _storable(msgspec.json.decode(body))
+    return value
+
+
+def _storable(value: Any) -> None:
+    """Refuse what no database column holds: NUL in text and integers beyond 64 bits."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _storable(key)
+            _storable(item)
+    elif isinstance(value, list):
+        for item in value:
+            _storable(item)
+    elif isinstance(value, str):
+        if "\0" in value:
+            raise Invalid("a text holds a NUL character")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise Invalid("a number does not fit into 64 bits")
+
+
+def _form(route: Route, body: bytes) -> Any:
+    try:
+        pairs = urllib.parse.parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS
+        )
+        value = msgspec.convert(dict(pairs), route.body, strict=False)
+        _storable(dict(pairs))
+        return value
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+    except ValueError:
+        raise BadRequest("the body is not a form") from None
 
 
 def _pointer(message: str) -> str:

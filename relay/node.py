@@ -8,15 +8,24 @@ from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.lanes import Lanes
+from relay.limiter import Limiter
+from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
 from relay.signer import Signer
 
 
 @dataclass(slots=True)
 class Node:
+    """`stopping` is set first when the node goes down: `/readyz` says so while answers still finish."""
+
     config: Config
     db: Database
     objects: ObjectStore
     signer: Signer
     hub: Hub
     jobs: Jobs
+    lanes: Lanes
+    limiter: Limiter
+    metrics: Metrics
+    stopping: bool = False

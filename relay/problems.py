@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from sanic.response import HTTPResponse
 
-from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized
+from localstore.core.errors import MethodNotAllowed, NotFound, RateLimited, SvcError, Unauthorized
 from relay.clock import now_ms
 
 _ENCODER = msgspec.json.Encoder()
@@ -30,9 +30,14 @@ def response(error: SvcError) -> HTTPResponse:
     extra = dict(error.extra)
     if isinstance(error, Unauthorized):
         headers["www-authenticate"] = 'Bearer realm="svc", error="invalid_token"'
-        extra["server_time"] = now_ms() // 1000
+        extra.setdefault("server_time", now_ms() // 1000)
     if isinstance(error, RateLimited):
-        headers["retry-after"] = str(extra.get("retry_after", 1))
+        wait, limit = extra.get("retry_after", 1), extra.pop("limit", None)
+        headers["retry-after"] = str(wait)
+        if limit is not None:
+            headers["ratelimit-limit"] = str(limit)
+            headers["ratelimit-remaining"] = "0"
+            headers["ratelimit-reset"] = str(wait)
     body = {
         "type": "about:blank",
         "title": error.title,
@@ -42,6 +47,18 @@ def response(error: SvcError) -> HTTPResponse:
         **extra,
     }
     return HTTPResponse(_ENCODER.encode(body), error.status, headers=headers, content_type=MEDIA)
+
+
+def method_not_allowed(allow: str) -> HTTPResponse:
+    answer = response(MethodNotAllowed(f"this path takes {allow}"))
+    answer.headers["allow"] = allow
+    return answer
+
+
+def plain(status: int, title: str, detail: str) -> HTTPResponse:
+    """A refusal below the route table: a request line, header or transfer coding that cannot be read."""
+    body = {"type": "about:blank", "title": title, "status": status, "code": "malformed", "detail": detail}
+    return HTTPResponse(_ENCODER.encode(body), status, headers=dict(NO_STORE), content_type=MEDIA)
 
 
 def internal(request_id: str) -> HTTPResponse:

@@ -7,8 +7,8 @@
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), and every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page,
-redirect). The table drives routing, the gate, validation and the OpenAPI document.
+(rarely), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
+(JSON), None (204), or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from localstore.core.limits import JSON_BODY
+from relay.router import parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Reply:
     stream: AsyncIterator[bytes] | None = None
     length: int | None = None
     cookies: tuple[str, ...] = ()  # whole Set-Cookie values
+    etag: str | None = None  # a quoted strong tag; with it, If-None-Match and Range are answered
 
 
 class Upload(typing.Protocol):
@@ -113,6 +115,8 @@ class Route:
     errors: tuple[int, ...]
     media: str
     cost: int
+    per_minute: int | None
+    forms: bool
     name: str
     summary: str
 
@@ -133,10 +137,13 @@ def route(
     stream: bool = False,
     media: str = "application/json",
     cost: int = 1,
+    per_minute: int | None = None,
+    forms: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
     flag that must be on, else the constant 404. `max_body`: bytes. `cost`: tokens of the rate limit.
-    `media`: content type of the answer when it is not JSON."""
+    `media`: content type of the answer when it is not JSON. `per_minute`: a strict limit for each address.
+    `forms`: the body may also come from an HTML form."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -152,13 +159,15 @@ def route(
                 status=status,
                 body=hints.get("body"),
                 query=hints.get("query"),
-                params=tuple(part.strip("{.}") for part in path.split("/") if part.startswith("{")),
+                params=parameters(path),
                 wants=names,
                 max_body=max_body,
                 stream=stream,
                 errors=errors,
                 media=media,
                 cost=cost,
+                per_minute=per_minute,
+                forms=forms,
                 name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
                 summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
             )

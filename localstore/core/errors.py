@@ -88,6 +88,10 @@ class MethodNotAllowed(SvcError):
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
 
+class TooSlow(SvcError):
+    code, status, title = "too_slow", 408, "Request Timeout"
+
+
 class Conflict(SvcError):
     code, status, title = "conflict", 409, "Conflict"
 
@@ -97,8 +101,8 @@ class StaleHead(Conflict):
 
     code = "stale_head"
 
-    def __init__(self, ref: str, head: str | None) -> None:
-        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; run: svc pull", ref=ref, head=head)
+    def __init__(self, ref: str, head: str | None, remedy: str = "run: svc pull") -> None:
+        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; {remedy}", ref=ref, head=head)
 
 
 class RefExists(Conflict):
@@ -131,6 +135,12 @@ class Gone(SvcError):
     code, status, title = "expired", 410, "Gone"
 
 
+class PrepareExpired(Gone):
+    """What was prepared for sealing has passed its time; nothing was sealed."""
+
+    code = "prepare_expired"
+
+
 class TooLarge(SvcError):
     code, status, title = "too_large", 413, "Content Too Large"
 
@@ -141,6 +151,10 @@ class SealBudgetExceeded(TooLarge):
 
 class UnsupportedMediaType(SvcError):
     code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
+
+
+class RangeUnsatisfiable(SvcError):
+    code, status, title = "range_unsatisfiable", 416, "Range Not Satisfiable"
 
 
 class Invalid(SvcError):
@@ -185,8 +199,10 @@ class NotText(Invalid):
 class RateLimited(SvcError):
     code, status, title = "rate_limited", 429, "Too Many Requests"
 
-    def __init__(self, detail: str = "", retry_after: int = 1) -> None:
+    def __init__(self, detail: str = "", retry_after: int = 1, limit: int | None = None) -> None:
         super().__init__(detail, retry_after=retry_after)
+        if limit is not None:
+            self.extra["limit"] = limit
 
 
 class EditionLacks(SvcError):

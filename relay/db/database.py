@@ -11,7 +11,7 @@ bound with `bindparam(..., expanding=True)` is expanded and, when long, split in
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -48,6 +48,8 @@ class Tx(Protocol):
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None: ...
     def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]: ...
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Have `call` run once the transaction is durable, and never when it rolls back."""
 
 
 class Database(Protocol):

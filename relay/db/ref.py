@@ -28,6 +28,7 @@ _LIVING = and_(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None)
 _NAMED = and_(_LIVING, ref.c.type == bindparam("type"), ref.c.name == bindparam("name"))
 
 ONE = select(*COLUMNS).where(_NAMED)
+BY_ID = select(*COLUMNS).where(_LIVING, ref.c.id == bindparam("ref_id"))
 PAGE = (
     select(*COLUMNS)
     .where(_LIVING, ref.c.type == bindparam("type"), ref.c.name > bindparam("after"))

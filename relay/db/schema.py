@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -228,10 +229,20 @@ lane = Table(
     Column("digest", LargeBinary, nullable=False),  # of the bytes now
     Column("size", BigInteger, nullable=False),
     Column("genesis", LargeBinary, nullable=False),  # digest of this epoch's genesis text
+    Column("edited", Boolean, nullable=False, default=False),  # this epoch's log holds operations
     Column("last_replica", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("second_seq", BigInteger, nullable=False),  # the last by any replica but last_replica
     Index("ix_lane_ver", "branch_id", "ver"),
+)
+
+# Directories of the frontier: what makes "is this new file a directory already?" one indexed question.
+lane_dir = Table(
+    "lane_dir",
+    metadata,
+    Column("branch_id", ForeignKey("ref.id"), primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("files", BigInteger, nullable=False),  # files below, at any depth; 0: gone
 )
 
 lane_log = Table(
@@ -357,12 +368,12 @@ pack = Table(
     _at("created_at"),
 )
 
+# Keyed by place, so that an upload needs no generated ids back and goes in with three bulk statements.
 frame = Table(
     "frame",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("pack_id", ForeignKey("pack.id"), nullable=False),
-    Column("offset", BigInteger, nullable=False),
+    Column("pack_id", ForeignKey("pack.id"), primary_key=True),
+    Column("offset", BigInteger, primary_key=True),
     Column("stored_len", Integer, nullable=False),
     Column("raw_len", Integer, nullable=False),
     Column("codec", Integer, nullable=False),
@@ -372,10 +383,14 @@ object_ = Table(
     "object",
     metadata,
     Column("digest", LargeBinary, primary_key=True),
-    Column("frame_id", ForeignKey("frame.id"), nullable=False, index=True),
+    Column("pack_id", BigInteger, nullable=False),
+    Column("frame_offset", BigInteger, nullable=False),
     Column("offset", Integer, nullable=False),  # inside the raw frame
     Column("size", BigInteger, nullable=False),
+    Column("directory", Boolean, nullable=False),  # a tree directory: `digest` is not the BLAKE3 of its bytes
     _at("last_seen"),
+    ForeignKeyConstraint(["pack_id", "frame_offset"], ["frame.pack_id", "frame.offset"]),
+    Index("ix_object_frame", "pack_id", "frame_offset"),
 )
 
 repo_object = Table(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,10 @@ class SqliteTx:
 
     def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
+        self.committed: list[Callable[[], None]] = []
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        self.committed.append(call)
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         rows: list[Row] = []
@@ -157,13 +161,20 @@ class SqliteDatabase:
             raise RuntimeError("the database is not open")
         async with self._lock:
             await self._writer.execute("BEGIN IMMEDIATE")
+            tx = SqliteTx(self._writer)
             try:
-                yield SqliteTx(self._writer)
+                yield tx
             except BaseException:
                 # A client that hangs up cancels its handler; the roll-back must still happen.
                 await asyncio.shield(self._writer.execute("ROLLBACK"))
                 raise
-            await asyncio.shield(self._writer.execute("COMMIT"))
+            await asyncio.shield(self._commit(self._writer, tx))
+
+    @staticmethod
+    async def _commit(writer: aiosqlite.Connection, tx: SqliteTx) -> None:
+        await writer.execute("COMMIT")
+        for call in tx.committed:
+            call()
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:

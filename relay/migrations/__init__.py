@@ -1,0 +1,58 @@
+"""Schema migrations: forward only, run by `relay migrate` with the migration role's URL.
+
+Alembic is imported here alone and only when there is something to do, so that a start costs nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from relay.config import sqlite_path
+from relay.environment import StartRefused
+
+HEAD = "0001"  # the revision this build runs on; a test compares it with the scripts
+
+
+def current(url: str) -> str | None:
+    """The revision of a database, None for one that does not exist or was never migrated."""
+    path = sqlite_path(url)
+    if not path.exists():
+        return None
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.OperationalError:
+        return None
+    except sqlite3.DatabaseError:
+        raise StartRefused(f"{path} is not an SQLite database") from None
+    finally:
+        connection.close()
+    return str(row[0]) if row else None
+
+
+def check(url: str) -> None:
+    """Refuse to serve on a schema that is not this build's."""
+    found = current(url)
+    if found is None:
+        raise StartRefused("the database is not migrated; run: relay migrate")
+    if found < HEAD:
+        raise StartRefused(f"the database is at revision {found}, this build needs {HEAD}; run: relay migrate")
+
+
+def upgrade(url: str) -> str:
+    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further."""
+    found = current(url)
+    if found is not None and found >= HEAD:
+        return found
+    from alembic import command
+    from alembic.config import Config as AlembicConfig
+
+    path = sqlite_path(url)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.attributes["url"] = f"sqlite:///{path}"
+    command.upgrade(config, HEAD)
+    return HEAD

@@ -147,3 +147,15 @@ class HaveAnswer(Model):
     """`missing`: indices into the asked digests that the repository does not hold."""
 
     missing: list[int]
+
+
+class PackStored(Model):
+    """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
+
+    objects: int
+    stored_bytes: int
+
+
+class PayloadStored(Model):
+    blake3: str
+    size: int

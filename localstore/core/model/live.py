@@ -63,7 +63,10 @@ class Lane(Model):
 
 
 class LanesRequest(Model):
+    """`replica`: who asks, so that `other` leaves out its own changes."""
+
     lanes: list[Lane]
+    replica: int | None = None
 
 
 class LaneState(Model):

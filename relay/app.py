@@ -1,0 +1,225 @@
+"""The HTTP surface: one entry for every request, which finds the route, answers, and never lets an error out.
+
+Sanic gives the protocol; paths, methods, errors, headers and the log line of a request are decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import Any
+
+from sanic import Sanic
+from sanic.exceptions import SanicException
+from sanic.request import Request
+from sanic.response import HTTPResponse
+from sanic.router import Router as SanicRouter
+
+from localstore.core.errors import NotFound, SvcError
+from relay import problems, routes
+from relay.body import drain, skip_arrived
+from relay.gate import Handle, handler_of
+from relay.logs import logger
+from relay.node import Node
+from relay.reply import Answer
+from relay.router import Router, allowed
+from relay.routing import TABLE, Route
+
+API_POLICY = "default-src 'none'; frame-ancestors 'none'"
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+HEADER_BYTES = 16 * 1024
+_UNKNOWN = "unknown"
+
+Leaf = tuple[Route, Handle]
+
+
+def build(node: Node) -> Sanic[Any, Any]:
+    """The application of a node, with every route of the table. It belongs to one event loop."""
+    routes.load()
+    entry = _Entry(node)
+    app: Sanic[Any, Any] = Sanic(
+        f"relay-{secrets.token_hex(8)}", configure_logging=False, router=_OneEntry(), env_prefix="NOT_FROM_ENV_"
+    )
+    app.config.update(
+        ACCESS_LOG=False,
+        REQUEST_TIMEOUT=30,  # seconds for the header; bodies have their own clock (relay.body)
+        RESPONSE_TIMEOUT=24 * 3600,  # it would cancel slow handlers with 503
+        KEEP_ALIVE_TIMEOUT=75,
+        REQUEST_MAX_SIZE=64 * 1024,  # lifted for streamed routes, which all of ours are (relay.body)
+        REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
+        REQUEST_BUFFER_SIZE=256 * 1024,
+        WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
+        FALLBACK_ERROR_FORMAT="json",
+        AUTO_EXTEND=False,
+    )
+
+    async def handle(request: Request) -> HTTPResponse | None:
+        return await entry.handle(request)
+
+    handle.is_websocket = True  # type: ignore[attr-defined]  # it may answer by itself, without a response
+    app.add_route(handle, "/", stream=True, name="entry")
+    app.enable_websocket()
+    app.exception(Exception)(entry.below_the_table)
+    return app
+
+
+class _OneEntry(SanicRouter):
+    """Every path and method goes to the one entry."""
+
+    def get(self, path: str, method: str, host: str | None) -> Any:
+        route = self.routes[0]
+        return route, route.handler, {}
+
+
+class _Entry:
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._router: Router[Leaf] = Router()
+        for route in TABLE:
+            self._router.add(route.method, route.path, (route, handler_of(route, node)))
+
+    async def handle(self, request: Request) -> HTTPResponse | None:
+        """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
+        ctx = request.ctx
+        ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
+        ctx.sent = 0
+        answer = await self._answer(request)
+        response = answer.response
+        if response is None:
+            self._finished(request, 101)
+            return None
+        _common_headers(request, response)
+        try:
+            if answer.stream is not None:
+                await self._send(request, answer)
+            elif not skip_arrived(request):
+                await _refuse_rest(request, response)
+        finally:
+            self._finished(request, response.status)
+        return None if answer.stream is not None or request.responded else response
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            handle, params = self._find(request)
+            return await handle(request, params)
+        except _WrongMethod as wrong:
+            return Answer(problems.method_not_allowed(wrong.allow))
+        except SvcError as error:
+            return Answer(problems.response(error))
+        except SanicException as error:
+            return Answer(_unreadable(error))
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # a PanicException of a Rust library is no Exception
+            logger().error(
+                "request failed",
+                request_id=request.ctx.request_id,
+                route=request.ctx.route,
+                exc_info=(type(error), error, error.__traceback__),
+            )
+            return Answer(problems.internal(request.ctx.request_id))
+
+    def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
+        """The handler of a request. A path whose routes are all switched off is no path."""
+        flags = self._node.config.flags
+        for methods, params in self._router.find(request.path):
+            live = {m: leaf for m, leaf in methods.items() if leaf[0].flag is None or flags.on(leaf[0].flag)}
+            if not live:
+                continue
+            method = "GET" if request.method == "HEAD" and "HEAD" not in live else request.method
+            if method not in live:
+                raise _WrongMethod(allowed(live))
+            route, handle = live[method]
+            request.ctx.route = route.name
+            return handle, params
+        raise NotFound
+
+    async def _send(self, request: Request, answer: Answer) -> None:
+        """Send a stream. A failure in its middle must not look like an end: the connection is cut."""
+        assert answer.stream is not None  # noqa: S101  # the caller asked
+        response = await request.respond(answer.response)
+        try:
+            async for part in answer.stream:
+                request.ctx.sent += len(part)
+                await response.send(part)
+            await response.eof()
+        except BaseException as error:
+            if request.transport is not None:
+                request.transport.abort()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            logger().error(
+                "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
+            )
+            raise asyncio.CancelledError from None
+        finally:
+            if hasattr(answer.stream, "aclose"):
+                await answer.stream.aclose()
+
+    def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
+        """Sanic could not read the request, or the connection failed under the answer."""
+        ctx = request.ctx
+        ctx.request_id = getattr(ctx, "request_id", None) or secrets.token_hex(8)
+        if isinstance(error, SanicException):
+            response = _unreadable(error)
+        else:
+            logger().error("connection failed", request_id=ctx.request_id, exc_info=error)
+            response = problems.internal(ctx.request_id)
+        _common_headers(request, response)
+        return response
+
+    def _finished(self, request: Request, status: int) -> None:
+        ctx = request.ctx
+        seconds = time.perf_counter() - ctx.began
+        incoming = getattr(ctx, "incoming", None)
+        self._node.metrics.observe(
+            ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent
+        )
+        logger().info(
+            "request",
+            request_id=ctx.request_id,
+            method=request.method[:16],
+            route=ctx.route,
+            status=status,
+            us=int(seconds * 1_000_000),
+            account=getattr(ctx, "account_id", None),
+        )
+
+
+class _WrongMethod(Exception):
+    def __init__(self, allow: str) -> None:
+        super().__init__(allow)
+        self.allow = allow
+
+
+def _common_headers(request: Request, response: HTTPResponse) -> None:
+    """The same set on every answer; a route may have chosen a policy of its own."""
+    headers = response.headers
+    page = (response.content_type or "").startswith("text/html")
+    headers["x-request-id"] = request.ctx.request_id
+    headers.setdefault("x-content-type-options", "nosniff")
+    headers.setdefault("referrer-policy", "no-referrer")
+    headers.setdefault("content-security-policy", PAGE_POLICY if page else API_POLICY)
+    headers.setdefault("cache-control", "no-store")
+
+
+async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
+    """Answer first, then take what is left of the body for a while: a client that is still sending reads
+    the answer, and the connection ends afterwards."""
+    if request.stream is not None:
+        request.stream.keep_alive = False
+    sent = await request.respond(response)
+    await sent.send(end_stream=True)
+    await drain(request)
+
+
+def _unreadable(error: SanicException) -> HTTPResponse:
+    status = error.status_code or 500
+    if status >= 500:
+        return problems.plain(503, "Service Unavailable", "the request was not carried out; try again")
+    titles = {408: "Request Timeout", 413: "Content Too Large", 417: "Expectation Failed"}
+    return problems.plain(status, titles.get(status, "Bad Request"), "the request cannot be read as HTTP/1.1")

@@ -1,0 +1,56 @@
+"""Conditions and ranges of answers that carry bytes (RFC 9110 §13, §14)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncIterator
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+def not_modified(if_none_match: str | None, etag: str) -> bool:
+    """Whether the client holds `etag` (a quoted strong tag) already. Tags compare weakly, as for GET."""
+    if if_none_match is None:
+        return False
+    held = [tag.strip().removeprefix("W/") for tag in if_none_match[:8192].split(",")]
+    return "*" in held or etag in held
+
+
+def span(header: str | None, if_range: str | None, etag: str | None, length: int) -> tuple[int, int] | None:
+    """The bytes [start, end) that a Range header asks for, or None for all of them.
+
+    Several ranges, other units and a stale If-Range mean everything, as the RFC allows. Raises ValueError
+    for a range outside of `length` bytes.
+    """
+    found = _RANGE.fullmatch(header.strip()) if header else None
+    if found is None or (if_range is not None and if_range != etag):
+        return None
+    first, last = found[1], found[2]
+    if first == "" and last == "":
+        return None
+    if first == "":
+        start, end = max(0, length - int(last)), length
+    else:
+        start, end = int(first), min(length, int(last) + 1 if last else length)
+        if last and int(last) < int(first):
+            return None
+    if start >= end:
+        raise ValueError(f"bytes */{length}")
+    return start, end
+
+
+async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterator[bytes]:
+    """Bytes [start, end) of a stream; it is not read past them, and closed."""
+    position = 0
+    try:
+        async for part in stream:
+            wanted = part[max(0, start - position) : max(0, end - position)]
+            position += len(part)
+            if wanted:
+                yield wanted
+            if position >= end:
+                return
+    finally:
+        with contextlib.suppress(AttributeError):  # an iterator without aclose has nothing to close
+            await stream.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,144 @@
+"""The commands of `relay`. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from localstore.core.errors import SvcError
+from relay import edition
+
+STATES = ("suspend", "resume", "kill")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; answers the exit code. A refusal is one line on standard error and exit code 1."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except SvcError as error:
+        print(f"relay: {error.detail}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("relay", description="Serve, migrate and look after a node.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--data", type=Path, metavar="DIR", help="data folder (TR_DATA_DIR, ./relay-data)")
+
+    serve = commands.add_parser("serve", parents=[common], help="serve the node")
+    serve.add_argument("--dev", action="store_true", help="make secrets, migrate and start the signer")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=int, default=8080, help="0 takes a free one")
+    serve.set_defaults(run=_serve)
+
+    migrate = commands.add_parser("migrate", parents=[common], help="bring the database to this build's schema")
+    migrate.set_defaults(run=_migrate)
+
+    signer = commands.add_parser("signer", parents=[common], help="serve tokens from the root keys")
+    signer.set_defaults(run=_signer)
+
+    repo = commands.add_parser("repo", parents=[common], help="take a repository offline or back")
+    repo.add_argument("action", choices=STATES)
+    repo.add_argument("repository", metavar="OWNER/NAME")
+    repo.set_defaults(run=_repo)
+
+    commands.add_parser("version", help="print version and edition").set_defaults(run=_version)
+    commands.add_parser("routes", help="print the route table").set_defaults(run=_routes)
+    return parser
+
+
+def _serve(asked: argparse.Namespace) -> int:
+    from relay import config as configuration
+    from relay import data, logs, migrations, server
+
+    given = dict(os.environ)
+    config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
+    logs.configure(config.log_level)
+    data.make(config.data)
+    with data.only_process(config.data):
+        if config.dev:
+            completed = data.dev_secrets(config.data, given)
+            config = configuration.read(
+                completed, dev=True, host=asked.host, port=asked.port, data=asked.data
+            )
+            migrations.upgrade(config.database_url)
+        migrations.check(config.database_url)
+        try:
+            bound = server.bind(config.host, config.port)
+        except OSError as error:
+            raise configuration.StartRefused(
+                f"cannot listen on {config.host} port {config.port}: {error.strerror}"
+            ) from None
+        config = config.at(bound.getsockname()[1])
+        line = f"relay: listening on {_scheme(config)}://{_host(config.host)}:{config.port}"
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(server.serve(config, bound, lambda: print(line, flush=True)))
+    return 0
+
+
+def _migrate(asked: argparse.Namespace) -> int:
+    from relay import config, migrations
+
+    print(f"relay: the database is at revision {migrations.upgrade(config.migration_url(os.environ, asked.data))}")
+    return 0
+
+
+def _signer(asked: argparse.Namespace) -> int:
+    from relay import data
+    from relay.signer_process import run
+
+    folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
+    data.make(folder)
+    run(folder)
+    return 0
+
+
+def _repo(asked: argparse.Namespace) -> int:
+    from relay import config, operations
+
+    url = config.migration_url(os.environ, asked.data)
+    asyncio.run(operations.set_state(url, asked.repository, asked.action))
+    print(f"relay: {asked.repository}: {asked.action} done")
+    return 0
+
+
+def _version(asked: argparse.Namespace) -> int:
+    print(f"relay {edition.VERSION} ({edition.EDITION}, {edition.COMMIT})")
+    return 0
+
+
+def _routes(asked: argparse.Namespace) -> int:
+    from relay import routes
+    from relay.routing import TABLE
+
+    routes.load()
+    for route in sorted(TABLE, key=lambda r: (r.path, r.method)):
+        flag = route.flag or "-"
+        print(f"{route.method:6} {route.path:64} {_access(route.access):28} {flag}")
+    return 0
+
+
+def _access(rule: object) -> str:
+    return repr(rule).removesuffix("()")
+
+
+def _scheme(config: object) -> str:
+    return "https" if getattr(config, "tls", None) else "http"
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.Loop

@@ -1,0 +1,37 @@
+"""Statements on jobs. A lease, not a lock: a worker that dies loses its jobs when their time is up."""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, bindparam, delete, or_, select, update
+
+from relay.db.schema import job
+from relay.db.upsert import InsertNew
+
+_DUE = and_(
+    job.c.done_at.is_(None),
+    job.c.run_at <= bindparam("now"),
+    or_(job.c.leased_until.is_(None), job.c.leased_until < bindparam("now")),
+)
+_MINE = and_(job.c.id == bindparam("job_id"), job.c.leased_until == bindparam("lease"))
+
+INSERT = InsertNew(job)  # a `key` that is there already means the work is: periodic jobs rely on it
+CLAIM = (
+    update(job)
+    .where(
+        job.c.id.in_(
+            select(job.c.id)
+            .where(_DUE, job.c.kind.in_(bindparam("kinds", expanding=True)))
+            .order_by(job.c.run_at)
+            .limit(bindparam("limit"))
+            .with_for_update(skip_locked=True)
+        )
+    )
+    .values(leased_until=bindparam("lease"), attempts=job.c.attempts + 1)
+    .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts)
+)
+DONE = update(job).where(_MINE).values(done_at=bindparam("now"), leased_until=None, error=bindparam("error"))
+AGAIN = (
+    update(job).where(_MINE).values(run_at=bindparam("next_at"), leased_until=None, error=bindparam("error"))
+)
+SWEEP = delete(job).where(job.c.done_at < bindparam("before"))
+KEYS = select(job.c.key).where(job.c.key.in_(bindparam("keys", expanding=True)))

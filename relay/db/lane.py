@@ -1,0 +1,180 @@
+"""Statements on the live frontier: its rows, directories, operation logs and checkpoints."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import and_, bindparam, delete, func, insert, select, union, update
+
+from relay.db.database import Row
+from relay.db.schema import account, checkpoint, lane, lane_dir, lane_final, lane_log, ref, replica
+
+
+class LaneRow(msgspec.Struct, frozen=True, gc=False):
+    """One path of a branch's frontier. `last_seq` is the last change, by `last_replica`; `second_seq` the
+    last by any other replica. `edited`: the lane's log of this epoch holds operations."""
+
+    path: str
+    kind: str
+    gen: int
+    epoch: int
+    ver: int
+    digest: bytes
+    size: int
+    genesis: bytes
+    edited: bool
+    last_replica: int
+    last_seq: int
+    second_seq: int
+
+    @property
+    def living(self) -> bool:
+        return self.kind != "gone"
+
+    def other(self, by: int) -> int:
+        """The last change by any replica but `by`."""
+        return self.second_seq if self.last_replica == by else self.last_seq
+
+    def touched(self, by: int, seq: int) -> LaneRow:
+        """The row after a change by replica `by`."""
+        return msgspec.structs.replace(
+            self, ver=seq, last_replica=by, last_seq=seq, second_seq=self.other(by)
+        )
+
+
+COLUMNS = (
+    lane.c.path,
+    lane.c.kind,
+    lane.c.gen,
+    lane.c.epoch,
+    lane.c.ver,
+    lane.c.digest,
+    lane.c.size,
+    lane.c.genesis,
+    lane.c.edited,
+    lane.c.last_replica,
+    lane.c.last_seq,
+    lane.c.second_seq,
+)
+_BRANCH = lane.c.branch_id == bindparam("branch_id")
+_LIVING = lane.c.kind != "gone"
+_UNSEALED = and_(_BRANCH, lane.c.ver > bindparam("since"))
+
+BY_PATH = select(*COLUMNS).where(_BRANCH, lane.c.path.in_(bindparam("paths", expanding=True)))
+LIVING = select(*COLUMNS).where(_BRANCH, _LIVING)
+SINCE = select(*COLUMNS).where(_UNSEALED)
+EDITED = select(*COLUMNS).where(_BRANCH, lane.c.edited, lane.c.kind == "text", lane.c.ver <= bindparam("at"))
+BELOW = select(*COLUMNS).where(
+    _BRANCH, _LIVING, lane.c.path > bindparam("first"), lane.c.path < bindparam("last")
+)
+# Files and summed bytes of binaries: what the caps of a tree are about.
+TOTALS = select(
+    func.count(),
+    func.coalesce(func.sum(lane.c.size).filter(lane.c.kind == "blob"), 0),
+).where(_BRANCH, _LIVING)
+INSERT = insert(lane)
+UPDATE = (
+    update(lane)
+    .where(lane.c.branch_id == bindparam("at_branch"), lane.c.path == bindparam("at_path"))
+    .values({column.name: bindparam(column.name) for column in COLUMNS if column.name != "path"})
+)
+
+DIRECTORIES = select(lane_dir.c.path, lane_dir.c.files).where(
+    lane_dir.c.branch_id == bindparam("branch_id"),
+    lane_dir.c.path.in_(bindparam("paths", expanding=True)),
+)
+INSERT_DIRECTORY = insert(lane_dir)
+COUNT_DIRECTORY = (
+    update(lane_dir)
+    .where(lane_dir.c.branch_id == bindparam("at_branch"), lane_dir.c.path == bindparam("at_path"))
+    .values(files=bindparam("files"))
+)
+
+_LOG = and_(
+    lane_log.c.branch_id == bindparam("branch_id"),
+    lane_log.c.gen == bindparam("gen"),
+    lane_log.c.epoch == bindparam("epoch"),
+)
+LOG = select(lane_log.c.operation).where(_LOG).order_by(lane_log.c.seq, lane_log.c.part)
+APPEND = insert(lane_log)
+DROP_LOG = delete(lane_log).where(_LOG)
+
+FINALS = (
+    select(lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state)
+    .where(
+        lane_final.c.branch_id == bindparam("branch_id"),
+        lane_final.c.gen == bindparam("gen"),
+        lane_final.c.epoch >= bindparam("epoch"),
+    )
+    .order_by(lane_final.c.epoch)
+)
+KEEP_FINAL = insert(lane_final)
+DROP_FINALS = delete(lane_final).where(
+    lane_final.c.branch_id == bindparam("branch_id"),
+    lane_final.c.gen == bindparam("gen"),
+    lane_final.c.epoch < bindparam("oldest"),
+)
+
+# Who changed what since the seal, but for one device: (path, handle).
+_OTHERS = replica.c.device_key_id != bindparam("device_key_id")
+LIVE_BY = union(
+    select(lane.c.path, account.c.handle)
+    .select_from(
+        lane.join(replica, replica.c.id == lane.c.last_replica).join(
+            account, account.c.id == replica.c.account_id
+        )
+    )
+    .where(_UNSEALED, _OTHERS),
+    select(lane.c.path, account.c.handle)
+    .select_from(
+        lane.join(
+            lane_log,
+            and_(
+                lane_log.c.branch_id == lane.c.branch_id,
+                lane_log.c.gen == lane.c.gen,
+                lane_log.c.epoch == lane.c.epoch,
+            ),
+        ).join(account, account.c.id == lane_log.c.account_id)
+    )
+    .where(
+        _UNSEALED,
+        lane_log.c.seq > bindparam("since"),
+        lane_log.c.device_key_id != bindparam("device_key_id"),
+    ),
+)
+
+# The counter of a branch; the update locks its row until the transaction ends.
+LOCK = (
+    update(ref)
+    .where(ref.c.id == bindparam("ref_id"), ref.c.deleted_at.is_(None))
+    .values(seq=ref.c.seq)
+    .returning(ref.c.seq)
+)
+COUNT = (
+    update(ref)
+    .where(ref.c.id == bindparam("ref_id"))
+    .values(seq=bindparam("to"), updated_at=bindparam("now"))
+)
+SEALED = update(ref).where(ref.c.id == bindparam("ref_id")).values(sealed_seq=bindparam("to"))
+
+LAST_CHECKPOINT = (
+    select(checkpoint.c.seq, checkpoint.c.turn_id)
+    .where(checkpoint.c.branch_id == bindparam("branch_id"))
+    .order_by(checkpoint.c.seq.desc(), checkpoint.c.created_at.desc())
+    .limit(1)
+)
+CHECKPOINT = insert(checkpoint)
+# Branches that went quiet with changes after their last checkpoint.
+QUIET = select(ref.c.id, ref.c.seq).where(
+    ref.c.type == "branch",
+    ref.c.deleted_at.is_(None),
+    ref.c.seq > ref.c.sealed_seq,
+    ref.c.updated_at <= bindparam("before"),
+    ~select(checkpoint.c.id)
+    .where(checkpoint.c.branch_id == ref.c.id, checkpoint.c.seq >= ref.c.seq)
+    .exists(),
+)
+
+
+def row(found: Row) -> LaneRow:
+    path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = found
+    return LaneRow(path, kind, gen, epoch, ver, digest, size, genesis, bool(edited), replica_id, last, second)

@@ -1,0 +1,14 @@
+"""Statements about the node as a whole."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, literal, select
+
+from relay.db.schema import job, object_, pack, repo, seal
+
+ALIVE = select(literal(1))
+REPOSITORIES = select(func.count()).select_from(repo).where(repo.c.deleted_at.is_(None))
+SEALS = select(func.count()).select_from(seal)
+OBJECTS = select(func.count()).select_from(object_)
+PACK_BYTES = select(func.sum(pack.c.size))
+JOBS_WAITING = select(func.count()).select_from(job).where(job.c.done_at.is_(None))

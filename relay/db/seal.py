@@ -1,0 +1,158 @@
+"""Statements on seals, their parents and changes, and on what is prepared for sealing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from localstore.core.encoding import HEX_DIGITS
+from relay.db.database import Row, Tx
+from relay.db.schema import account, device_key, prepare, seal, seal_change, seal_parent
+
+SHORTEST = 8  # hex digits of a seal id that may stand for it
+_ID_DIGITS = 64
+
+
+@dataclass(slots=True, frozen=True)
+class SealRow:
+    """A seal with what its reader needs to verify it: the key and its self-signed registration."""
+
+    id: str
+    repo_id: str
+    branch: str
+    generation: int
+    root: bytes
+    payload: bytes = field(repr=False)
+    signature: bytes
+    account_id: str
+    device_key_id: str
+    message: str
+    created_at: int
+    handle: str | None
+    account_kind: str
+    key_ed25519: bytes
+    key_created_at: int
+    key_revoked_at: int | None
+    key_registration: bytes
+
+
+@dataclass(slots=True, frozen=True)
+class PrepareRow:
+    id: str
+    branch_id: str
+    account_id: str
+    device_key_id: str
+    expected_head: str | None
+    at_seq: int | None
+    seals: bytes = field(repr=False)
+    expires_at: int
+
+
+COLUMNS = (
+    seal.c.id,
+    seal.c.repo_id,
+    seal.c.branch,
+    seal.c.generation,
+    seal.c.root,
+    seal.c.payload,
+    seal.c.signature,
+    seal.c.account_id,
+    seal.c.device_key_id,
+    seal.c.message,
+    seal.c.created_at,
+    account.c.handle,
+    account.c.kind,
+    device_key.c.ed25519,
+    device_key.c.created_at,
+    device_key.c.revoked_at,
+    device_key.c.registration,
+)
+FROM = seal.join(account, account.c.id == seal.c.account_id).join(
+    device_key, device_key.c.id == seal.c.device_key_id
+)
+_HERE = seal.c.repo_id == bindparam("repo_id")
+
+MANY = select(*COLUMNS).select_from(FROM).where(_HERE, seal.c.id.in_(bindparam("ids", expanding=True)))
+HEADS = select(seal.c.id, seal.c.generation, seal.c.root).where(
+    _HERE, seal.c.id.in_(bindparam("ids", expanding=True))
+)
+LIKE = (
+    select(seal.c.id)
+    .where(_HERE, seal.c.id >= bindparam("first"), seal.c.id <= bindparam("last"))
+    .order_by(seal.c.id)
+    .limit(2)
+)
+INSERT = insert(seal)
+PARENTS = (
+    select(seal_parent.c.seal_id, seal_parent.c.parent_id)
+    .where(seal_parent.c.seal_id.in_(bindparam("ids", expanding=True)))
+    .order_by(seal_parent.c.seal_id, seal_parent.c.position)
+)
+INSERT_PARENT = insert(seal_parent)
+CHANGES = (
+    select(seal_change.c.path, seal_change.c.kind, seal_change.c.digest, seal_change.c.size)
+    .where(seal_change.c.seal_id == bindparam("seal_id"))
+    .order_by(seal_change.c.path)
+)
+INSERT_CHANGE = insert(seal_change)
+
+PREPARE = insert(prepare)
+PREPARED = select(
+    prepare.c.id,
+    prepare.c.branch_id,
+    prepare.c.account_id,
+    prepare.c.device_key_id,
+    prepare.c.expected_head,
+    prepare.c.at_seq,
+    prepare.c.seals,
+    prepare.c.expires_at,
+).where(prepare.c.id == bindparam("prepare_id"))
+PURGE_PREPARED = delete(prepare).where(prepare.c.expires_at < bindparam("before"))
+
+
+def row(found: Row) -> SealRow:
+    return SealRow(*found)
+
+
+def prepared(found: Row) -> PrepareRow:
+    return PrepareRow(*found)
+
+
+async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
+    """The full id of the seal that `text` names here: an id, or the start of one that fits no other."""
+    if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
+        return None
+    last = text.ljust(_ID_DIGITS, "f")
+    found = await tx.all(LIKE, repo_id=repo_id, first=text.ljust(_ID_DIGITS, "0"), last=last)
+    return str(found[0][0]) if len(found) == 1 else None
+
+
+async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
+    """The tree's root of a seal of this repository."""
+    found = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
+    return bytes(found[0][2]) if found else None
+
+
+async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
+    """Parents in order, by seal."""
+    found: dict[str, list[str]] = {one: [] for one in ids}
+    for child, parent in await tx.all(PARENTS, ids=ids):
+        found[child].append(parent)
+    return found
+
+
+async def is_ancestor(tx: Tx, repo_id: str, ancestor: str, of: str) -> bool:
+    """Whether `ancestor` is `of` or comes before it. Looks no deeper than its generation."""
+    start = await tx.all(HEADS, repo_id=repo_id, ids=[ancestor])
+    floor = start[0][1] if start else 0
+    seen: set[str] = set()
+    level = {of}
+    while start and level:
+        if ancestor in level:
+            return True
+        seen |= level
+        above = {parent for found in (await parents(tx, sorted(level))).values() for parent in found} - seen
+        rows = await tx.all(HEADS, repo_id=repo_id, ids=sorted(above))
+        level = {one for one, generation, _ in rows if generation >= floor}
+    return False

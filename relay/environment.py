@@ -1,0 +1,46 @@
+"""Environment variables, read once. Each secret may also come from the file that NAME_FILE names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from localstore.core.errors import SvcError
+
+
+class StartRefused(SvcError):
+    """The node cannot start like this. The message is one line for the operator; the exit code is 1."""
+
+    code, status, title = "start_refused", 500, "Start refused"
+
+
+class Environment:
+    """Variables by name. An empty value counts as absent; NAME together with NAME_FILE is refused."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+
+    def get(self, name: str) -> str | None:
+        return self._variables.get(name) or None
+
+    def secret(self, name: str) -> str | None:
+        """The value of NAME, or the text of the file NAME_FILE without its line end."""
+        value, file = self.get(name), self.get(f"{name}_FILE")
+        if value is not None and file is not None:
+            raise StartRefused(f"both {name} and {name}_FILE are set; keep one of them")
+        if file is None:
+            return value
+        try:
+            text = Path(file).read_text("utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise StartRefused(f"{name}_FILE names {file}, which cannot be read: {reason}") from None
+        return text or None
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        value = self.get(name)
+        if value is None:
+            return default
+        if not (value.isascii() and value.isdigit() and low <= int(value) <= high):
+            raise StartRefused(f"{name}={value!r} is not a whole number from {low} to {high}")
+        return int(value)

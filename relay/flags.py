@@ -1,0 +1,60 @@
+"""Feature flags: on or off at start, the same for everybody, reported by client-config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from localstore.core.errors import Invalid
+
+ConditionalPut = Literal["native", "emulated"]
+
+# Reference values of the service specification, Feature flags.
+DEFAULTS: Mapping[str, bool] = {
+    "TR_REPOS_ENABLED": True,
+    "TR_MIRROR_SYNC_ENABLED": True,
+    "TR_GIT_CLONE_ENABLED": True,
+    "TR_FORK_ENABLED": True,
+    "TR_TIME_MACHINE_ENABLED": True,
+    "TR_REPO_SEALING": True,
+    "TR_REPO_MERGE_ENABLED": False,
+    "TR_REPO_LIVE_TEXT": True,
+    "TR_SOCIAL_ENABLED": False,
+}
+CONDITIONAL_PUT = "TR_LAKEFS_S3_CONDITIONAL_PUT"
+
+_ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off", "no"})
+
+
+def switch(name: str, value: str | None, default: bool) -> bool:
+    """Read one switch; Invalid unless it is on or off in one of the accepted spellings, in any case."""
+    if value is None or value == "":
+        return default
+    word = value.strip().lower()
+    if word not in _ON | _OFF:
+        raise Invalid(f"{name}={value!r} is neither on (1, true, on, yes) nor off (0, false, off, no)")
+    return word in _ON
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    values: Mapping[str, bool]
+    conditional_put: ConditionalPut = "emulated"
+
+    @classmethod
+    def read(cls, get: Callable[[str], str | None]) -> Flags:
+        """`get` answers the value of an environment variable or None. Raises Invalid for a wrong one."""
+        put = get(CONDITIONAL_PUT) or "emulated"
+        if put not in ("native", "emulated"):
+            raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
+        values = {name: switch(name, get(name), default) for name, default in DEFAULTS.items()}
+        return cls(values, "native" if put == "native" else "emulated")
+
+    def on(self, name: str) -> bool:
+        """Whether the flag is on. A name that is no flag is a mistake of ours and raises KeyError."""
+        return self.values[name]
+
+    def report(self) -> dict[str, bool | str]:
+        """What client-config says."""
+        return {**self.values, CONDITIONAL_PUT: self.conditional_put}

@@ -1,0 +1,76 @@
+"""Rate limits: a token bucket for each address and for each account, and strict ones for guessable routes.
+
+The ordinary buckets are wide: a push of ten thousand files never meets them, a crawler or a loop does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from localstore.core.errors import RateLimited
+from relay.routing import Route
+
+REMEMBERED = 100_000  # buckets; the longest unused go first
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`burst` tokens at most, refilled at `per_second`."""
+
+    burst: float
+    per_second: float
+
+
+ORDINARY = Rate(burst=30_000, per_second=500)
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class Limiter:
+    """In memory and of this process. `clock` answers seconds and never goes back."""
+
+    def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+        self._enabled = enabled
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def admit(self, route: Route, address: str) -> None:
+        """Before anything is known of a request but where it comes from. Raises RateLimited."""
+        if not self._enabled:
+            return
+        self.take(f"address {address}", ORDINARY, route.cost)
+        if route.per_minute is not None:
+            rate = Rate(burst=route.per_minute, per_second=route.per_minute / 60)
+            self.take(f"{route.name} {address}", rate, 1)
+
+    def admit_account(self, route: Route, account_id: str) -> None:
+        """Once more when the caller is known: one account from many addresses is one caller."""
+        if self._enabled:
+            self.take(f"account {account_id}", ORDINARY, route.cost)
+
+    def take(self, key: str, rate: Rate, cost: float) -> None:
+        """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
+        if not self._enabled:
+            return
+        now = self._clock()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(rate.burst, now)
+            if len(self._buckets) > REMEMBERED:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        bucket.tokens = min(rate.burst, bucket.tokens + (now - bucket.at) * rate.per_second)
+        bucket.at = now
+        if bucket.tokens < cost:
+            wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
+            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst))
+        bucket.tokens -= cost

@@ -1,0 +1,22 @@
+"""Alembic's environment: one transaction for all revisions, so that a failed migration leaves no half."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlalchemy import create_engine, event, pool
+
+from relay.db.schema import metadata
+
+engine = create_engine(context.config.attributes["url"], poolclass=pool.NullPool)
+event.listen(engine, "connect", lambda dbapi, _: setattr(dbapi, "isolation_level", None))
+event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+
+with engine.connect() as connection:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        render_as_batch=connection.dialect.name == "sqlite",
+        transactional_ddl=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()

@@ -1,0 +1,123 @@
+"""Packs for downloads: what a repository may have, framed as it is stored where that gives nothing else away.
+
+A stored frame may also hold objects that the asker does not want, or that only another repository may reach.
+It is sent as it is only when the wanted objects fill it without a gap; from any other frame they are taken
+out and framed anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.pack import ZSTD, Frame, FrameRow, ObjectRow, Pack, PackWriter
+from relay.db.object import Located
+from relay.objects.store import FrameKey, ObjectStore
+
+_HEADER = len(next(Pack(b"", []).parts()))
+_TOC_OBJECT, _TOC_FRAME, _TOC = 40, 17, 5  # upper bounds of the table's encoding, bytes
+
+
+@dataclass(slots=True)
+class Export:
+    """One pack to send. `length`: its bytes. `left`: how many of the asked objects did not fit."""
+
+    length: int
+    left: int
+    stream: AsyncIterator[bytes]
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What goes into a pack, counted by upper bounds while it is chosen."""
+
+    whole: list[list[Located]] = field(default_factory=list)
+    parts: list[list[Located]] = field(default_factory=list)
+    objects: int = 0
+    stored: int = 0
+    raw: int = 0
+    toc: int = _TOC
+
+    def take(self, group: list[Located], whole: bool) -> bool:
+        """Add a frame's objects unless the pack would grow over a limit."""
+        size = sum(one.size for one in group)
+        stored = group[0].stored_len if whole else size
+        toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)
+        fits = (
+            self.toc + toc + _TOC_FRAME <= limits.PACK_TOC_BYTES
+            and self.raw + size <= limits.PACK_RAW_BYTES
+            and _HEADER + self.toc + toc + _TOC_FRAME + self.stored + stored <= limits.PACK_BYTES
+        )
+        if fits:
+            (self.whole if whole else self.parts).append(group)
+            self.objects += len(group)
+            self.stored += stored
+            self.raw += size
+            self.toc += toc + _TOC_FRAME
+        return fits
+
+
+async def export(store: ObjectStore, located: Sequence[Located]) -> Export:
+    """A pack of these objects, which the caller may all have, in the order given as far as they fit."""
+    plan = _plan(located)
+    frames = await _reframe(store, plan.parts)
+    rows = [frame.row for frame in frames] + [_row(group) for group in plan.whole]
+    head = Pack(msgspec.msgpack.encode(rows), frames)
+    stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
+    length = head.size + sum(size for _, size in stored)
+    return Export(length, len(located) - plan.objects, _stream(store, head, stored))
+
+
+def _plan(located: Sequence[Located]) -> _Plan:
+    groups: dict[FrameKey, list[Located]] = {}
+    for one in located:
+        groups.setdefault(one.frame, []).append(one)
+    plan = _Plan()
+    for group in groups.values():
+        group.sort(key=lambda one: (one.offset, one.size))
+        if not plan.take(group, _fills(group)):
+            break
+    return plan
+
+
+def _fills(group: list[Located]) -> bool:
+    """Whether these objects are all of their frame, byte by byte."""
+    end = 0
+    for one in group:
+        if one.offset != end:
+            return False
+        end += one.size
+    return end == group[0].raw_len
+
+
+def _row(group: list[Located]) -> FrameRow:
+    first = group[0]
+    objects = [ObjectRow(one.digest, one.size) for one in group]
+    return FrameRow(first.codec, first.raw_len, first.stored_len, objects)
+
+
+async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
+    located = [one for group in groups for one in group]
+    if not located:
+        return []
+    data = await store.read_located(located)
+    return await asyncio.to_thread(_framed, located, data)
+
+
+def _framed(located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
+    writer = PackWriter()
+    packs = []
+    for one in located:
+        packs += writer.add(one.digest, data[one.digest], text=one.codec == ZSTD)
+    return [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
+
+
+async def _stream(store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
+    for part in head.parts():
+        yield part
+    async for part in store.stream_stored(stored):
+        yield part

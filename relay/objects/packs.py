@@ -1,0 +1,200 @@
+"""Pack files: append only, never written twice, never under a name that was used before.
+
+One thread writes. Everybody who asks while a write and its fdatasync are under way shares the next ones
+(group commit), so that a burst of small writes costs two syncs and not one each. A process starts a pack file
+of its own: a tail torn by a crash lies in a file that nobody appends to, and no index row speaks of it.
+After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from localstore.core.errors import Unavailable
+from relay.ids import new_id
+
+SUFFIX = ".pack"
+_PIECES = 512  # buffers in one system call; the systems we know allow 1024
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """Where bytes were written: the pack's name and the offset in it."""
+
+    pack: str
+    offset: int
+
+
+@dataclass(slots=True)
+class _Request:
+    pieces: Sequence[bytes]
+    sync: bool
+    after: Sequence[Place]  # bytes written before that must be durable now
+    done: asyncio.Future[list[Place]]
+
+
+class _Open:
+    """The pack file being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = new_id()
+        self.size = self.synced = 0
+        self.fd = os.open(folder / (self.name + SUFFIX), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        _sync_folder(folder)
+
+    def write(self, pieces: Sequence[bytes]) -> list[Place]:
+        places = []
+        for piece in pieces:
+            places.append(Place(self.name, self.size))
+            self.size += len(piece)
+        for start in range(0, len(pieces), _PIECES):
+            _write_all(self.fd, pieces[start : start + _PIECES])
+        return places
+
+    def sync(self) -> None:
+        if self.synced < self.size:
+            os.fdatasync(self.fd)
+            self.synced = self.size
+
+
+class PackFiles:
+    """The writer of one folder of packs. `roll_bytes`: a file that has reached it is closed."""
+
+    def __init__(self, folder: Path, roll_bytes: int) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self._roll_bytes = roll_bytes
+        self._open: _Open | None = None
+        self._abandoned: set[str] = set()
+        self._waiting: list[_Request] = []
+        self._drain: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
+
+    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
+        """Write; durable on return if `sync`, else after `sync` of the places. Unavailable if it fails."""
+        return await self._ask(pieces, sync, ())
+
+    async def sync(self, places: Sequence[Place]) -> None:
+        """Make these places durable."""
+        if places:
+            await self._ask((), True, places)
+
+    async def close(self) -> None:
+        """Finish what is waiting and close the file."""
+        while self._drain is not None:
+            await self._drain
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._roll)
+        self._thread.shutdown()
+
+    async def _ask(self, pieces: Sequence[bytes], sync: bool, after: Sequence[Place]) -> list[Place]:
+        done: asyncio.Future[list[Place]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Request(pieces, sync, after, done))
+        if self._drain is None:
+            self._drain = asyncio.create_task(self._drain_waiting())
+        return await done
+
+    async def _drain_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                answers = await loop.run_in_executor(self._thread, self._carry_out, batch)
+                for request, answer in zip(batch, answers, strict=True):
+                    if request.done.done():
+                        continue  # whoever asked has gone; the bytes stay, unindexed
+                    if isinstance(answer, Unavailable):
+                        request.done.set_exception(answer)
+                    else:
+                        request.done.set_result(answer)
+        finally:
+            self._drain = None
+
+    def _carry_out(self, batch: list[_Request]) -> list[list[Place] | Unavailable]:
+        """Write all, then one sync. A file that fails takes with it whatever of this batch it held."""
+        written: list[list[Place] | Unavailable] = []
+        for request in batch:
+            try:
+                written.append(self._write(request.pieces) if request.pieces else [])
+            except OSError as error:
+                written.append(self._abandon(error))
+        if self._open is not None and any(request.sync for request in batch):
+            try:
+                self._open.sync()
+            except OSError as error:
+                self._abandon(error)
+        return [self._judge(request, answer) for request, answer in zip(batch, written, strict=True)]
+
+    def _judge(self, request: _Request, answer: list[Place] | Unavailable) -> list[Place] | Unavailable:
+        if isinstance(answer, Unavailable):
+            return answer
+        if any(place.pack in self._abandoned for place in (*answer, *request.after)):
+            return Unavailable("the disk of this server failed; nothing was stored, try again")
+        return answer
+
+    def _write(self, pieces: Sequence[bytes]) -> list[Place]:
+        if self._open is not None and self._open.size >= self._roll_bytes:
+            self._roll()
+        if self._open is None:
+            self._open = _Open(self._folder)
+        return self._open.write(pieces)
+
+    def _roll(self) -> None:
+        """Close the file; what was written without a sync becomes durable here."""
+        if self._open is None:
+            return
+        self._open.sync()
+        os.close(self._open.fd)
+        self._open = None
+
+    def _abandon(self, error: OSError) -> Unavailable:
+        if self._open is not None:
+            self._abandoned.add(self._open.name)
+            os.close(self._open.fd)
+            self._open = None
+        return Unavailable(f"the disk of this server refused a write ({error.strerror}); nothing was stored")
+
+
+def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Bytes at (offset, length) of a pack. OSError when the pack is gone or ends before."""
+    fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
+    try:
+        return [_read_all(fd, offset, length) for offset, length in ranges]
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int, offset: int, length: int) -> bytes:
+    data = os.pread(fd, length, offset)
+    if len(data) == length:
+        return data
+    parts = [data]
+    while data and (length := length - len(data)):
+        offset += len(data)
+        data = os.pread(fd, length, offset)
+        parts.append(data)
+    if length:
+        raise OSError(f"a pack ends {length} bytes before a frame that the index speaks of")
+    return b"".join(parts)
+
+
+def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
+    left = [memoryview(piece) for piece in pieces if piece]
+    while left:
+        written = os.writev(fd, left)
+        while left and written >= len(left[0]):
+            written -= len(left.pop(0))
+        if left:
+            left[0] = left[0][written:]
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

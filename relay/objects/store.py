@@ -1,0 +1,312 @@
+"""The object store: bytes by digest in pack files, an index in the database, a scope for each repository.
+
+    placed = await store.append(frames)                    # durable, but nobody can reach it yet
+    async with view.write() as tx:
+        await store.index(tx, placed, repo_id)             # reachable when the transaction commits
+
+Bytes are shared physically and scoped logically: an object is stored once, and a repository reaches it only
+through its own `repo_object` row. A method that takes `tx` sees that transaction's own rows; without it, it
+borrows a read connection, which a caller that already holds a transaction must not make it do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import NotFound, Unavailable
+from localstore.core.limits import GIB, KIB, MIB
+from localstore.core.pack import Frame, FrameRow, PackWriter, read_object
+from relay.clock import now_ms
+from relay.db import object as rows
+from relay.db.database import Database, Tx
+from relay.db.object import Located
+from relay.objects.frames import FrameCache
+from relay.objects.packs import PackFiles, Place, read_ranges
+
+PACK_FILE_BYTES = 1 * GIB
+CACHE_BYTES = 64 * MIB
+INLINE_BYTES = 64 * KIB  # reads and compressions up to here are done on the event loop
+
+FrameKey = tuple[str, int]
+
+
+@dataclass(slots=True, frozen=True)
+class FrameAt:
+    """A frame that was written: its row of a pack's table and its place."""
+
+    row: FrameRow
+    place: Place
+
+
+class ObjectStore:
+    """One folder of packs and their index. `verify`: compare every object read with its digest."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        db: Database,
+        *,
+        pack_file_bytes: int = PACK_FILE_BYTES,
+        cache_bytes: int = CACHE_BYTES,
+        verify: bool = False,
+    ) -> None:
+        self.folder = data_dir / "objects"
+        self._db = db
+        self._files = PackFiles(self.folder, pack_file_bytes)
+        self._cache = FrameCache(cache_bytes)
+        self._verify = verify
+
+    async def close(self) -> None:
+        await self._files.close()
+
+    # --- writing
+
+    async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
+        """Write verified frames. Durable on return if `sync`, else after `sync`; unreachable until `index`.
+        Unavailable when the disk refuses."""
+        places = await self._files.append([frame.stored for frame in frames], sync)
+        return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
+
+    async def sync(self, placed: Sequence[FrameAt]) -> None:
+        """Make frames durable that were appended with `sync=False`."""
+        await self._files.sync([one.place for one in placed])
+
+    async def index(
+        self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
+    ) -> None:
+        """Make the objects of durable frames known, and reachable from `repo_id` (None: from none yet).
+        Objects that are known already stay where they are, and their second copy is left to the collector."""
+        asked = [one.digest for frame in placed for one in frame.row.objects]
+        known = await self.known(tx, asked)
+        now = now_ms()
+        for name in dict.fromkeys(frame.place.pack for frame in placed):
+            mine = [frame for frame in placed if frame.place.pack == name]
+            await self._index_pack(tx, name, mine, known, directories, now)
+        if repo_id is not None:
+            await self.link(tx, repo_id, asked)
+
+    async def _index_pack(
+        self, tx: Tx, name: str, placed: list[FrameAt], known: set[bytes], directories: bool, now: int
+    ) -> None:
+        frames, objects = [], []
+        await tx.many(rows.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
+        pack_id = await tx.value(rows.PACK_ID, name=name)
+        for frame in placed:
+            fresh = _objects(frame, known, pack_id, directories, now)
+            if fresh:
+                row = frame.row
+                frames.append(
+                    {
+                        "pack_id": pack_id,
+                        "offset": frame.place.offset,
+                        "stored_len": row.stored_len,
+                        "raw_len": row.raw_len,
+                        "codec": row.codec,
+                    }
+                )
+                objects += fresh
+        await tx.many(rows.FRAME_INSERT, frames)
+        await tx.many(rows.OBJECT_INSERT, objects)
+        end = max(frame.place.offset + frame.row.stored_len for frame in placed)
+        await tx.run(rows.PACK_GROW, pack_id=pack_id, end=end)
+
+    async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
+        """Let a repository reach objects that are stored. The caller has made sure that it may."""
+        await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in digests])
+
+    async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
+        """Store one object; returns its digest. See `put_many`."""
+        digest = blake3_digest(data)
+        await self.put_many(repo_id, {digest: data}, tx=tx)
+        return digest
+
+    async def put_many(
+        self,
+        repo_id: str | None,
+        objects: Mapping[bytes, bytes],
+        *,
+        directories: bool = False,
+        tx: Tx | None = None,
+    ) -> None:
+        """Store objects under their digests and let `repo_id` reach them; in `tx`, else in one of its own.
+
+        The digests are the caller's word. `directories`: these are tree directories, whose digest is not the
+        BLAKE3 of the bytes; they are never handed out by digest and not verified on reading.
+        """
+        placed = await self.place(objects, tx)
+        if tx is not None:
+            await self.admit(tx, placed, repo_id, list(objects), directories)
+            return
+        async with self._db.write() as own:
+            await self.admit(own, placed, repo_id, list(objects), directories)
+
+    async def place(self, objects: Mapping[bytes, bytes], tx: Tx | None = None) -> list[FrameAt]:
+        """Frame and write those that are not stored yet; `admit` then makes them reachable. Best done before
+        the transaction, so that the one writer does not wait for the disk."""
+        if tx is None:
+            async with self._db.read() as own:
+                known = await self.known(own, list(objects))
+        else:
+            known = await self.known(tx, list(objects))
+        fresh = {digest: data for digest, data in objects.items() if digest not in known}
+        if not fresh:
+            return []
+        size = sum(map(len, fresh.values()))
+        frames = _framed(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_framed, fresh)
+        return await self.append(frames)
+
+    async def admit(
+        self,
+        tx: Tx,
+        placed: Sequence[FrameAt],
+        repo_id: str | None,
+        digests: Sequence[bytes],
+        directories: bool = False,
+    ) -> None:
+        """Let a repository reach `digests`: those in `placed`, durable by now, and those that were stored when
+        `place` looked. Unavailable when the collector took one of these in between."""
+        await self.index(tx, placed, None, directories)
+        if len(await self.known(tx, digests)) < len(set(digests)):
+            raise Unavailable("the upload met a clean-up of old bytes; send it again")
+        await self.touch(tx, digests)
+        if repo_id is not None:
+            await self.link(tx, repo_id, digests)
+
+    # --- asking
+
+    async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
+        """Which of these are stored at all. Never for answers to a client: it would tell what others have."""
+        return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
+
+    async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
+        """Which of these the repository cannot reach."""
+        return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
+
+    async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
+        return not await self.missing(tx, repo_id, digests)
+
+    async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
+        """Keep these from the collector for another day: somebody is about to refer to them."""
+        await tx.run(rows.TOUCH, digests=digests, now=now_ms())
+
+    async def locate(
+        self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
+    ) -> dict[bytes, Located]:
+        """Where these lie; those that are not stored, or that `repo_id` cannot reach, are left out."""
+        if tx is None:
+            async with self._db.read() as own:
+                return await self.locate(digests, repo_id, own)
+        unique = list(dict.fromkeys(digests))
+        if repo_id is None:
+            found = await tx.all(rows.LOCATE, digests=unique)
+        else:
+            found = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
+        return {row[0]: rows.located(row) for row in found}
+
+    # --- reading
+
+    async def read(self, digest: bytes, repo_id: str | None = None, tx: Tx | None = None) -> bytes:
+        """The bytes of one object. NotFound when it is not stored, or `repo_id` cannot reach it."""
+        return (await self.read_many([digest], repo_id, tx))[digest]
+
+    async def read_many(
+        self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
+    ) -> dict[bytes, bytes]:
+        """The bytes of all; each frame is read and unpacked once. NotFound unless every one is there."""
+        found = await self.locate(digests, repo_id, tx)
+        if len(found) < len(set(digests)):
+            raise NotFound
+        return await self.read_located(list(found.values()))
+
+    async def read_located(self, located: Sequence[Located]) -> dict[bytes, bytes]:
+        """The bytes of objects whose places are known."""
+        groups: dict[FrameKey, list[Located]] = {}
+        for one in located:
+            groups.setdefault(one.frame, []).append(one)
+        cached = {key: raw for key in groups if (raw := self._cache.get(key)) is not None}
+        absent = [group for key, group in groups.items() if key not in cached]
+        small = sum(group[0].raw_len for group in absent) <= INLINE_BYTES
+        try:
+            loaded = self._load(absent) if small else await asyncio.to_thread(self._load, absent)
+        except OSError as error:
+            raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
+        for key, raw in loaded.items():
+            self._cache.put(key, raw)
+        cached.update(loaded)
+        return {one.digest: self._cut(cached[one.frame], one) for one in located}
+
+    def _load(self, groups: Sequence[list[Located]]) -> dict[FrameKey, bytes]:
+        """Raw bytes of frames, one open of each pack file."""
+        by_pack: dict[str, list[Located]] = {}
+        for group in groups:
+            by_pack.setdefault(group[0].pack, []).append(group[0])
+        raw: dict[FrameKey, bytes] = {}
+        for name, frames in by_pack.items():
+            stored = read_ranges(self.folder, name, [(one.frame_offset, one.stored_len) for one in frames])
+            for one, data in zip(frames, stored, strict=True):
+                whole = read_object(data, one.codec, one.raw_len, 0, one.raw_len)
+                raw[one.frame] = whole.obj if isinstance(whole.obj, bytes) else bytes(whole)
+        return raw
+
+    def _cut(self, raw: bytes, one: Located) -> bytes:
+        data = raw[one.offset : one.offset + one.size]
+        if self._verify and not one.directory and blake3_digest(data) != one.digest:
+            raise Unavailable(f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit")
+        return data
+
+    async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
+        """Stored frames (key, length) in order, about a MiB at a time, adjacent ones in one read."""
+        run: list[tuple[FrameKey, int]] = []
+        size = 0
+        for one in ranges:
+            if run and (one[0][0] != run[0][0][0] or size >= MIB):
+                yield await asyncio.to_thread(self._read_run, run)
+                run, size = [], 0
+            run.append(one)
+            size += one[1]
+        if run:
+            yield await asyncio.to_thread(self._read_run, run)
+
+    def _read_run(self, run: list[tuple[FrameKey, int]]) -> bytes:
+        merged: list[tuple[int, int]] = []
+        for (_, offset), length in run:
+            if merged and sum(merged[-1]) == offset:
+                merged[-1] = (merged[-1][0], merged[-1][1] + length)
+            else:
+                merged.append((offset, length))
+        return b"".join(read_ranges(self.folder, run[0][0][0], merged))
+
+
+def _objects(
+    frame: FrameAt, known: set[bytes], pack_id: int, directories: bool, now: int
+) -> list[dict[str, object]]:
+    """Index rows of a frame's objects that are not known; they are known afterwards."""
+    fresh: list[dict[str, object]] = []
+    offset = 0
+    for one in frame.row.objects:
+        if one.digest not in known:
+            known.add(one.digest)
+            fresh.append(
+                {
+                    "digest": one.digest,
+                    "pack_id": pack_id,
+                    "frame_offset": frame.place.offset,
+                    "offset": offset,
+                    "size": one.size,
+                    "directory": directories,
+                    "last_seen": now,
+                }
+            )
+        offset += one.size
+    return fresh
+
+
+def _framed(objects: Mapping[bytes, bytes]) -> list[Frame]:
+    """Objects as frames; small ones share them."""
+    writer = PackWriter()
+    packs = [pack for digest, data in objects.items() for pack in writer.add(digest, data, text=True)]
+    return [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]

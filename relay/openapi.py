@@ -1,0 +1,147 @@
+"""The OpenAPI 3.1 document, made from the route table."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import msgspec
+
+from localstore.core.model import Problem
+from relay import edition
+from relay.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Write
+
+TITLES = {
+    400: "The request cannot be read",
+    401: "No credential, or one that is not good",
+    403: "Visible, but you may not",
+    404: "Missing, hidden or switched off",
+    405: "Wrong method",
+    408: "The body arrived too slowly",
+    409: "The state moved",
+    410: "Expired",
+    413: "Over a limit",
+    415: "Wrong media type",
+    416: "Range outside of the answer",
+    422: "A field, digest, signature or path is wrong",
+    429: "Too many requests",
+    501: "Not in this edition",
+    503: "A dependency is down",
+}
+_REF = "#/components/schemas/{name}"
+_SECURITY = [{"session": []}, {"bearer": []}]
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The whole document, as plain data."""
+    shapes = _shapes()
+    refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)
+    schema = dict(zip(map(repr, shapes), refs, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in TABLE:
+        if "socket" not in route.wants:
+            path = route.path.replace("...}", "}")
+            paths.setdefault(path, {})[route.method.lower()] = _operation(route, schema, components)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "svc relay", "version": edition.VERSION, "license": {"name": "AGPL-3.0-or-later"}},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": _schemes()},
+    }
+
+
+def _shapes() -> list[Any]:
+    found = {repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape}
+    return [*({repr(Problem): Problem} | found).values()]
+
+
+def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [route.name.partition(".")[0]],
+        "parameters": [*_path_parameters(route), *_query_parameters(route, schema, components)],
+        "responses": _responses(route, schema),
+    }
+    if route.body is not None:
+        media = ["application/json", *(["application/x-www-form-urlencoded"] if route.forms else [])]
+        content = {name: {"schema": schema[repr(route.body)]} for name in media}
+        operation["requestBody"] = {"required": True, "content": content}
+    elif route.stream:
+        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        operation["requestBody"] = {"required": True, "content": binary}
+    security = _security(route)
+    if security is not None:
+        operation["security"] = security
+    return operation
+
+
+def _path_parameters(route: Route) -> list[dict[str, Any]]:
+    schema = {"type": "string", "minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in route.params]
+
+
+def _query_parameters(
+    route: Route, schema: dict[str, Any], components: dict[str, Any]
+) -> list[dict[str, Any]]:
+    if route.query is None:
+        return []
+    shape = components[schema[repr(route.query)]["$ref"].rpartition("/")[2]]
+    required = shape.get("required", [])
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": part}
+        for name, part in shape["properties"].items()
+    ]
+
+
+def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
+    status = route.status if route.returns is not None or route.status != 200 else 200
+    good: dict[str, Any] = {"description": route.summary}
+    if route.returns is not None:
+        good["content"] = {"application/json": {"schema": schema[repr(route.returns)]}}
+    elif status != 204:
+        good["content"] = {route.media.partition(";")[0]: {}}
+    answers = {str(status): good}
+    problem = {"application/problem+json": {"schema": schema[repr(Problem)]}}
+    for code in sorted(_problems(route)):
+        answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
+    return answers
+
+
+def _problems(route: Route) -> set[int]:
+    codes = {429, *route.errors}
+    if route.params or route.flag:
+        codes |= {400, 404, 422}
+    if not isinstance(route.access, Anonymous):
+        codes |= {401, 403, 404}
+    if route.body is not None or route.stream:
+        codes |= {400, 408, 413, 415, 422}
+    if route.query is not None:
+        codes |= {422}
+    return codes
+
+
+def _security(route: Route) -> list[dict[str, list[str]]] | None:
+    match route.access:
+        case Anonymous():
+            return None
+        case Browser():
+            return [{"session": []}]
+        case Read(anonymous=True):
+            return [{}, *_SECURITY]
+        case SignedIn() | Read() | Write():
+            return list(_SECURITY)
+    raise TypeError(f"{route.name} declares an access rule this document does not know")
+
+
+def _schemes() -> dict[str, Any]:
+    return {
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-session"},
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A capability token. Every POST, PUT, PATCH and DELETE with it also carries a "
+            "request signature (RFC 9421, tag svc-req-v1) by the key the token is bound to.",
+        },
+    }

@@ -1,0 +1,48 @@
+"""What an operator does to a repository from the command line, beside a running relay."""
+
+from __future__ import annotations
+
+from localstore.core.errors import Conflict, NotFound
+from relay import migrations
+from relay.clock import now_ms
+from relay.config import sqlite_path
+from relay.db import operator as rows
+from relay.db.sqlite import SqliteDatabase
+from relay.hub import Hub
+
+TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
+
+
+async def set_state(url: str, full_name: str, action: str) -> str:
+    """suspend, resume or kill; answers the new state. Readers get the constant 404 from the next request
+    on, because the gate reads the state each time. NotFound names the repository, Conflict its state."""
+    migrations.check(url)
+    db = SqliteDatabase(sqlite_path(url), readers=1)
+    try:
+        await db.open()
+        return await _set_state(db, full_name, action)
+    finally:
+        await db.close()
+
+
+async def _set_state(db: SqliteDatabase, full_name: str, action: str) -> str:
+    owner, _, name = full_name.partition("/")
+    async with db.write() as tx:
+        row = await tx.one(rows.STATE, owner=owner, name=name)
+        if row is None:
+            raise NotFound(f"there is no repository {full_name}")
+        repo_id, state, resume = row
+        if action == "resume":
+            if state not in TAKEN_OFF.values():
+                raise Conflict(f"{full_name} is {state}; there is nothing to resume")
+            state, resume = resume or "active", None
+        elif state == TAKEN_OFF[action]:
+            raise Conflict(f"{full_name} is {state} already")
+        else:
+            resume = resume if state in TAKEN_OFF.values() else state
+            state = TAKEN_OFF[action]
+        now = now_ms()
+        await tx.run(rows.SET_STATE, repo_id=repo_id, new_state=state, resume=resume, now=now)
+        await tx.run(rows.AUDIT, at=now, actor="operator", action=f"repo.{action}", subject=repo_id, data="{}")
+        await Hub(db).announce(tx, repo_id, "repo", state=state)
+    return str(state)

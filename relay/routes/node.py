@@ -1,0 +1,69 @@
+"""The node itself: health, version, configuration, metrics, its own description."""
+
+from __future__ import annotations
+
+from sanic.request import Request
+
+from localstore.core.model import ClientConfig, Health, Version
+from relay import openapi
+from relay.address import is_loopback
+from relay.caller import Caller
+from relay.metrics import MEDIA
+from relay.routing import Anonymous, Reply, route
+from relay.service import node as nodes
+
+ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"
+ANY_ORIGIN = {"access-control-allow-origin": "*"}
+
+
+@route("GET", "/health", access=Anonymous(), returns=Health, cost=0)
+async def health(caller: Caller) -> Health:
+    """The process answers"""
+    return Health(status="ok")
+
+
+@route("GET", "/ready", access=Anonymous(), returns=Health, errors=(503,), cost=0)
+async def ready(caller: Caller) -> Reply:
+    """Database and sync are up"""
+    return _health(await nodes.ready(caller.node))
+
+
+@route("GET", "/readyz", access=Anonymous(), returns=Health, errors=(503,), cost=0)
+async def readyz(caller: Caller) -> Reply:
+    """Everything the node depends on is up"""
+    return _health(await nodes.node_ready(caller.node))
+
+
+@route("GET", "/version", access=Anonymous(), returns=Version)
+async def version(caller: Caller) -> Version:
+    """Edition, version and source of this build"""
+    return nodes.version()
+
+
+@route("GET", "/api/v1/client-config", access=Anonymous(), returns=ClientConfig)
+async def client_config(caller: Caller) -> Reply:
+    """Feature flags a client should honour, and the node"""
+    return Reply(nodes.client_config(caller.node), headers=ANY_ORIGIN)
+
+
+@route("GET", "/api/v1/openapi.json", access=Anonymous())
+async def openapi_document(caller: Caller) -> Reply:
+    """This description of the interface (OpenAPI 3.1)"""
+    return Reply(openapi.document(), headers=ANY_ORIGIN)
+
+
+@route("GET", "/metrics", access=Anonymous(), media=MEDIA, errors=(404,), cost=0)
+async def metrics(caller: Caller, request: Request) -> Reply:
+    """Counters for Prometheus; on this machine, or with the admin secret in X-Admin-Secret"""
+    figures = await nodes.gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
+    return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
+
+
+@route("GET", "/robots.txt", access=Anonymous(), media="text/plain")
+async def robots(caller: Caller) -> Reply:
+    """Crawlers stay out of the interface"""
+    return Reply(ROBOTS, content_type="text/plain; charset=utf-8", headers={"cache-control": "max-age=86400"})
+
+
+def _health(found: Health) -> Reply:
+    return Reply(found, status=200 if found.status == "ok" else 503)

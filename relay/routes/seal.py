@@ -1,0 +1,63 @@
+"""Sealing: prepare fixes the bytes, finalize takes the signature."""
+
+from __future__ import annotations
+
+from localstore.core.limits import MIB
+from localstore.core.model.base import Page
+from localstore.core.model.history import Seal
+from localstore.core.model.seal import (
+    FinalizeRequest,
+    FinalizeSealsRequest,
+    Prepared,
+    PreparedSeals,
+    PrepareRequest,
+    PrepareSealsRequest,
+)
+from relay.caller import View
+from relay.routing import Write, route
+from relay.service import seal, seal_trees
+
+FLAG = "TR_REPO_SEALING"
+REPO = "/api/v1/repos/{id}"
+BRANCH = REPO + "/branches/{branch}/seal"
+TREES_BODY = 16 * MIB
+
+
+@route("POST", f"{BRANCH}/prepare", access=Write(), flag=FLAG, returns=Prepared, errors=(409, 413))
+async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
+    """Fix the frontier's tree and the bytes to sign"""
+    return await seal.prepare(view, branch, body)
+
+
+@route("POST", f"{BRANCH}/finalize", access=Write(), flag=FLAG, returns=Seal, status=201, errors=(409, 410))
+async def finalize(view: View, branch: str, body: FinalizeRequest) -> Seal:
+    """Record the signed seal and move the branch's head"""
+    return await seal.finalize(view, branch, body)
+
+
+@route(
+    "POST",
+    f"{REPO}/seals/prepare",
+    access=Write(),
+    flag=FLAG,
+    returns=PreparedSeals,
+    max_body=TREES_BODY,
+    errors=(409, 413),
+)
+async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
+    """Fix the bytes of seals made from explicit trees"""
+    return await seal_trees.prepare(view, body)
+
+
+@route(
+    "POST",
+    f"{REPO}/seals/finalize",
+    access=Write(),
+    flag=FLAG,
+    returns=Page[Seal],
+    status=201,
+    errors=(409, 410),
+)
+async def finalize_seals(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
+    """Record signed seals and move the branch's head once"""
+    return await seal_trees.finalize(view, body)

@@ -1,0 +1,53 @@
+"""Hearing what happens: a WebSocket, or polling where one cannot be had."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sanic.exceptions import WebsocketClosed
+from sanic.request import Request
+from sanic.server.websockets.impl import WebsocketImplProtocol
+from websockets.exceptions import ConnectionClosed
+
+from localstore.core.model.sync import PollAnswer, PollRequest
+from relay.caller import Caller
+from relay.routing import SignedIn, route
+from relay.service import sync
+from relay.service.sync import Conversation
+
+SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
+
+
+@route("GET", "/api/v1/sync/ws", access=SignedIn(guests=True))
+async def listen(caller: Caller, request: Request, socket: WebsocketImplProtocol) -> None:
+    """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
+    sync.require_own_origin(caller, request.headers.getall("origin", []))
+
+    async def send(text: str) -> None:
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await socket.send(text)
+        except (WebsocketClosed, ConnectionClosed, TimeoutError) as error:
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionError(str(error)) from None
+
+    async def receive() -> str | bytes | None:
+        try:
+            return await socket.recv()
+        except (WebsocketClosed, ConnectionClosed):
+            return None
+        except asyncio.CancelledError:
+            # Sanic also raises this when the client closes; only ours was asked for.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return None
+
+    await Conversation(caller, send, receive).run()
+
+
+@route("POST", "/api/v1/sync/poll", access=SignedIn(guests=True), returns=PollAnswer)
+async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
+    """Events of repositories since the last poll"""
+    return await sync.poll(caller, body)

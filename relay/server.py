@@ -1,0 +1,137 @@
+"""The life of a serving node: open everything, answer, and close it again in an order that loses nothing.
+
+    async with serving(config, socket) as node: ...
+
+On leaving: `/readyz` says 503, no new connections, answers in flight finish (bounded), sockets close, then
+hub, jobs, objects, database and signer. Sanic's worker manager is not used; it left orphans when killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from sanic import Sanic
+
+from relay import app as http
+from relay.config import Config
+from relay.db.sqlite import SqliteDatabase
+from relay.hub import Hub
+from relay.jobs import Jobs
+from relay.lanes import Lanes
+from relay.limiter import Limiter
+from relay.logs import logger
+from relay.metrics import Metrics
+from relay.node import Node
+from relay.objects.store import ObjectStore
+from relay.signer import Signer
+from relay.signer_process import Child
+
+NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
+DRAIN_SECONDS = 20.0
+BACKLOG = 512
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound, not yet listening TCP socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((host, port))
+    bound.setblocking(False)
+    return bound
+
+
+async def serve(config: Config, bound: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `ready` is called when requests are answered."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with serving(config, bound):
+        ready()
+        await stop.wait()
+        logger().info("stopping")
+
+
+@contextlib.asynccontextmanager
+async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
+    """A node that answers on `bound`, whose data folder exists and whose database is migrated."""
+    async with _open(config) as node:
+        app = http.build(node)
+        server = await app.create_server(
+            sock=bound, return_asyncio_server=True, backlog=BACKLOG, ssl=_tls(config.tls)
+        )
+        if server is None:
+            raise RuntimeError("no server was made")
+        await server.startup()
+        await server.start_serving()
+        try:
+            yield node
+        finally:
+            node.stopping = True
+            await asyncio.sleep(0 if config.dev else NOTICE_SECONDS)
+            server.close()
+            await _drain(server.connections)
+            Sanic.unregister_app(app)
+
+
+@contextlib.asynccontextmanager
+async def _open(config: Config) -> AsyncIterator[Node]:
+    """What stands behind the surface; closed in reverse order, also when opening fails half-way."""
+    async with contextlib.AsyncExitStack() as stack:
+        signer = Signer(config.data)
+        if config.dev:
+            child = await Child.start(config.data)
+            stack.push_async_callback(child.stop)
+        stack.push_async_callback(signer.close)
+        db = SqliteDatabase(config.database_path())
+        stack.push_async_callback(db.close)
+        await db.open()
+        objects = ObjectStore(config.data, db)
+        stack.push_async_callback(objects.close)
+        lanes = Lanes()
+        stack.callback(lanes.close)
+        hub, jobs = Hub(db), Jobs(db)
+        await jobs.start()
+        stack.push_async_callback(jobs.stop)
+        await hub.start()
+        stack.push_async_callback(hub.stop)
+        yield Node(
+            config=config,
+            db=db,
+            objects=objects,
+            signer=signer,
+            hub=hub,
+            jobs=jobs,
+            lanes=lanes,
+            limiter=Limiter(enabled=config.rate_limits),
+            metrics=Metrics(),
+        )
+
+
+async def _drain(connections: set[Any]) -> None:
+    """Let answers in flight end, for a while; close what is idle at once and the rest by force."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + DRAIN_SECONDS
+    while connections and loop.time() < until:
+        for connection in list(connections):
+            connection.close_if_idle()
+        await asyncio.sleep(0.02)
+    for connection in list(connections):
+        connection.abort()
+
+
+def _tls(files: tuple[Path, Path] | None) -> ssl.SSLContext | None:
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(*files)
+    return context

@@ -1,0 +1,85 @@
+"""Bytes of a repository as the frontier and the seals need them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+
+from sqlalchemy import and_, bindparam, select
+
+from localstore.core.classify import kind_of
+from localstore.core.errors import PayloadMissing
+from localstore.core.limits import MIB
+from relay.db.database import Tx
+from relay.db.schema import object_, repo_object
+from relay.node import Node
+
+READ_AT_ONCE = 32 * MIB
+
+_HELD = (
+    select(object_.c.digest, object_.c.size)
+    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
+    .where(
+        and_(
+            repo_object.c.repo_id == bindparam("repo_id"),
+            object_.c.digest.in_(bindparam("digests", expanding=True)),
+            ~object_.c.directory,
+        )
+    )
+)
+
+
+async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Which of these objects the repository holds, and their sizes in bytes."""
+    if not digests:
+        return {}
+    return {bytes(digest): size for digest, size in await tx.all(_HELD, repo_id=repo_id, digests=digests)}
+
+
+async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
+    """The bytes of objects of the repository. PayloadMissing lists those it does not hold."""
+    wanted = sorted(set(digests))
+    if not wanted:
+        return {}
+    await require(tx, repo_id, wanted)
+    return await node.objects.read_many(wanted, repo_id, tx)
+
+
+async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Sizes of objects that the repository must hold. PayloadMissing lists those it does not."""
+    sizes = await held(tx, repo_id, digests)
+    missing = set(digests) - sizes.keys()
+    if missing:
+        raise PayloadMissing(
+            "the repository does not hold these bytes; send them first",
+            missing=sorted(digest.hex() for digest in missing),
+        )
+    return sizes
+
+
+async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
+    """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
+    and one object are in memory."""
+    found: set[bytes] = set()
+    for part in _portions(sizes):
+        data = await node.objects.read_many(part, repo_id, tx)
+        small = sum(map(len, data.values())) <= MIB
+        found |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
+    return found
+
+
+def _text_among(data: Mapping[bytes, bytes]) -> set[bytes]:
+    return {digest for digest, raw in data.items() if kind_of(raw) == "text"}
+
+
+def _portions(sizes: Mapping[bytes, int]) -> Iterable[list[bytes]]:
+    part: list[bytes] = []
+    weight = 0
+    for digest, size in sizes.items():
+        if part and weight + size > READ_AT_ONCE:
+            yield part
+            part, weight = [], 0
+        part.append(digest)
+        weight += size
+    if part:
+        yield part

@@ -1,0 +1,157 @@
+"""The frontier of a branch in the database: loading the part a change needs, writing what it changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from localstore.core import paths, tree
+from localstore.core.errors import NotFound
+from localstore.core.tree import Entry
+from relay.clock import now_ms
+from relay.db import lane as rows
+from relay.db import ref as refs
+from relay.db import replica as replicas
+from relay.db import seal as seals
+from relay.db.database import Tx
+from relay.db.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.db.replica import KeyRow
+from relay.lanes import LaneKey, Source
+from relay.node import Node
+from relay.service import content
+from relay.service.live_rules import Frontier
+
+
+async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
+    """The branch, or NotFound."""
+    row = await tx.one(refs.ONE, repo_id=repo_id, type="branch", name=name)
+    if row is None:
+        raise NotFound
+    return refs.row(row)
+
+
+async def device_key(tx: Tx, account_id: str, key_id: str) -> KeyRow | None:
+    """The registered key of this account, None when there is none or it is revoked."""
+    found = await tx.one(replicas.KEY, key_id=key_id)
+    key = replicas.key(found) if found else None
+    return key if key and key.account_id == account_id and key.revoked_at is None else None
+
+
+async def lock(tx: Tx, branch_id: str) -> int:
+    """The branch's counter; nobody else moves it until the transaction ends."""
+    seq = await tx.value(rows.LOCK, ref_id=branch_id)
+    if seq is None:
+        raise NotFound
+    return int(seq)
+
+
+async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Frontier:
+    """The rows of these paths and what tells whether they would clash with directories."""
+    wanted = set(asked)
+    above = {parent for path in wanted for parent in paths.parents(path)}
+    names = sorted(wanted | above)
+    found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names)]
+    directories = {path: n for path, n in await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)}
+    return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
+
+
+async def source(node: Node, tx: Tx, repo_id: str, branch_id: str, row: LaneRow) -> Source:
+    """What the lane of `row` is made of."""
+    text = await content.read(node, tx, repo_id, [row.genesis])
+    log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
+    return Source(text[row.genesis], [bytes(one[0]) for one in log])
+
+
+async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
+    """Write what `after`, a changed copy of `before`, changed. A handful of statements for any number."""
+    if after.seq == before.seq:
+        return
+    branch_id = after.branch_id
+    changed = [after.rows[path] for path in after.changed]
+    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in before.rows])
+    await tx.many(
+        rows.UPDATE,
+        [
+            {**values(branch_id, row), "at_branch": branch_id, "at_path": row.path}
+            for row in changed
+            if row.path in before.rows
+        ],
+    )
+    await _save_directories(tx, branch_id, before.directories, after.directories)
+    await tx.many(
+        rows.APPEND,
+        [
+            {
+                "branch_id": branch_id,
+                "gen": one.key.gen,
+                "epoch": one.key.epoch,
+                "seq": one.seq,
+                "part": one.part,
+                "operation": one.data,
+                "account_id": account_id,
+                "device_key_id": device_key_id,
+            }
+            for one in after.log
+        ],
+    )
+    await tx.run(rows.COUNT, ref_id=branch_id, to=after.seq, now=now_ms())
+
+
+async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], after: dict[str, int]) -> None:
+    moved = {path: files for path, files in after.items() if before.get(path) != files}
+    await tx.many(
+        rows.INSERT_DIRECTORY,
+        [{"branch_id": branch_id, "path": p, "files": n} for p, n in moved.items() if p not in before],
+    )
+    await tx.many(
+        rows.COUNT_DIRECTORY,
+        [{"at_branch": branch_id, "at_path": p, "files": n} for p, n in moved.items() if p in before],
+    )
+
+
+def values(branch_id: str, row: LaneRow) -> dict[str, object]:
+    """A row as the parameters of its statements."""
+    return {
+        "branch_id": branch_id,
+        "path": row.path,
+        "kind": row.kind,
+        "gen": row.gen,
+        "epoch": row.epoch,
+        "ver": row.ver,
+        "digest": row.digest,
+        "size": row.size,
+        "genesis": row.genesis,
+        "edited": row.edited,
+        "last_replica": row.last_replica,
+        "last_seq": row.last_seq,
+        "second_seq": row.second_seq,
+    }
+
+
+async def start(tx: Tx, node: Node, ref: RefRow) -> None:
+    """The frontier of a new branch: every file of its head's tree, as lanes 1 … n, all of it sealed."""
+    root = await seals.root_of(tx, ref.repo_id, ref.head or "")
+    if root is None:
+        raise NotFound
+    files = await tree.arun(tree.walk(root), lambda wanted: node.objects.read_many(wanted, None, tx))
+    made = [
+        LaneRow(path, one.kind, n, 0, n, one.digest, one.size, one.digest, False, 0, n, 0)
+        for n, (path, one) in enumerate(files.items(), 1)
+    ]
+    await tx.many(rows.INSERT, [values(ref.id, row) for row in made])
+    counts = Counter(parent for path in files for parent in paths.parents(path))
+    await _save_directories(tx, ref.id, {}, dict(counts))
+    await tx.run(rows.COUNT, ref_id=ref.id, to=len(made), now=now_ms())
+    await tx.run(rows.SEALED, ref_id=ref.id, to=len(made))
+
+
+def key_of(branch_id: str, row: LaneRow) -> LaneKey:
+    return LaneKey(branch_id, row.gen, row.epoch)
+
+
+def entry_of(row: LaneRow | None) -> Entry | None:
+    """The file of a row as a tree holds it; None where there is none."""
+    if row is None or not row.living:
+        return None
+    return Entry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

@@ -1,0 +1,190 @@
+"""A seal made from an explicit tree lands on a live branch: unsealed edits are carried over it, never lost.
+
+For each path that the seal changed (lane protocol, merge seal): where the frontier shows the old sealed bytes
+it takes the new ones; live text takes the change by characters; a live edit outlives a delete; any other live
+version moves to a conflict name. What is written, is written once, under a replica id of the relay's own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from localstore.core import paths, tree
+from localstore.core.errors import TooLarge
+from localstore.core.lane import onto
+from localstore.core.tree import Entry
+from relay.clock import now_ms
+from relay.db import lane as rows
+from relay.db import ref as refs
+from relay.db.database import Tx
+from relay.db.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.lanes import LaneKey, Source
+from relay.node import Node
+from relay.service import content, frontier
+from relay.service.live_rules import Frontier
+
+Change = tuple[Entry | None, Entry | None]
+Changes = Mapping[str, Change]
+
+
+async def land(
+    tx: Tx,
+    node: Node,
+    ref: RefRow,
+    before: bytes | None,
+    after: bytes,
+    account_id: str,
+    device_key_id: str,
+) -> None:
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots)."""
+    seq = await frontier.lock(tx, ref.id)
+    steps = tree.diff(before, after)
+    changes = await tree.arun(steps, lambda wanted: node.objects.read_many(wanted, None, tx))
+    unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    loaded = await frontier.load(tx, ref.id, seq, changes)
+    await _load_below(tx, loaded, changes)
+    names = await _conflict_names(tx, loaded, changes, device_key_id)
+    merged = [path for path, change in changes.items() if _by_characters(loaded.living(path), change)]
+    texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
+    landing = Landing(
+        frontier=replace(loaded, rows=dict(loaded.rows), directories=dict(loaded.directories)),
+        replica=secrets.randbelow((1 << 52) - 1) + 1,
+        names=names,
+        texts=texts,
+        sources=sources,
+    )
+    await node.lanes.run(landing.run, changes)
+    node.lanes.drop(sources)
+    await frontier.save(tx, loaded, landing.frontier, account_id, device_key_id)
+    if not unsealed:
+        await tx.run(rows.SEALED, ref_id=ref.id, to=landing.frontier.seq)
+
+
+@dataclass(slots=True)
+class Landing:
+    """`names`: where the live version of a path goes when it loses its name. `texts`: bytes by digest."""
+
+    frontier: Frontier
+    replica: int
+    names: Mapping[str, str]
+    texts: Mapping[bytes, bytes]
+    sources: Mapping[LaneKey, Source]
+
+    def run(self, changes: Changes) -> None:
+        """Removals first: a directory may become a file, or the reverse."""
+        for path in sorted(changes, key=lambda path: (changes[path][1] is not None, path)):
+            self._path(path, *changes[path])
+
+    def _path(self, path: str, old: Entry | None, new: Entry | None) -> None:
+        row = self.frontier.living(path)
+        live = frontier.entry_of(row)
+        if live == new:
+            return
+        if row is not None and _by_characters(row, (old, new)) and self._carry(row, old, new):
+            return
+        if new is None:
+            if row is not None and live == old:
+                self.frontier.remove(row, self.replica)
+            return
+        for loser in self._losers(path, None if live == old else row):
+            self._move(loser)
+        self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
+
+    def _carry(self, row: LaneRow, old: Entry | None, new: Entry | None) -> bool:
+        """Give the lane the seal's change; False when it is too large for one update."""
+        if old is None or new is None:
+            return False
+        lane = self.sources[key := frontier.key_of(self.frontier.branch_id, row)].build(key)
+        text = self.texts[new.digest]
+        try:
+            if row.digest == old.digest:
+                update = lane.edit(self.replica, text)
+            else:
+                update = onto(self.texts[old.digest], text, lane.text(), self.replica, lane)
+        except TooLarge:
+            return False
+        if update is not None:
+            self.frontier.edit(row, lane.text(), [update], self.replica)
+        return True
+
+    def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
+        """Unsealed versions that stand where the seal puts a file: at it, below it, above it."""
+        found = [row] if row is not None else []
+        if self.frontier.directories.get(path, 0) > 0:
+            found += [
+                one for one in self.frontier.rows.values() if one.living and one.path.startswith(path + "/")
+            ]
+        above = (self.frontier.living(parent) for parent in paths.parents(path))
+        return found + [one for one in above if one is not None]
+
+    def _move(self, row: LaneRow) -> None:
+        """The lane keeps its number and its log under the conflict name."""
+        self.frontier.remove(row, self.replica)
+        moved = row.touched(self.replica, self.frontier.next())
+        self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
+
+
+def _by_characters(row: LaneRow | None, change: Change) -> bool:
+    old, new = change
+    if row is None or new is None or old is None:
+        return False
+    return row.kind == old.kind == new.kind == "text"
+
+
+async def _load_below(tx: Tx, loaded: Frontier, changes: Changes) -> None:
+    """Files under a directory that the seal wants to be a file."""
+    found: list[str] = []
+    for path, (_, new) in changes.items():
+        if new is not None and loaded.directories.get(path, 0) > 0:
+            below = await tx.all(rows.BELOW, branch_id=loaded.branch_id, first=path + "/", last=path + "0")
+            found += [str(one[0]) for one in below]
+    await _load_more(tx, loaded, found)
+
+
+async def _load_more(tx: Tx, loaded: Frontier, asked: list[str]) -> None:
+    if asked:
+        more = await frontier.load(tx, loaded.branch_id, loaded.seq, asked)
+        loaded.rows.update(more.rows)
+        loaded.directories.update(more.directories)
+
+
+async def _conflict_names(tx: Tx, loaded: Frontier, changes: Changes, device_key_id: str) -> dict[str, str]:
+    """A free conflict name for every file that is here and not as it was sealed."""
+    when = datetime.fromtimestamp(now_ms() / 1000, UTC)
+    left = [
+        path
+        for path, row in loaded.rows.items()
+        if row.living and frontier.entry_of(row) != changes.get(path, (None, None))[0]
+    ]
+    names: dict[str, str] = {}
+    while left:
+        wanted = {path: paths.conflict_name(path, when, device_key_id) for path in left}
+        await _load_more(tx, loaded, list(wanted.values()))
+        taken = set(names.values())
+        for path, name in wanted.items():
+            if loaded.living(name) is None and not loaded.clashes(name) and name not in taken:
+                names[path] = name
+                taken.add(name)
+        left = [path for path in left if path not in names]
+        when += timedelta(seconds=1)
+    return names
+
+
+async def _texts(
+    tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
+) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
+    """Bytes and lanes of the paths that are merged by characters."""
+    wanted: set[bytes] = set()
+    sources: dict[LaneKey, Source] = {}
+    for path in merged:
+        row, (old, new) = loaded.rows[path], changes[path]
+        if old is not None and new is not None:
+            wanted |= {old.digest, new.digest}
+        sources[frontier.key_of(ref.id, row)] = await frontier.source(node, tx, ref.repo_id, ref.id, row)
+    return await content.read(node, tx, ref.repo_id, wanted), sources

@@ -1,0 +1,383 @@
+"""The live frontier as devices use it: bootstrap, lane states, updates, checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import secrets
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core import update as updates
+from localstore.core.encoding import b64u, hex_digest, unb64u
+from localstore.core.errors import ClockReused, Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
+from localstore.core.keys import verify
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    FinalState,
+    LanesRequest,
+    LaneState,
+    LaneStates,
+    ProofContext,
+    ProofContextRequest,
+    Row,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.update import LiveUpdate
+from relay.caller import View
+from relay.clock import now_ms
+from relay.db import lane as rows
+from relay.db import replica as replicas
+from relay.db.database import Tx
+from relay.db.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.db.replica import KeyRow, ReplicaRow
+from relay.ids import new_id
+from relay.lanes import LaneKey, Lanes, Source
+from relay.node import Node
+from relay.service import content, frontier
+from relay.service.live_rules import Batch, LaneSourceMissing
+
+IDLE = 30_000  # milliseconds without an update after which a branch gets a checkpoint
+LANES_PER_REQUEST = 1000
+TURN_ID_CHARS = 200
+_ANSWER = msgspec.json.Decoder(UpdateAnswer)
+
+
+async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstrap:
+    """The frontier, whole or since a number, and the replica id this folder writes under."""
+    if not 0 <= wish.since <= updates.NUMBER_MAX or not 0 <= wish.n <= updates.NUMBER_MAX:
+        raise Invalid("since and n are between 0 and 2**53-1")
+    async with view.write() as tx:
+        ref = await frontier.branch(tx, view.repo.id, branch)
+        key = await _my_key(tx, view, wish.device_key_id)
+        if wish.replica is None:
+            replica = await _issue(tx, view, ref, key)
+        else:
+            replica = (await _my_replica(tx, view, ref, key, wish.replica)).id
+            await _require_clock(tx, replica, wish.n)
+        if wish.since:
+            found = await tx.all(rows.SINCE, branch_id=ref.id, since=wish.since)
+        else:
+            found = await tx.all(rows.LIVING, branch_id=ref.id)
+    return Bootstrap(
+        branch_id=ref.id,
+        replica=replica,
+        seq=ref.seq,
+        sealed_head=ref.head,
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+        rows=[_shown(rows.row(one), replica) for one in found],
+    )
+
+
+async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
+    """Full states of lanes, and the last states of the older epochs that are kept."""
+    if len(wish.lanes) > LANES_PER_REQUEST:
+        raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
+    found: list[LaneState] = []
+    missing: list[str] = []
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx, view.repo.id, branch)
+        known = await tx.all(
+            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
+        )
+        by_path = {row.path: row for row in map(rows.row, known) if row.living}
+        for asked in wish.lanes:
+            row = by_path.get(asked.path)
+            if row is None or row.gen != asked.gen:
+                missing.append(asked.path)
+            else:
+                found.append(await _state(tx, view, ref, row, asked.epoch, wish.replica or 0))
+    return LaneStates(lanes=found, missing=missing)
+
+
+async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> ProofContext:
+    """The bytes that the device signs for this update."""
+    async with view.read() as tx:
+        ref = await frontier.branch(tx, view.repo.id, branch)
+    _require_numbers(wish.replica)
+    raw = updates.signing_bytes(view.repo.id, ref.id, wish.replica, wish.device_key_id, wish.update)
+    return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
+
+
+async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
+    """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
+    _check_shape(batch)
+    async with view.read() as tx:
+        ref = await frontier.branch(tx, view.repo.id, branch)
+        key = await _my_key(tx, view, batch.device_key_id)
+        texts = await _texts(tx, view, batch)
+    await asyncio.to_thread(_verify, view.repo.id, ref.id, batch, key.ed25519)
+    used: set[LaneKey] = set()
+    try:
+        async with view.write() as tx:
+            return await _take(tx, view, ref, batch, texts, used)
+    except BaseException:
+        view.node.lanes.drop(used)
+        raise
+
+
+async def _take(
+    tx: Tx, view: View, ref: RefRow, batch: UpdateBatch, texts: frozenset[bytes], used: set[LaneKey]
+) -> UpdateAnswers:
+    seq = await frontier.lock(tx, ref.id)
+    key = await _my_key(tx, view, batch.device_key_id)
+    replica = await _my_replica(tx, view, ref, key, batch.replica)
+    numbers = [update.n for update in batch.updates]
+    stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
+    before = await frontier.load(tx, ref.id, seq, [update.path for update in batch.updates])
+    work = Batch(
+        frontier=before,
+        replica=replica.id,
+        repo_kind=view.repo.kind,
+        settled=replica.settled,
+        answers={n: _ANSWER.decode(answer) for n, answer in stored},
+        held=await content.held(tx, view.repo.id, _named(batch)),
+        texts=texts,
+        lanes=view.node.lanes,
+        sources={},
+        highest=replica.highest,
+    )
+    done, answers = await _decide(tx, view, work, batch.updates, used)
+    await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
+    await _remember(tx, replica, done)
+    after = done.frontier
+    checkpoint = await _turn(tx, ref.id, after.seq, batch.turn_id)
+    if after.seq != seq:
+        await view.node.hub.announce(
+            tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
+        )
+    return UpdateAnswers(seq=after.seq, answers=answers, checkpoint=checkpoint)
+
+
+async def _decide(
+    tx: Tx, view: View, work: Batch, asked: list[LiveUpdate], used: set[LaneKey]
+) -> tuple[Batch, list[UpdateAnswer]]:
+    """Run the rules on the lanes' thread: with the lanes in memory, or once more with all of them loaded."""
+    edited = {
+        frontier.key_of(work.frontier.branch_id, row): row
+        for update in asked
+        if update.kind == "edit_text" and (row := work.frontier.living(update.path)) and row.gen == update.gen
+    }
+    used.update(edited)
+    node = view.node
+    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.ver)}
+    sources = await _sources(tx, node, view.repo.id, absent)
+    try:
+        return await node.lanes.run(_run, work, asked, sources)
+    except LaneSourceMissing:
+        node.lanes.drop(edited)
+        return await node.lanes.run(_run, work, asked, await _sources(tx, node, view.repo.id, edited))
+
+
+def _run(
+    work: Batch, asked: list[LiveUpdate], sources: dict[LaneKey, Source]
+) -> tuple[Batch, list[UpdateAnswer]]:
+    """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
+    loaded = work.frontier
+    copy = dataclasses.replace(
+        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log=[]
+    )
+    batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={})
+    return batch, batch.run(asked)
+
+
+async def _sources(tx: Tx, node: Node, repo_id: str, edited: dict[LaneKey, LaneRow]) -> dict[LaneKey, Source]:
+    return {
+        key: await frontier.source(node, tx, repo_id, key.branch_id, row)
+        for key, row in edited.items()
+        if row.kind == "text"
+    }
+
+
+async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
+    """Keep the new answers until the device has settled them."""
+    if not done.fresh:
+        return
+    await tx.many(
+        replicas.ANSWER,
+        [
+            {"replica": replica.id, "n": n, "answer": msgspec.json.encode(answer)}
+            for n, answer in done.fresh.items()
+            if n > done.settled
+        ],
+    )
+    if done.settled > replica.settled:
+        await tx.run(replicas.FORGET, replica_id=replica.id, settled=done.settled)
+    await tx.run(replicas.PASS, replica_id=replica.id, to_settled=done.settled, to_highest=done.highest)
+
+
+async def _turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
+    """A checkpoint when the turn changes. `turn_id`: the agent's name for its turn."""
+    if turn_id is None:
+        return False
+    last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
+    if last is not None and last[1] == turn_id:
+        return False
+    await _checkpoint(tx, branch_id, seq, "turn", turn_id)
+    return True
+
+
+async def idle_checkpoints(node: Node) -> int:
+    """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. Work for the job queue."""
+    async with node.db.write() as tx:
+        quiet = await tx.all(rows.QUIET, before=now_ms() - IDLE)
+        for branch_id, seq in quiet:
+            await _checkpoint(tx, branch_id, seq, "idle", None)
+    return len(quiet)
+
+
+async def _checkpoint(tx: Tx, branch_id: str, seq: int, reason: str, turn_id: str | None) -> None:
+    await tx.run(
+        rows.CHECKPOINT,
+        id=new_id(),
+        branch_id=branch_id,
+        seq=seq,
+        reason=reason,
+        turn_id=turn_id,
+        created_at=now_ms(),
+    )
+
+
+def _check_shape(batch: UpdateBatch) -> None:
+    if len(batch.updates) > limits.UPDATES_PER_BATCH:
+        raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
+    if batch.turn_id is not None and (
+        not 0 < len(batch.turn_id) <= TURN_ID_CHARS
+        or "\0" in batch.turn_id
+        or not batch.turn_id.isprintable()
+    ):
+        raise Invalid(f"turn_id is 1 to {TURN_ID_CHARS} printable characters", pointer="/turn_id")
+    _require_numbers(batch.replica)
+    for update in batch.updates:
+        updates.check(update)
+
+
+def _require_numbers(replica: int) -> None:
+    if not 0 < replica < 1 << 52:
+        raise Invalid("a replica id is a whole number from 1 to 2**52 - 1", pointer="/replica")
+
+
+def _verify(repo_id: str, branch_id: str, batch: UpdateBatch, public: bytes) -> None:
+    for at, update in enumerate(batch.updates):
+        raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update)
+        if not verify(public, raw, unb64u(update.signature)):
+            raise SignatureInvalid(
+                f"update {update.n} is not signed by this device key", pointer=f"/updates/{at}/signature"
+            )
+
+
+async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
+    """Which blobs named by `create_text` are text."""
+    named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
+    known = view.node.lanes.texts.among(named)
+    sizes = await content.held(tx, view.repo.id, named - known)
+    fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
+    found = await content.texts(view.node, tx, view.repo.id, fits)
+    for digest in found:
+        view.node.lanes.texts.add(digest)
+    return frozenset(found | known)
+
+
+def _named(batch: UpdateBatch) -> set[bytes]:
+    return {bytes.fromhex(update.blake3) for update in batch.updates if update.blake3 is not None}
+
+
+async def _my_key(tx: Tx, view: View, key_id: str) -> KeyRow:
+    key = await frontier.device_key(tx, view.me.account_id, key_id)
+    if key is None:
+        raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
+    return key
+
+
+async def _my_replica(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
+    _require_numbers(replica_id)
+    found = await tx.one(replicas.ONE, replica_id=replica_id)
+    replica = replicas.row(found) if found else None
+    if replica is None or (replica.branch_id, replica.account_id, replica.device_key_id) != (
+        ref.id,
+        view.me.account_id,
+        key.id,
+    ):
+        raise Forbidden("this replica id was not issued to this device on this branch; bootstrap without one")
+    return replica
+
+
+async def _issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
+    replica = secrets.randbelow((1 << 52) - 1) + 1
+    await tx.run(
+        replicas.INSERT,
+        id=replica,
+        branch_id=ref.id,
+        account_id=view.me.account_id,
+        device_key_id=key.id,
+        settled=0,
+        highest=0,
+        created_at=now_ms(),
+    )
+    return replica
+
+
+async def _require_clock(tx: Tx, replica_id: int, n: int) -> None:
+    found = await tx.one(replicas.ONE, replica_id=replica_id)
+    if found is not None and n < replicas.row(found).highest:
+        raise ClockReused(
+            "this folder's records are older than what it has sent; bootstrap without a replica"
+        )
+
+
+async def _state(tx: Tx, view: View, ref: RefRow, row: LaneRow, epoch: int | None, asker: int) -> LaneState:
+    state = None
+    if row.kind == "text" and row.edited:
+        source = await frontier.source(view.node, tx, view.repo.id, ref.id, row)
+        state = b64u(
+            await view.node.lanes.run(_encoded, view.node.lanes, frontier.key_of(ref.id, row), row, source)
+        )
+    finals: dict[str, FinalState] = {}
+    if epoch is not None and 0 <= epoch < row.epoch:
+        for old, genesis, final in await tx.all(rows.FINALS, branch_id=ref.id, gen=row.gen, epoch=epoch):
+            finals[str(old)] = FinalState(genesis=bytes(genesis).hex(), state=b64u(final))
+    return LaneState(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(asker),
+        digest=row.digest.hex(),
+        size=row.size,
+        genesis=row.genesis.hex(),
+        state=state,
+        finals=finals,
+    )
+
+
+def _encoded(lanes: Lanes, key: LaneKey, row: LaneRow, source: Source) -> bytes:
+    lane = lanes.open(key, row.ver) or source.build(key)
+    if lane.digest() != row.digest:
+        raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
+    return lane.state()
+
+
+def _sane(asked: LaneAsked) -> bool:
+    return len(asked.path) <= limits.PATH_BYTES and "\0" not in asked.path and asked.path.isprintable()
+
+
+def _shown(row: LaneRow, replica: int) -> Row:
+    return Row(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(replica),
+        digest=row.digest.hex(),
+        size=row.size,
+        live=row.edited,
+    )

@@ -1,0 +1,258 @@
+"""What the relay answers to one live update: the order of checks of the lane protocol, without I/O.
+
+A `Batch` holds the rows, directories, objects and lanes that its updates may need, takes the updates one
+after the other and collects what is to be written. It runs on the lanes' thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from localstore.core import limits, paths
+from localstore.core.encoding import b64u, digest
+from localstore.core.errors import SvcError, TooLarge
+from localstore.core.lane import Lane
+from localstore.core.model.live import UpdateAnswer
+from localstore.core.update import LiveUpdate, decoded_ops
+from relay.db.lane import LaneRow
+from relay.lanes import LaneKey, Lanes, Source
+
+CHUNKED_KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
+
+
+class LaneSourceMissing(Exception):
+    """A lane must be built again and its source was not loaded; nothing of the batch took effect."""
+
+
+class Refusal(Exception):
+    """The update is answered with `result` and changes nothing."""
+
+    def __init__(self, result: str, code: str = "", detail: str = "") -> None:
+        super().__init__(result)
+        self.result, self.code, self.detail = result, code, detail
+
+
+@dataclass(slots=True)
+class Operation:
+    """One line of a lane's log."""
+
+    key: LaneKey
+    seq: int
+    part: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The part of a branch's frontier that a transaction works on, and its changes so far.
+
+    `rows`: every row of the paths concerned and of their parent directories' names; `directories`: files
+    below, for every parent of the paths and for the paths themselves."""
+
+    branch_id: str
+    seq: int
+    rows: dict[str, LaneRow]
+    directories: dict[str, int]
+    changed: dict[str, None] = field(default_factory=dict)
+    log: list[Operation] = field(default_factory=list)
+
+    def living(self, path: str) -> LaneRow | None:
+        row = self.rows.get(path)
+        return row if row is not None and row.living else None
+
+    def clashes(self, path: str) -> bool:
+        """Whether a file at `path` would stand under a file or over a directory."""
+        if self.directories.get(path, 0) > 0:
+            return True
+        return any(self.living(parent) is not None for parent in paths.parents(path))
+
+    def next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    def put(self, row: LaneRow) -> None:
+        """Write one row, and count its directories when the file came or went."""
+        before = self.living(row.path) is not None
+        if before != row.living:
+            step = 1 if row.living else -1
+            for parent in paths.parents(row.path):
+                self.directories[parent] = self.directories.get(parent, 0) + step
+        self.rows[row.path] = row
+        self.changed[row.path] = None
+
+    def create(self, path: str, kind: str, blob: bytes, size: int, by: int) -> LaneRow:
+        """A new file: its lane is the number of this change."""
+        seq = self.next()
+        row = LaneRow(path, kind, seq, 0, seq, blob, size, blob, False, by, seq, 0)
+        self.put(row)
+        return row
+
+    def remove(self, row: LaneRow, by: int) -> LaneRow:
+        gone = msgspec.structs.replace(row.touched(by, self.next()), kind="gone", edited=False)
+        self.put(gone)
+        return gone
+
+    def edit(self, row: LaneRow, text: bytes, operations: list[bytes], by: int) -> LaneRow:
+        """The lane of `row` took in `operations`; `text` is its text now."""
+        seq = self.next()
+        key = LaneKey(self.branch_id, row.gen, row.epoch)
+        self.log += [Operation(key, seq, part, data) for part, data in enumerate(operations)]
+        edited = msgspec.structs.replace(
+            row.touched(by, seq), digest=digest(text), size=len(text), edited=True
+        )
+        self.put(edited)
+        return edited
+
+
+@dataclass(slots=True)
+class Batch:
+    """Updates of one replica. `held`: objects of the repository among those named, digest → size;
+    `texts`: which of them are text; `sources`: lanes that are not in memory."""
+
+    frontier: Frontier
+    replica: int
+    repo_kind: str
+    settled: int
+    answers: Mapping[int, UpdateAnswer]
+    held: Mapping[bytes, int]
+    texts: frozenset[bytes]
+    lanes: Lanes
+    sources: Mapping[LaneKey, Source]
+    fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
+    highest: int = 0
+    used: set[LaneKey] = field(default_factory=set)
+
+    def run(self, updates: list[LiveUpdate]) -> list[UpdateAnswer]:
+        return [self.answer(update) for update in updates]
+
+    def answer(self, update: LiveUpdate) -> UpdateAnswer:
+        """Settled, known, or decided now; refusals are kept like acceptances."""
+        if update.n <= self.settled:
+            return UpdateAnswer(n=update.n, result="settled")
+        known = self.fresh.get(update.n) or self.answers.get(update.n)
+        if known is not None:
+            return known
+        self.settled = max(self.settled, update.settled)
+        try:
+            found = self._decide(update)
+        except Refusal as no:
+            found = UpdateAnswer(n=update.n, result=no.result, code=no.code, detail=no.detail)  # type: ignore[arg-type]
+        except SvcError as error:
+            found = UpdateAnswer(n=update.n, result="refused", code=error.code, detail=error.detail)
+        self.fresh[update.n] = found
+        self.highest = max(self.highest, update.n)
+        return found
+
+    def _decide(self, update: LiveUpdate) -> UpdateAnswer:
+        paths.check(update.path)
+        match update.kind:
+            case "edit_text":
+                return self._edit(update)
+            case "delete":
+                return self._delete(update)
+            case _:
+                return self._set(update)
+
+    def _edit(self, update: LiveUpdate) -> UpdateAnswer:
+        row = self.frontier.living(update.path)
+        if row is None or row.gen != update.gen or row.kind != "text":
+            raise Refusal("stale")
+        if row.epoch != update.epoch:
+            raise Refusal("epoch")
+        operations = decoded_ops(update)
+        key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
+        lane = self._open(key, row)
+        try:
+            for operation in operations:
+                lane.apply(operation, self.replica)
+            text = lane.text()
+            if len(text) > limits.TEXT_FILE:
+                raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
+        except SvcError:
+            self._restore(key, row)
+            raise
+        now = self.frontier.edit(row, text, operations, self.replica)
+        self.lanes.keep(key, now.ver, lane, now.size)
+        return _ok(update.n, now, b64u(lane.state_vector()))
+
+    def _open(self, key: LaneKey, row: LaneRow) -> Lane:
+        lane = self.lanes.open(key, row.ver)
+        if lane is None:
+            lane = self._build(key)
+            self.lanes.keep(key, row.ver, lane, row.size)
+        self.used.add(key)
+        return lane
+
+    def _restore(self, key: LaneKey, row: LaneRow) -> None:
+        """A refused update may have left the lane half changed: make it again as it was."""
+        self.lanes.drop([key])
+        self.lanes.keep(key, row.ver, self._build(key), row.size)
+
+    def _build(self, key: LaneKey) -> Lane:
+        source = self.sources.get(key)
+        if source is None:
+            raise LaneSourceMissing
+        accepted = [one.data for one in self.frontier.log if one.key == key]
+        return Source(source.genesis, [*source.operations, *accepted]).build(key)
+
+    def _delete(self, update: LiveUpdate) -> UpdateAnswer:
+        row = self.frontier.living(update.path)
+        if row is None:
+            return UpdateAnswer(n=update.n, result="ok", seq=self.frontier.seq)
+        self._require_seen(update, row)
+        return _ok(update.n, self.frontier.remove(row, self.replica))
+
+    def _set(self, update: LiveUpdate) -> UpdateAnswer:
+        blob, size = bytes.fromhex(update.blake3 or ""), update.size or 0
+        kind = self._kind(update, blob, size)
+        row = self.frontier.living(update.path)
+        if row is not None:
+            if row.kind == kind and row.digest == blob:
+                return _ok(update.n, row)
+            self._require_seen(update, row)
+        elif self.frontier.clashes(update.path):
+            raise Refusal("stale", detail="a file and a directory cannot have one name")
+        return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
+
+    def _kind(self, update: LiveUpdate, blob: bytes, size: int) -> str:
+        """The kind of the new file; refused where its bytes do not fit."""
+        if self.held.get(blob) is None:
+            raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
+        if self.held[blob] != size:
+            raise Refusal(
+                "refused", "digest_mismatch", f"{update.path} has {self.held[blob]} bytes, not {size}"
+            )
+        if update.kind == "create_text":
+            if size > limits.TEXT_FILE:
+                raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
+            if blob not in self.texts:
+                raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
+            return "text"
+        if size <= limits.BLOB_FILE:
+            return "blob"
+        if self.repo_kind not in CHUNKED_KINDS:
+            detail = (
+                f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
+            )
+            raise Refusal("refused", "too_large", detail)
+        return "chunked"
+
+    def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
+        if row.gen != update.gen or row.other(self.replica) > update.base:
+            raise Refusal("stale")
+
+
+def _ok(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
+    digest_hex = "" if row.kind == "gone" else row.digest.hex()
+    return UpdateAnswer(
+        n=n,
+        result="ok",
+        seq=row.ver,
+        gen=row.gen,
+        epoch=row.epoch,
+        digest=digest_hex,
+        state_vector=state_vector,
+    )

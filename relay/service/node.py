@@ -1,0 +1,143 @@
+"""What a node says of itself: alive, ready, which version, which flags."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+
+from localstore.core.errors import NotFound, Unavailable
+from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
+from relay import edition
+from relay.caller import Caller
+from relay.db import node as rows
+from relay.logs import logger
+from relay.migrations import HEAD
+from relay.node import Node
+
+Check = Callable[[Node], Awaitable[None]]
+
+
+async def ready(node: Node) -> Health:
+    """Readiness of what every request needs: the database and the hub."""
+    return await _checked(node, {"database": _database, "sync": _sync})
+
+
+async def node_ready(node: Node) -> Health:
+    """Readiness of the whole node, for the proxy in front of it and for upgrades."""
+    checks: dict[str, Check] = {
+        "database": _database,
+        "sync": _sync,
+        "object_store": _object_store,
+        "signer": _signer,
+        "schema": _schema,
+    }
+    if _e2ee(node).status != "disabled":
+        checks["e2ee"] = _e2ee_processes
+    return await _checked(node, checks)
+
+
+def version() -> Version:
+    return Version(
+        edition=edition.EDITION,
+        api_version=edition.API_VERSION,
+        source_url=edition.SOURCE_URL,
+        version=edition.VERSION,
+        commit=edition.COMMIT,
+        built_at=edition.BUILT_AT,
+        min_client=edition.MIN_CLIENT,
+    )
+
+
+def client_config(node: Node) -> ClientConfig:
+    config = node.config
+    screened = config.edition != "self-hosted-community"
+    return ClientConfig(
+        api_version=edition.API_VERSION,
+        flags=config.flags.report(),
+        node=NodeInfo(
+            name=config.node_name,
+            identity=config.public_url,
+            edition=config.edition,
+            screening="screened" if screened else "unscreened",
+            source_url=config.source_url,
+            e2ee=_e2ee(node),
+            sign_in=_ways_in(node),
+        ),
+    )
+
+
+async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
+    """Figures of the moment for the metrics. Only this machine and the holder of the admin secret see
+    them; to everybody else the path does not exist."""
+    admin = caller.node.config.secrets.admin
+    known = admin is not None and secret is not None
+    if not loopback and not (known and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
+        raise NotFound
+    async with caller.read() as tx:
+        return {
+            "repositories": float(await tx.value(rows.REPOSITORIES)),
+            "seals": float(await tx.value(rows.SEALS)),
+            "objects": float(await tx.value(rows.OBJECTS)),
+            "pack_bytes": float(await tx.value(rows.PACK_BYTES) or 0),
+            "jobs_waiting": float(await tx.value(rows.JOBS_WAITING)),
+        }
+
+
+async def _checked(node: Node, checks: dict[str, Check]) -> Health:
+    found = {}
+    for name, check in checks.items():
+        try:
+            await check(node)
+            found[name] = "ok"
+        except Exception:
+            logger().warning("check failed", check=name, exc_info=True)
+            found[name] = "down"
+    well = not node.stopping and "down" not in found.values()
+    return Health(status="ok" if well else "unavailable", checks=found)
+
+
+async def _database(node: Node) -> None:
+    async with node.db.read() as tx:
+        await tx.value(rows.ALIVE)
+
+
+async def _sync(node: Node) -> None:
+    if node.stopping:
+        raise Unavailable("the node is stopping")
+
+
+async def _object_store(node: Node) -> None:
+    if not node.objects.folder.is_dir():
+        raise Unavailable("the folder of the object store is gone")
+
+
+async def _signer(node: Node) -> None:
+    await node.signer.public_keys()
+
+
+async def _schema(node: Node) -> None:
+    if (await node.db.schema_version() or "") < HEAD:
+        raise Unavailable("the schema is not this build's")
+
+
+async def _e2ee_processes(node: Node) -> None:
+    raise Unavailable("the mode-5 processes are not running")
+
+
+def _e2ee(node: Node) -> E2ee:
+    scopes = node.config.e2ee
+    if not (scopes.single_user or scopes.org or scopes.private):
+        return E2ee(status="disabled")
+    return E2ee(
+        status="unavailable",
+        reason="the mode-5 processes are not running",
+        single_user=scopes.single_user,
+        org=scopes.org,
+        private=scopes.private,
+    )
+
+
+def _ways_in(node: Node) -> list[str]:
+    """Guests always; then the identity provider or local accounts; device keys where the node allows them."""
+    ways = ["guest", "oidc" if node.config.oidc else "local"]
+    return [*ways, "device_key"] if node.config.device_key_sign_in else ways

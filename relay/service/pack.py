@@ -1,0 +1,131 @@
+"""Rules of packs: which objects a repository has, many objects in, many objects out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from localstore.core.encoding import DIGEST_SIZE
+from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
+from localstore.core.limits import HAVE_DIGESTS, MIB
+from localstore.core.model.history import HaveAnswer, PackStored
+from localstore.core.pack import Frame, PackReader
+from relay.caller import View
+from relay.objects.export import Export, export
+from relay.objects.store import FrameAt
+from relay.routing import Upload
+
+STEP = 1 * MIB  # bytes verified at once, off the event loop
+
+
+async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
+    """Which of these the repository lacks. What it has is kept from the collector for another day."""
+    require_plaintext(view)
+    async with view.write() as tx:
+        missing = await view.node.objects.missing(tx, view.repo.id, digests)
+        await view.node.objects.touch(tx, [one for one in digests if one not in missing])
+    return HaveAnswer(missing=[index for index, one in enumerate(digests) if one in missing])
+
+
+async def store(view: View, upload: Upload) -> PackStored:
+    """Take a pack in. Nothing of it is reachable unless all of it verifies and is what was signed."""
+    require_plaintext(view)
+    if upload.length is None:
+        raise BadRequest("a pack is sent with a Content-Length")
+    intake = _Intake(view)
+    async for step in _steps(upload.chunks()):
+        await intake.take(step, upload)
+    intake.reader.close()
+    await upload.finish()
+    await intake.index()
+    return PackStored(objects=len(intake.digests), stored_bytes=intake.stored_bytes)
+
+
+async def fetch(view: View, digests: Sequence[bytes]) -> Export:
+    """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
+    lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
+    require_plaintext(view)
+    asked = list(dict.fromkeys(digests))
+    found = await view.node.objects.locate(asked, view.repo.id)
+    missing = [one for one in asked if one not in found or found[one].directory]
+    if missing:
+        raise PayloadMissing(
+            f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
+            missing=[one.hex() for one in missing[:100]],
+        )
+    return await export(view.node.objects, [found[one] for one in asked])
+
+
+async def read_digests(upload: Upload) -> list[bytes]:
+    """A body of 32 bytes a digest, at most HAVE_DIGESTS of them."""
+    body = b"".join([chunk async for chunk in upload.chunks()])
+    await upload.finish()
+    if len(body) % DIGEST_SIZE or not body:
+        raise Invalid(f"the body is 1 to {HAVE_DIGESTS} digests of {DIGEST_SIZE} bytes, back to back")
+    return [body[start : start + DIGEST_SIZE] for start in range(0, len(body), DIGEST_SIZE)]
+
+
+def require_plaintext(view: View) -> None:
+    """End-to-end encrypted repositories have no bytes for the server to name (contract, AMB-150)."""
+    if view.repo.class_ == "private_e2ee":
+        raise NotFound
+
+
+class _Intake:
+    """A pack on its way in: verified and written while it arrives."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._store = view.node.objects
+        self.reader = PackReader()
+        self.digests: list[bytes] = []
+        self.stored_bytes = 0
+        self._placed: list[FrameAt] = []
+        self._promised = False
+
+    async def take(self, step: bytes, upload: Upload) -> None:
+        frames = await asyncio.to_thread(self._verified, step)
+        if not self._promised and self.reader.toc is not None:
+            upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
+            self._promised = True
+        for frame in frames:
+            self.digests += [one.digest for one in frame.row.objects]
+            self.stored_bytes += frame.row.stored_len
+        fresh = await self._unknown(frames)
+        self._placed += await self._store.append(fresh, sync=False)
+
+    async def index(self) -> None:
+        """Make it durable, then reachable."""
+        await self._store.sync(self._placed)
+        async with self._view.write() as tx:
+            await self._store.admit(tx, self._placed, self._view.repo.id, self.digests)
+
+    async def _unknown(self, frames: list[Frame]) -> list[Frame]:
+        """Frames with an object that is not stored yet; others would only be dead bytes."""
+        digests = [one.digest for frame in frames for one in frame.row.objects]
+        async with self._view.read() as tx:
+            known = await self._store.known(tx, digests)
+        return [frame for frame in frames if not all(one.digest in known for one in frame.row.objects)]
+
+    def _verified(self, step: bytes) -> list[Frame]:
+        frames = list(self.reader.feed(step))
+        for frame in frames:
+            for _ in frame.objects():
+                pass  # iterating compares each object with its digest
+        return frames
+
+
+async def _steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same bytes in pieces of STEP or a little more."""
+    waiting: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= STEP:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)

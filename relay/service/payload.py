@@ -1,0 +1,40 @@
+"""Rules of payloads: single objects by their digest, as bytes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.encoding import unhex
+from localstore.core.errors import DigestMismatch, NotFound
+from localstore.core.model.history import PayloadStored
+from relay.caller import View
+from relay.routing import Upload
+from relay.service.pack import require_plaintext
+
+
+async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, bool]:
+    """Store the body under `name`, its BLAKE3 in hex; also says whether it is new to the repository."""
+    require_plaintext(view)
+    digest = unhex(name)
+    data = b"".join([chunk async for chunk in upload.chunks()])
+    if await asyncio.to_thread(blake3_digest, data) != digest:
+        raise DigestMismatch(f"the body is not the payload {name[:12]}")
+    await upload.finish()
+    store = view.node.objects
+    placed = await store.place({digest: data})
+    async with view.write() as tx:
+        new = not await store.has_all(tx, view.repo.id, [digest])
+        await store.admit(tx, placed, view.repo.id, [digest])
+    return PayloadStored(blake3=name, size=len(data)), new
+
+
+async def get(view: View, name: str) -> bytes:
+    """The payload's bytes. What is no payload of this repository is not found, whoever else has it."""
+    require_plaintext(view)
+    digest = unhex(name)
+    store = view.node.objects
+    found = await store.locate([digest], view.repo.id)
+    if digest not in found or found[digest].directory:
+        raise NotFound
+    return (await store.read_located([found[digest]]))[digest]

@@ -1,0 +1,137 @@
+"""The web process's side of the token signer: it asks for tokens and never sees a private key."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localstore.core.errors import Invalid, Unavailable
+
+SOCKET_NAME: Final = "signer.sock"
+MESSAGE_BYTES: Final = 64 * 1024
+TIMEOUT: Final = 5.0  # seconds for one answer
+LENGTH: Final = struct.Struct(">I")
+
+
+class Mint(msgspec.Struct, tag="mint", frozen=True):
+    """Mint one token. `expires` in whole seconds of Unix time; ids are 16 bytes, `bound_key` 32."""
+
+    user: bytes
+    session: bytes
+    bound_key: bytes | None
+    caps: list[str]
+    expires: int
+
+
+class Keys(msgspec.Struct, tag="keys", frozen=True):
+    """Ask for the public root keys."""
+
+
+class Minted(msgspec.Struct, tag="minted", frozen=True):
+    token: bytes
+
+
+class PublicKeys(msgspec.Struct, tag="public_keys", frozen=True):
+    """Root key id → Ed25519 public key. Tokens are minted under the highest id; older ones still verify."""
+
+    keys: dict[int, bytes]
+
+
+class Refused(msgspec.Struct, tag="refused", frozen=True):
+    detail: str
+
+
+Request = Mint | Keys
+Answer = Minted | PublicKeys | Refused
+ENCODE: Final = msgspec.msgpack.Encoder().encode
+_decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | Refused] = msgspec.msgpack.Decoder(Answer)
+
+
+class Signer:
+    """A connection to the signer of a data folder, made when needed and again when it was lost."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / SOCKET_NAME
+        self._lock = asyncio.Lock()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def mint(
+        self,
+        *,
+        user: bytes,
+        session: bytes,
+        bound_key: bytes | None,
+        caps: Iterable[str],
+        expires: datetime,
+    ) -> bytes:
+        """A new capability token. Invalid when the signer refuses, Unavailable when it is down."""
+        wish = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
+        answer = await self._ask(wish)
+        if not isinstance(answer, Minted):
+            raise Unavailable("the token signer answered something else")
+        return answer.token
+
+    async def public_keys(self) -> dict[int, bytes]:
+        """Root key id → public key, for the guard. Unavailable when the signer is down."""
+        answer = await self._ask(Keys())
+        if not isinstance(answer, PublicKeys):
+            raise Unavailable("the token signer answered something else")
+        return answer.keys
+
+    async def close(self) -> None:
+        streams, self._streams = self._streams, None
+        if streams is not None:
+            streams[1].close()
+
+    async def _ask(self, request: Request) -> Answer:
+        async with self._lock:
+            fresh = self._streams is None
+            try:
+                answer = await self._exchange(request)
+            except OSError:
+                if fresh:
+                    raise _down() from None
+                answer = await self._retry(request)  # it was restarted since the last request
+        if isinstance(answer, Refused):
+            raise Invalid(f"the token signer refused: {answer.detail}")
+        return answer
+
+    async def _retry(self, request: Request) -> Answer:
+        try:
+            return await self._exchange(request)
+        except OSError:
+            raise _down() from None
+
+    async def _exchange(self, request: Request) -> Answer:
+        """One request, one answer. Whatever interrupts it closes the connection: its next bytes would be the
+        answer to a question nobody asks any more."""
+        done = False
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                if self._streams is None:
+                    self._streams = await asyncio.open_unix_connection(self._path)
+                reader, writer = self._streams
+                body = ENCODE(request)
+                writer.write(LENGTH.pack(len(body)) + body)
+                await writer.drain()
+                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+                if length > MESSAGE_BYTES:
+                    raise OSError("an answer of that length is not the signer's")
+                answer = _decoder.decode(await reader.readexactly(length))
+            done = True
+            return answer
+        except (EOFError, msgspec.MsgspecError) as error:
+            raise OSError(str(error)) from None
+        finally:
+            if not done:
+                await self.close()
+
+
+def _down() -> Unavailable:
+    return Unavailable("the token signer is not running; start it with: relay signer --data DIR")
