@@ -32,6 +32,7 @@ from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
 
+SUBPROTOCOLS = ("svc-sync.v1",)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 _SUSPECT = re.compile(rb"\\u0000|[:\[,]\s*-?[0-9]{19}")  # worth a second look by `_storable`
 
@@ -40,7 +41,7 @@ Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
 
 def handler_of(route: Route, node: Node) -> Handle:
-    """The function that answers requests for this route. It raises errors; `relay.app` makes them problems."""
+    """The function that answers requests for this route. Errors it raises become problems in `relay.app`."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
@@ -51,7 +52,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         incoming = Incoming(request, route.max_body)
         request.ctx.incoming = incoming
         body = b"" if route.stream else await incoming.read()
-        caller = await credentials.identify(node, request, incoming, body)
+        caller = await credentials.identify(node, request, incoming, body, route, params)
         if caller.principal is not None:
             request.ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
@@ -63,6 +64,7 @@ def handler_of(route: Route, node: Node) -> Handle:
             arguments["body"] = _body(request, route, body, decode_body)
         if route.stream:
             arguments["upload"] = incoming
+        arguments["raw"] = body
         if "request" in route.wants:
             arguments["request"] = request
         wanted = {name: value for name, value in arguments.items() if name in route.wants}
@@ -77,7 +79,8 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
-    socket = await request.transport.get_protocol().websocket_handshake(request)
+    protocol: Any = request.transport.get_protocol()
+    socket = await protocol.websocket_handshake(request, SUBPROTOCOLS)
     request.ctx.upgraded = True
     try:
         await route.handler(**wanted, socket=socket)

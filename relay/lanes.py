@@ -91,6 +91,10 @@ class Lanes:
         while self._weight > self._capacity:
             self.drop([next(iter(self._kept))])
 
+    def forget(self, keys: Iterable[LaneKey]) -> None:
+        """`drop` from another thread, in its turn: behind work that may still run for a cancelled request."""
+        self._thread.submit(self.drop, list(keys))
+
     def drop(self, keys: Iterable[LaneKey]) -> None:
         """Forget lanes: their transaction did not commit, or they are no more."""
         for key in keys:

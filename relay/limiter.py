@@ -74,3 +74,25 @@ class Limiter:
             wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
             raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst))
         bucket.tokens -= cost
+
+    def give_back(self, key: str, cost: float = 1) -> None:
+        """What was taken for an attempt that turned out good: only bad ones count."""
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            bucket.tokens += cost
+
+
+class Attempts:
+    """A limit for guessable things: `count` attempts at once, all of them back after `seconds`."""
+
+    def __init__(self, name: str, count: int, seconds: int) -> None:
+        self._name = name
+        self._rate = Rate(burst=count, per_second=count / seconds)
+
+    def take(self, limiter: Limiter, key: str) -> None:
+        """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
+        limiter.take(f"{self._name} {key}", self._rate, 1)
+
+    def give_back(self, limiter: Limiter, key: str) -> None:
+        """The attempt was good and does not count."""
+        limiter.give_back(f"{self._name} {key}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay.config import Config
 from relay.db.database import Database
@@ -12,6 +12,7 @@ from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
+from relay.sign_in import SignInState
 from relay.signer import Signer
 
 
@@ -29,3 +30,4 @@ class Node:
     limiter: Limiter
     metrics: Metrics
     stopping: bool = False
+    sign_in: SignInState = field(default_factory=SignInState)

@@ -9,6 +9,7 @@ from relay.config import sqlite_path
 from relay.db import operator as rows
 from relay.db.sqlite import SqliteDatabase
 from relay.hub import Hub
+from relay.service import audit
 
 TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
 
@@ -43,6 +44,6 @@ async def _set_state(db: SqliteDatabase, full_name: str, action: str) -> str:
             state = TAKEN_OFF[action]
         now = now_ms()
         await tx.run(rows.SET_STATE, repo_id=repo_id, new_state=state, resume=resume, now=now)
-        await tx.run(rows.AUDIT, at=now, actor="operator", action=f"repo.{action}", subject=repo_id, data="{}")
+        await audit.record(tx, "operator", f"repo.{action}", repo_id, state=state)
         await Hub(db).announce(tx, repo_id, "repo", state=state)
     return str(state)

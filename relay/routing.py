@@ -7,8 +7,9 @@
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
-(JSON), None (204), or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI document.
+(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
+every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+The table drives routing, the gate, validation and the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Anonymous(Access):
-    """Anybody; a good credential is read when present, a bad one is ignored."""
+    """Anybody; a good credential is read when present. A stale cookie counts as none; a bad Authorization
+    header or signature is refused, since its sender meant it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn(Access):
-    """A session. `guests`: whether a guest session suffices (contract, AMB-152)."""
+    """A session. `guests`: whether a guest session suffices (contract, AMB-152). `op`: what a token must
+    include for a route that changes something; admin for keys, tokens and the account itself."""
 
     guests: bool = False
+    op: typing.Literal["write", "admin"] = "write"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sanic import Sanic
+from sanic.application.state import ApplicationServerInfo
+from sanic.http.constants import HTTP
 
 from relay import app as http
 from relay.config import Config
@@ -30,6 +32,7 @@ from relay.logs import logger
 from relay.metrics import Metrics
 from relay.node import Node
 from relay.objects.store import ObjectStore
+from relay.service import upkeep
 from relay.signer import Signer
 from relay.signer_process import Child
 
@@ -65,11 +68,12 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
     """A node that answers on `bound`, whose data folder exists and whose database is migrated."""
     async with _open(config) as node:
         app = http.build(node)
-        server = await app.create_server(
+        server: Any = await app.create_server(
             sock=bound, return_asyncio_server=True, backlog=BACKLOG, ssl=_tls(config.tls)
         )
         if server is None:
             raise RuntimeError("no server was made")
+        app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
         await server.startup()
         await server.start_serving()
         try:
@@ -98,22 +102,23 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(objects.close)
         lanes = Lanes()
         stack.callback(lanes.close)
-        hub, jobs = Hub(db), Jobs(db)
-        await jobs.start()
-        stack.push_async_callback(jobs.stop)
-        await hub.start()
-        stack.push_async_callback(hub.stop)
-        yield Node(
+        node = Node(
             config=config,
             db=db,
             objects=objects,
             signer=signer,
-            hub=hub,
-            jobs=jobs,
+            hub=Hub(db),
+            jobs=Jobs(db),
             lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
+        upkeep.register(node)
+        await node.jobs.start()
+        stack.push_async_callback(node.jobs.stop)
+        await node.hub.start()
+        stack.push_async_callback(node.hub.stop)
+        yield node
 
 
 async def _drain(connections: set[Any]) -> None:

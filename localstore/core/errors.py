@@ -52,6 +52,37 @@ class BadRequest(SvcError):
     code, status, title = "malformed", 400, "Bad Request"
 
 
+class GrantError(BadRequest):
+    """An answer of the device authorization grant: the code stands in `error` too (RFC 8628 §3.5)."""
+
+    code = "invalid_grant"
+
+    def __init__(self, detail: str = "", **extra: Any) -> None:
+        super().__init__(detail, error=self.code, **extra)
+
+
+class AuthorizationPending(GrantError):
+    code = "authorization_pending"
+
+
+class SlowDown(GrantError):
+    """Polled too soon; `interval` is the new number of seconds to wait."""
+
+    code = "slow_down"
+
+
+class AccessDenied(GrantError):
+    code = "access_denied"
+
+
+class ExpiredToken(GrantError):
+    code = "expired_token"
+
+
+class UnsupportedGrantType(GrantError):
+    code = "unsupported_grant_type"
+
+
 class Unauthorized(SvcError):
     code, status, title, exit = "sign_in_required", 401, "Unauthorized", EXIT_SIGN_IN
 
@@ -70,6 +101,12 @@ class IdentityLevel(Forbidden):
     """Guests may read, star and use documents; more needs an account (AMB-152)."""
 
     code = "identity_level"
+
+
+class GuestNoRefresh(Forbidden):
+    """A guest session ends after a day; there is nothing to refresh it with."""
+
+    code = "guest_no_refresh"
 
 
 class HandleTaken(Forbidden):

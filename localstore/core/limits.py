@@ -45,6 +45,11 @@ PREPARE = 900
 PURGE_WINDOW = 30 * 24 * 3600
 GC_GRACE = 24 * 3600
 IDEMPOTENCY_KEY = 24 * 3600
+SCRIPT_TOKEN_DAYS = 365
+HANDLE_RESERVED = 90 * 24 * 3600  # a former handle with repositories keeps leading to them
+
+# --- passwords of local accounts
+PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX = 10, 1024
 
 # --- request signatures
 SIGNATURE_MAX_AGE, SIGNATURE_MAX_SKEW = 60, 10

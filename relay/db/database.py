@@ -31,8 +31,18 @@ class Compiled:
         compiled = statement.compile(dialect=dialect)
         self.sql = str(compiled)
         self.order: list[str] = list(compiled.positiontup or [])  # type: ignore[attr-defined]
-        self.lists = {name for name, bind in compiled.binds.items() if getattr(bind, "expanding", False)}  # type: ignore[attr-defined]
+        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}  # type: ignore[attr-defined]
         self.defaults = {k: v for k, v in compiled.params.items() if v is not None}
+        for name in self.lists & self.defaults.keys():
+            self._spell_out(name)
+
+    def _spell_out(self, name: str) -> None:
+        """Expand a list that the statement itself holds, as in `column.in_(("a", "b"))`."""
+        items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
+        self.lists.discard(name)
+        self.defaults.update(items)
+        self.sql = self.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(items)))
+        self.order = [key for known in self.order for key in (items if known == name else [known])]
 
 
 class Tx(Protocol):

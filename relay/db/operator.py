@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, select, update
 
-from relay.db.schema import account, audit, repo
+from relay.db.schema import account, repo
 
 STATE = (
     select(repo.c.id, repo.c.state, repo.c.resume_state)
@@ -16,4 +16,3 @@ SET_STATE = (
     .where(repo.c.id == bindparam("repo_id"))
     .values(state=bindparam("new_state"), resume_state=bindparam("resume"), updated_at=bindparam("now"))
 )
-AUDIT = insert(audit)

@@ -19,7 +19,7 @@ from sqlalchemy.sql import ClauseElement
 
 from relay.db.database import LIST_CHUNK, Compiled, Row, UniqueViolation
 
-_DIALECT = sqlite_dialect.dialect(paramstyle="qmark")  # type: ignore[no-untyped-call]
+_DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
 
 
@@ -160,15 +160,20 @@ class SqliteDatabase:
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
-            await self._writer.execute("BEGIN IMMEDIATE")
             tx = SqliteTx(self._writer)
             try:
+                await self._writer.execute("BEGIN IMMEDIATE")
                 yield tx
             except BaseException:
-                # A client that hangs up cancels its handler; the roll-back must still happen.
-                await asyncio.shield(self._writer.execute("ROLLBACK"))
+                # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
+                await asyncio.shield(self._roll_back(self._writer))
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
+
+    @staticmethod
+    async def _roll_back(writer: aiosqlite.Connection) -> None:
+        with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
+            await writer.execute("ROLLBACK")
 
     @staticmethod
     async def _commit(writer: aiosqlite.Connection, tx: SqliteTx) -> None:

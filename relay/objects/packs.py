@@ -49,11 +49,12 @@ class _Open:
 
     def write(self, pieces: Sequence[bytes]) -> list[Place]:
         places = []
-        for piece in pieces:
+        filled = [piece or b"\0" for piece in pieces]  # no two frames share a place, not even empty ones
+        for piece in filled:
             places.append(Place(self.name, self.size))
             self.size += len(piece)
-        for start in range(0, len(pieces), _PIECES):
-            _write_all(self.fd, pieces[start : start + _PIECES])
+        for start in range(0, len(filled), _PIECES):
+            _write_all(self.fd, filled[start : start + _PIECES])
         return places
 
     def sync(self) -> None:
@@ -183,7 +184,7 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
 
 
 def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
-    left = [memoryview(piece) for piece in pieces if piece]
+    left = [memoryview(piece) for piece in pieces]
     while left:
         written = os.writev(fd, left)
         while left and written >= len(left[0]):

@@ -167,7 +167,7 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Let a repository reach `digests`: those in `placed`, durable by now, and those that were stored when
+        """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
         `place` looked. Unavailable when the collector took one of these in between."""
         await self.index(tx, placed, None, directories)
         if len(await self.known(tx, digests)) < len(set(digests)):

@@ -52,7 +52,8 @@ async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Fronti
     above = {parent for path in wanted for parent in paths.parents(path)}
     names = sorted(wanted | above)
     found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names)]
-    directories = {path: n for path, n in await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)}
+    counted = await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)
+    directories = {str(path): int(files) for path, files in counted}
     return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
 
 

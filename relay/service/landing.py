@@ -60,7 +60,7 @@ async def land(
         sources=sources,
     )
     await node.lanes.run(landing.run, changes)
-    node.lanes.drop(sources)
+    node.lanes.forget(sources)
     await frontier.save(tx, loaded, landing.frontier, account_id, device_key_id)
     if not unsealed:
         await tx.run(rows.SEALED, ref_id=ref.id, to=landing.frontier.seq)

@@ -119,7 +119,7 @@ async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
         async with view.write() as tx:
             return await _take(tx, view, ref, batch, texts, used)
     except BaseException:
-        view.node.lanes.drop(used)
+        view.node.lanes.forget(used)
         raise
 
 
@@ -172,7 +172,7 @@ async def _decide(
     try:
         return await node.lanes.run(_run, work, asked, sources)
     except LaneSourceMissing:
-        node.lanes.drop(edited)
+        node.lanes.forget(edited)
         return await node.lanes.run(_run, work, asked, await _sources(tx, node, view.repo.id, edited))
 
 
@@ -225,7 +225,7 @@ async def _turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
 
 
 async def idle_checkpoints(node: Node) -> int:
-    """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. Work for the job queue."""
+    """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. For the job queue."""
     async with node.db.write() as tx:
         quiet = await tx.all(rows.QUIET, before=now_ms() - IDLE)
         for branch_id, seq in quiet:

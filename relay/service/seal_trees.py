@@ -164,7 +164,7 @@ def _entry(view: View, change: SealChange) -> Entry | None:
         raise TooLarge(f"{change.path}: a text file holds at most {limits.TEXT_FILE} bytes")
     if change.kind != "text" and change.size > limits.BLOB_FILE and view.repo.kind not in CHUNKED_KINDS:
         raise TooLarge(
-            f"{change.path} has {change.size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
+            f"{change.path} has {change.size} bytes; files of this repository have {limits.BLOB_FILE} at most"
         )
     return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 

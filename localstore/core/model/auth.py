@@ -61,13 +61,15 @@ class DeviceKeyStart(Model):
 
 
 class Challenge(Model):
-    """`sealed_challenge` is a libsodium sealed box of 32 bytes for the X25519 key that asked."""
+    """`sealed_challenge` is a libsodium sealed box of 32 bytes for the X25519 key that asked. `account`: the
+    account id that the registration statement must name (for a free handle: the one the account will get)."""
 
     v: int
     challenge_id: str
     sealed_challenge: str
     origin: str
     expires_in: int
+    account: str = ""
 
 
 class DeviceKeyProof(Model):
@@ -137,6 +139,24 @@ class SealedSession(Model):
 class Handle(Model):
     handle: str | None
     user_id: str = ""
+
+
+class HandleChoice(Model):
+    handle: str
+
+
+class RefreshRequest(Model):
+    """The refresh token of a caller that keeps no cookies."""
+
+    refresh_token: str
+
+
+class ScriptTokenRequest(Model):
+    """`days`: how long it lives, 1 to 365. `access`: read; write (read too); admin (account settings too)."""
+
+    label: str
+    days: int = 30
+    access: Literal["read", "write", "admin"] = "write"
 
 
 class ScriptToken(Model):

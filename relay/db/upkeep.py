@@ -1,0 +1,74 @@
+"""Statements that take away what has expired, and what was purged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Delete, Table, bindparam, delete, select
+
+from relay.db.schema import (
+    blame_cache,
+    challenge,
+    checkpoint,
+    collaborator,
+    device_code,
+    event,
+    idempotency,
+    lane,
+    lane_final,
+    lane_log,
+    nonce,
+    pairing_code,
+    prepare,
+    ref,
+    refresh_token,
+    replica,
+    repo,
+    repo_alias,
+    repo_object,
+    seal,
+    seal_change,
+    seal_parent,
+    update_answer,
+)
+
+_EXPIRING = (nonce, idempotency, challenge, pairing_code, device_code, refresh_token, prepare, repo_alias)
+
+# What has an end is gone after it.
+EXPIRED = tuple(delete(table).where(table.c.expires_at < bindparam("now")) for table in _EXPIRING)
+
+_fork = repo.alias("fork")
+# A fork reads its older seals out of the repository it came from, which therefore stays while it lives.
+PURGEABLE = (
+    select(repo.c.id)
+    .where(
+        repo.c.state == "deleted",
+        repo.c.purge_at < bindparam("now"),
+        ~select(_fork.c.id).where(_fork.c.parent_id == repo.c.id).exists(),
+    )
+    .order_by(repo.c.purge_at)
+    .limit(bindparam("limit"))
+)
+
+_ID: Any = bindparam("repo_id")
+_BRANCHES = select(ref.c.id).where(ref.c.repo_id == _ID)
+_SEALS = select(seal.c.id).where(seal.c.repo_id == _ID)
+_REPLICAS = select(replica.c.id).where(replica.c.branch_id.in_(_BRANCHES))
+
+
+def _of_branches(table: Table) -> Delete:
+    return delete(table).where(table.c.branch_id.in_(_BRANCHES))
+
+
+# Everything of one repository, children first. Its bytes are left to the collector.
+PURGE: tuple[Delete, ...] = (
+    delete(update_answer).where(update_answer.c.replica.in_(_REPLICAS)),
+    *map(_of_branches, (replica, lane, lane_log, lane_final, checkpoint, prepare)),
+    delete(seal_change).where(seal_change.c.seal_id.in_(_SEALS)),
+    delete(seal_parent).where(seal_parent.c.seal_id.in_(_SEALS)),
+    *(
+        delete(table).where(table.c.repo_id == _ID)
+        for table in (seal, blame_cache, collaborator, repo_alias, ref, repo_object, event)
+    ),
+    delete(repo).where(repo.c.id == _ID),
+)

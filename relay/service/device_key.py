@@ -1,0 +1,366 @@
+"""Device keys: registered against a challenge, listed, revoked; and signing in with nothing but a key.
+
+A challenge is taken away before its answer is looked at, in a transaction of its own, so that every answer
+has one try.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+
+from localstore.core import device_grant, limits, names
+from localstore.core.device_grant import CHALLENGE_BYTES, CHALLENGE_ID_BYTES, Purpose
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import (
+    DeviceKeyExists,
+    Forbidden,
+    Gone,
+    HandleTaken,
+    Invalid,
+    NotFound,
+    Unauthorized,
+)
+from localstore.core.keys import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    check_ed25519,
+    check_x25519,
+    key_id,
+    verify_registration,
+)
+from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page, PairingCode
+from localstore.core.paths import terminal_safe
+from relay.caller import Caller
+from relay.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.db import account as accounts
+from relay.db import device_key as rows
+from relay.db import session as session_rows
+from relay.db.account import AccountRow
+from relay.db.database import Tx, UniqueViolation
+from relay.db.device_key import ChallengeRow, DeviceKeyRow
+from relay.limiter import Attempts
+from relay.paging import Cursor, page_size
+from relay.service import account as account_rules
+from relay.service import audit
+from relay.service import session as sessions
+from relay.service.session import Made
+
+_CHALLENGES = Attempts("challenge.address", 300, 600)
+_ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
+_PAIRING_CODES = Attempts("pairing.account", 10, 600)
+_PAIRING_TRIES = Attempts("pairing.handle", 10, 600)
+_LATEST = 2**62  # later than any time in milliseconds
+
+
+async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
+    """A challenge for a key that a signed-in account wants to register; bound to account and session."""
+    me = caller.me
+    return await _challenge(caller, Purpose.REGISTER, me.account_id, me.account_id, me.session_id, start)
+
+
+async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
+    """Keep the key whose challenge this answers. Gone, SignatureInvalid or DeviceKeyExists otherwise."""
+    me = caller.me
+    taken, challenge = await _take(caller, Purpose.REGISTER, proof)
+    if (taken.account, taken.session_id) != (me.account_id, me.session_id):
+        raise _no_challenge()
+    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    async with caller.write() as tx:
+        return shown(await _keep(tx, caller, me.account_id, taken, proof))
+
+
+async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[DeviceKey]:
+    """The caller's keys, newest first, revoked ones too."""
+    size = page_size(limit)
+    before_at, after_id = Cursor.read(cursor, _LATEST, "")
+    async with caller.read() as tx:
+        found = await tx.all(
+            rows.PAGE,
+            account=caller.me.account_id,
+            before_at=before_at,
+            after_id=after_id,
+            limit=size + 1,
+        )
+    items = [rows.row(each) for each in found[:size]]
+    more = len(found) > size
+    next_cursor = Cursor.write(items[-1].created_at, items[-1].id) if more else None
+    return Page(items=[shown(item) for item in items], next_cursor=next_cursor)
+
+
+async def revoke(caller: Caller, id: str) -> None:
+    """Refuse this key from now on and end the sessions bound to it. Seals it signed before stay valid."""
+    me = caller.me
+    async with caller.write() as tx:
+        if not await tx.run(rows.REVOKE, key_id=id, account=me.account_id, now=now_ms()):
+            raise NotFound
+        bound = await tx.all(session_rows.BOUND_TO, account=me.account_id, key_id=id)
+        await sessions.end_all(tx, caller.node, [row[0] for row in bound])
+        await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
+
+
+async def active(tx: Tx, account_id: str, id: str) -> DeviceKeyRow:
+    """The key of this account that may sign; Forbidden when it is unknown, foreign or revoked."""
+    found = await tx.one(rows.ONE, id=id)
+    key = rows.row(found) if found else None
+    if key is None or key.account_id != account_id or key.revoked_at is not None:
+        raise Forbidden(f"device key {terminal_safe(id[:64])} is not an active key of yours; run: svc login")
+    return key
+
+
+async def pairing_code(caller: Caller) -> PairingCode:
+    """A one-time code with which one more device joins the caller's account."""
+    me, now = caller.me, now_ms()
+    if me.handle is None:
+        raise Forbidden("choose a handle first; a device joins by handle and code")
+    _PAIRING_CODES.take(caller.node.limiter, me.account_id)
+    code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
+    async with caller.write() as tx:
+        await tx.run(rows.SWEEP_PAIRING, now=now)
+        await tx.run(
+            rows.INSERT_PAIRING,
+            hash=_code_hash(code),
+            account_id=me.account_id,
+            expires_at=expires_at,
+            used_at=None,
+        )
+        await audit.record(tx, me.account_id, "pairing_code.create", me.account_id, address=caller.address)
+    return PairingCode(code=code, expires_at=rfc3339(expires_at))
+
+
+async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
+    """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
+    _require_allowed(caller)
+    _CHALLENGES.take(caller.node.limiter, caller.address)
+    if start.handle is None:
+        raise Invalid("say which handle to sign in as", pointer="/handle")
+    handle = names.handle(start.handle)
+    async with caller.read() as tx:
+        owner = await tx.value(accounts.HANDLE_OWNER, handle=handle)
+    return await _challenge(caller, Purpose.LOGIN, handle, owner, None, start)
+
+
+async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
+    """A session bound to the key. A known key signs in to its account; a first key claims a free handle; a
+    further key needs a pairing code (HandleTaken without)."""
+    _require_allowed(caller)
+    pair = _pairing_hash(caller, proof.pair)
+    taken, challenge = await _take(caller, Purpose.LOGIN, proof)
+    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    async with caller.read() as tx:
+        account, key = await _who(tx, taken)
+    if account is None:
+        _ACCOUNTS.take(caller.node.limiter, caller.address)
+    elif key is None and pair is not None:
+        _PAIRING_TRIES.take(caller.node.limiter, account.id)
+    account_id = account.id if account else _future_account(challenge.challenge_id)
+    plan = await sessions.plan(
+        caller.node,
+        account_id,
+        "device",
+        taken.name or "device",
+        now_ms() + limits.CLI_SESSION * 1000,
+        bound_key=taken.ed25519,
+    )
+    async with caller.write() as tx:
+        account, key = await _who(tx, taken)
+        if account is None:
+            account = await account_rules.create(tx, taken.account, account_id)
+            await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
+        elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
+            raise _taken(taken.account)
+        if key is None:
+            await _keep(tx, caller, account.id, taken, proof)
+        else:
+            await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
+        await plan.write(tx)
+        await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
+    return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
+
+
+def shown(row: DeviceKeyRow) -> DeviceKey:
+    return DeviceKey(
+        id=row.id,
+        public_key=b64u(row.ed25519),
+        name=row.name,
+        created_at=rfc3339(row.created_at),
+        last_used_at=rfc3339_or_none(row.last_used_at),
+        revoked_at=rfc3339_or_none(row.revoked_at),
+    )
+
+
+def label(text: str) -> str:
+    """What people call a device or token: one line of limited length; Invalid otherwise."""
+    if len(text) > limits.LABEL_CHARS or not text.isprintable():
+        raise Invalid(f"a name is one line of at most {limits.LABEL_CHARS} characters", pointer="/name")
+    return text.strip()
+
+
+def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
+    """Both keys of a device, checked; `names`: their members in the body, for the error's pointer."""
+    signing = _bytes(ed25519, KEY_BYTES, f"/{names[0]}")
+    transport = _bytes(x25519, KEY_BYTES, f"/{names[1]}")
+    check_ed25519(signing)
+    check_x25519(transport)
+    return signing, transport
+
+
+async def _challenge(
+    caller: Caller,
+    purpose: Purpose,
+    account: str,
+    registered_to: str | None,
+    session_id: str | None,
+    start: DeviceKeyStart,
+) -> Challenge:
+    ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
+    name, now = label(start.name), now_ms()
+    made = device_grant.Challenge(
+        purpose=purpose,
+        origin=caller.node.config.public_url,
+        account=account,
+        challenge_id=secrets.token_bytes(CHALLENGE_ID_BYTES),
+        ed25519=ed25519,
+        x25519=x25519,
+        secret=secrets.token_bytes(CHALLENGE_BYTES),
+    )
+    async with caller.write() as tx:
+        await tx.run(rows.SWEEP_CHALLENGES, now=now)
+        await tx.run(
+            rows.INSERT_CHALLENGE,
+            id=b64u(made.challenge_id),
+            purpose=purpose.name.lower(),
+            account=account,
+            session_id=session_id,
+            ed25519=ed25519,
+            x25519=x25519,
+            name=name,
+            secret=made.secret,
+            expires_at=now + limits.CHALLENGE * 1000,
+        )
+    return Challenge(
+        v=1,
+        challenge_id=b64u(made.challenge_id),
+        sealed_challenge=b64u(made.seal()),
+        origin=made.origin,
+        expires_in=limits.CHALLENGE,
+        account=registered_to or _future_account(made.challenge_id),
+    )
+
+
+async def _take(
+    caller: Caller, purpose: Purpose, proof: DeviceKeyProof
+) -> tuple[ChallengeRow, device_grant.Challenge]:
+    """Burn the challenge and answer what was asked; Gone when it is not there any more."""
+    challenge_id = _bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
+    async with caller.write() as tx:
+        found = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
+    if found is None:
+        raise _no_challenge()
+    taken = rows.challenge_row(found)
+    if taken.expires_at <= now_ms():
+        raise _no_challenge()
+    return taken, device_grant.Challenge(
+        purpose=purpose,
+        origin=caller.node.config.public_url,
+        account=taken.account,
+        challenge_id=challenge_id,
+        ed25519=taken.ed25519,
+        x25519=taken.x25519,
+        secret=taken.secret,
+    )
+
+
+async def _keep(
+    tx: Tx, caller: Caller, account_id: str, taken: ChallengeRow, proof: DeviceKeyProof
+) -> DeviceKeyRow:
+    registration = _bytes(proof.registration, SIGNATURE_BYTES, "/registration")
+    verify_registration(caller.node.config.public_url, account_id, taken.ed25519, registration)
+    now = now_ms()
+    key = DeviceKeyRow(
+        id=key_id(taken.ed25519),
+        account_id=account_id,
+        ed25519=taken.ed25519,
+        x25519=taken.x25519,
+        name=taken.name,
+        registration=registration,
+        created_at=now,
+        last_used_at=now,
+        revoked_at=None,
+    )
+    try:
+        await tx.run(
+            rows.INSERT,
+            id=key.id,
+            account_id=account_id,
+            ed25519=key.ed25519,
+            x25519=key.x25519,
+            name=key.name,
+            registration=registration,
+            created_at=now,
+            last_used_at=now,
+            revoked_at=None,
+        )
+    except UniqueViolation:
+        raise DeviceKeyExists(
+            "this device key is registered already, or was revoked; make a new one"
+        ) from None
+    await audit.record(tx, account_id, "device_key.register", key.id, name=key.name, address=caller.address)
+    return key
+
+
+async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
+    """The account of the handle and the key when it is that account's. Unauthorized for a revoked key."""
+    found = await tx.one(accounts.BY_HANDLE, handle=taken.account)
+    account = accounts.row(found) if found else None
+    known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
+    key = rows.row(known) if known else None
+    if key is not None and key.revoked_at is not None:
+        raise Unauthorized("this device key was revoked; make a new one: svc login --device-key --new-key")
+    if key is not None and (account is None or key.account_id != account.id):
+        raise DeviceKeyExists("this device key belongs to another account; sign in with that one's handle")
+    return account, key
+
+
+async def _use_pairing(tx: Tx, account: AccountRow, code_hash: bytes | None) -> bool:
+    if code_hash is None:
+        return False
+    return bool(await tx.run(rows.USE_PAIRING, code_hash=code_hash, account=account.id, now=now_ms()))
+
+
+def _pairing_hash(caller: Caller, code: str | None) -> bytes | None:
+    return None if code is None else _code_hash(device_grant.normalise_pairing_code(code))
+
+
+def _code_hash(code: str) -> bytes:
+    return hashlib.sha256(code.encode("ascii")).digest()
+
+
+def _future_account(challenge_id: bytes) -> str:
+    """The id of the account that a first key makes: fixed by its challenge, so that the key can name it in
+    the registration statement before the account exists."""
+    return str(uuid.UUID(bytes=challenge_id, version=4))
+
+
+def _require_allowed(caller: Caller) -> None:
+    if not caller.node.config.device_key_sign_in:
+        raise Forbidden("this node does not sign people in by device key; run: svc login")
+
+
+def _bytes(text: str, size: int, pointer: str) -> bytes:
+    try:
+        return unb64u(text, size)
+    except Invalid as error:
+        raise Invalid(f"{pointer[1:]}: {error.detail}", pointer=pointer) from None
+
+
+def _no_challenge() -> Gone:
+    return Gone("this challenge was answered already, has expired, or was made for someone else; ask again")
+
+
+def _taken(handle: str) -> HandleTaken:
+    return HandleTaken(
+        f"the handle {handle} is taken and this key is not one of its keys; on a signed-in device run: "
+        f"svc auth device add, then here: svc login --device-key --handle {handle} --pair CODE"
+    )

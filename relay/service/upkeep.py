@@ -1,0 +1,51 @@
+"""What a node does for itself every hour: sweep what has expired, purge what was deleted long ago."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.clock import now_ms
+from relay.db import job as jobs
+from relay.db import upkeep as rows
+from relay.node import Node
+
+JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
+PURGED_AT_ONCE = 20
+
+
+def register(node: Node) -> None:
+    """Name the hourly work; before the node's jobs start."""
+
+    async def sweep_job(_: dict[str, Any]) -> None:
+        await sweep(node)
+
+    async def purge_job(_: dict[str, Any]) -> None:
+        while await purge(node):
+            pass
+
+    node.jobs.register("sweep", sweep_job, hourly=True)
+    node.jobs.register("purge", purge_job, hourly=True)
+
+
+async def sweep(node: Node) -> int:
+    """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, and old
+    jobs. Answers how many rows went."""
+    now = now_ms()
+    gone = 0
+    for statement in rows.EXPIRED:
+        async with node.db.write() as tx:
+            gone += await tx.run(statement, now=now)
+    async with node.db.write() as tx:
+        return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
+
+
+async def purge(node: Node) -> int:
+    """Take away the rows of some repositories whose time to be restored is over; each in a transaction of its
+    own. Answers how many went."""
+    async with node.db.read() as tx:
+        due = [row[0] for row in await tx.all(rows.PURGEABLE, now=now_ms(), limit=PURGED_AT_ONCE)]
+    for repo_id in due:
+        async with node.db.write() as tx:
+            for statement in rows.PURGE:
+                await tx.run(statement, repo_id=repo_id)
+    return len(due)

@@ -1,0 +1,92 @@
+"""What the node keeps in memory for signing people in: verdicts on tokens and the password hasher."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from localstore.core.capability import Guard, Token
+from localstore.core.errors import Unauthorized
+
+_VERDICTS = 10_000
+_ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
+_HASHERS_AT_ONCE = 2  # 64 MiB each
+
+RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
+
+
+class Tokens:
+    """Tokens that passed the guard, by the digest of their bytes. Bounded; the oldest use goes first."""
+
+    def __init__(self, size: int = _VERDICTS) -> None:
+        self._size = size
+        self._known: OrderedDict[bytes, Token] = OrderedDict()
+        self._guard: Guard | None = None
+        self._loaded = 0.0
+
+    async def inspect(self, raw: bytes, root_keys: RootKeys) -> Token:
+        """The verdict on `raw`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
+        its public keys: at the first token, and again when a token does not verify, for it may have a new
+        key by then."""
+        digest = hashlib.sha256(raw).digest()
+        known = self._known.get(digest)
+        if known is not None:
+            self._known.move_to_end(digest)
+            return known
+        guard = self._guard or await self._load(root_keys)
+        try:
+            token = guard.inspect(raw)
+        except Unauthorized:
+            if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
+                raise
+            token = (await self._load(root_keys)).inspect(raw)
+        self._known[digest] = token
+        if len(self._known) > self._size:
+            self._known.popitem(last=False)
+        return token
+
+    async def _load(self, root_keys: RootKeys) -> Guard:
+        self._guard = Guard(await root_keys())
+        self._loaded = time.monotonic()
+        return self._guard
+
+
+class Passwords:
+    """Argon2id, 2 passes over 64 MiB, in threads, a few at a time."""
+
+    def __init__(self) -> None:
+        self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
+        self._turn = asyncio.Semaphore(_HASHERS_AT_ONCE)
+        self._decoy: str | None = None
+
+    async def hash(self, password: str) -> str:
+        async with self._turn:
+            return await asyncio.to_thread(self._hasher.hash, password)
+
+    async def matches(self, stored: str | None, password: str) -> bool:
+        """Whether `password` is the one stored. For an account without a password the same work is done
+        against a decoy, so that the answer takes as long."""
+        if self._decoy is None:
+            self._decoy = await self.hash("a password nobody has")
+        async with self._turn:
+            good = await asyncio.to_thread(self._verify, stored or self._decoy, password)
+        return good and stored is not None
+
+    def _verify(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+@dataclass(slots=True)
+class SignInState:
+    tokens: Tokens = field(default_factory=Tokens)
+    passwords: Passwords = field(default_factory=Passwords)

@@ -1,0 +1,179 @@
+"""The object store: round trips, scopes, damage, roll-over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localstore.core.encoding import digest
+from localstore.core.errors import NotFound, Unavailable
+from localstore.core.pack import Frame, PackReader, write_packs
+from relay.objects.export import export
+from relay.objects.store import ObjectStore
+from tests.relay.node_fixture import database, make_account, make_repo
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, **options: int | bool) -> AsyncIterator[tuple[ObjectStore, str, str]]:
+    async with database(folder) as db:
+        owner = await make_account(db, "ann")
+        store = ObjectStore(folder, db, **options)  # type: ignore[arg-type]
+        try:
+            yield store, await make_repo(db, owner), await make_repo(db, owner)
+        finally:
+            await store.close()
+
+
+def frames_of(datas: list[bytes], text: bool) -> list[Frame]:
+    return [frame for pack in write_packs((digest(d), d, text) for d in datas) for frame in pack.frames]
+
+
+def unpack(pack: bytes) -> dict[bytes, bytes]:
+    reader = PackReader()
+    found = {name: bytes(data) for frame in reader.feed(pack) for name, data in frame.objects()}
+    reader.close()
+    return found
+
+
+objects = st.lists(
+    st.one_of(st.binary(max_size=300), st.integers(0, 90_000).map(lambda n: b"line of text\n" * n)), max_size=8
+)
+
+
+@given(st.lists(st.tuples(objects, st.booleans()), max_size=4), st.randoms(use_true_random=False))
+@settings(max_examples=12, deadline=None)
+def test_what_goes_in_comes_out_and_only_to_those_who_put_it(batches, random):
+    async def scenario() -> None:
+        with tempfile.TemporaryDirectory() as name:
+            async with opened(Path(name), pack_file_bytes=50_000, cache_bytes=400_000, verify=True) as (
+                store,
+                mine,
+                other,
+            ):
+                known: dict[str, dict[bytes, bytes]] = {mine: {}, other: {}}
+                for datas, text in batches:
+                    repo = random.choice([mine, other])
+                    placed = await store.append(frames_of(datas, text))
+                    async with store._db.write() as tx:
+                        await store.index(tx, placed, repo)
+                    known[repo] |= {digest(data): data for data in datas}
+                every = {**known[mine], **known[other]}
+                for repo, held in known.items():
+                    assert await store.read_many(list(held), repo) == held
+                    async with store._db.read() as tx:
+                        assert await store.missing(tx, repo, list(every)) == set(every) - set(held)
+                    for name_, _ in set(every.items()) - set(held.items()):
+                        with pytest.raises(NotFound):
+                            await store.read(name_, repo)
+                    wanted = random.sample(sorted(held), len(held) // 2)
+                    located = await store.locate(wanted, repo)
+                    made = await export(store, [located[one] for one in wanted])
+                    sent = b"".join([part async for part in made.stream])
+                    assert len(sent) == made.length
+                    assert made.left == 0
+                    assert unpack(sent) == {one: held[one] for one in wanted}
+
+    asyncio.run(scenario())
+
+
+async def test_nothing_is_reachable_from_a_transaction_that_failed(tmp_path):
+    async with opened(tmp_path) as (store, mine, _):
+        placed = await store.append(frames_of([b"lost"], True))
+        with pytest.raises(ZeroDivisionError):
+            async with store._db.write() as tx:
+                await store.index(tx, placed, mine)
+                raise ZeroDivisionError
+        with pytest.raises(NotFound):
+            await store.read(digest(b"lost"))
+
+
+async def test_put_shares_bytes_and_scopes_them(tmp_path):
+    async with opened(tmp_path) as (store, mine, other):
+        name = await store.put(mine, b"shared")
+        size = sum(path.stat().st_size for path in store.folder.iterdir())
+        with pytest.raises(NotFound):
+            await store.read(name, other)
+        assert await store.put(other, b"shared") == name
+        assert await store.read(name, other) == b"shared"
+        assert sum(path.stat().st_size for path in store.folder.iterdir()) == size
+
+
+async def test_directories_are_stored_under_names_of_their_own(tmp_path):
+    async with opened(tmp_path, verify=True) as (store, mine, _):
+        name = bytes(range(32))
+        await store.put_many(mine, {name: b"entries"}, directories=True)
+        assert await store.read(name, mine) == b"entries"
+
+
+async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path):
+    async with opened(tmp_path) as (store, mine, _):
+        async with store._db.write() as tx:
+            name = await store.put(mine, b"now", tx)
+            assert await store.read(name, mine, tx) == b"now"
+
+
+async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
+    async with opened(tmp_path, verify=True) as (store, mine, _):
+        name = await store.put(mine, os.urandom(1000))
+        (path,) = store.folder.iterdir()
+        with path.open("r+b") as file:
+            file.seek(500)
+            file.write(b"x" * 100)
+        with pytest.raises(Unavailable):
+            await store.read(name, mine)
+        path.write_bytes(b"")
+        with pytest.raises(Unavailable):
+            await store.read(name, mine)
+
+
+async def test_files_roll_over_and_names_are_never_reused(tmp_path):
+    async with opened(tmp_path, pack_file_bytes=1000) as (store, mine, _):
+        names = [await store.put(mine, os.urandom(900)) for _ in range(6)]
+        assert len(list(store.folder.iterdir())) == 3
+        again = ObjectStore(tmp_path, store._db)
+        names.append(await again.put(mine, b"after a restart"))
+        await again.close()
+        assert len(list(store.folder.iterdir())) == 4
+        assert len(await store.read_many(names, mine)) == 7
+
+
+async def test_many_writers_share_syncs_and_lose_nothing(tmp_path, monkeypatch):
+    syncs = 0
+    real = os.fdatasync
+
+    def counted(fd: int) -> None:
+        nonlocal syncs
+        syncs += 1
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    async with opened(tmp_path) as (store, _, _):
+        placed = await asyncio.gather(*(store.append(frames_of([b"%d" % n], True)) for n in range(200)))
+        assert syncs <= 3
+        assert len({one.place for (one,) in placed}) == 200
+
+
+async def test_a_failing_disk_is_reported_and_its_file_abandoned(tmp_path, monkeypatch):
+    async with opened(tmp_path) as (store, mine, _):
+        kept = await store.put(mine, b"before")
+        unsynced = await store.append(frames_of([b"in between"], True), sync=False)
+
+        def broken(fd: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", broken)
+            with pytest.raises(Unavailable):
+                await store.append(frames_of([b"during"], True))
+        with pytest.raises(Unavailable):
+            await store.sync(unsynced)
+        after = await store.put(mine, b"after")
+        assert await store.read_many([kept, after], mine) == {kept: b"before", after: b"after"}

@@ -1,0 +1,308 @@
+"""A node without its HTTP surface, and devices that speak the lane protocol to its services."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import create_engine, insert
+
+from localstore.core import seal as seals
+from localstore.core import update as updates
+from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.keys import DeviceKey, sign_registration
+from localstore.core.lane import Lane
+from localstore.core.model.history import Seal
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    LanesRequest,
+    LaneState,
+    UpdateAnswer,
+    UpdateBatch,
+)
+from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
+from localstore.core.update import LiveUpdate
+from relay import config
+from relay.caller import Principal, View
+from relay.clock import now_ms
+from relay.db import repo as repos
+from relay.db import schema
+from relay.db.sqlite import SqliteDatabase
+from relay.hub import Hub
+from relay.jobs import Jobs
+from relay.lanes import Lanes
+from relay.limiter import Limiter
+from relay.metrics import Metrics
+from relay.node import Node
+from relay.objects.store import ObjectStore
+from relay.service import live, seal
+from relay.signer import Signer
+
+ORIGIN = "http://127.0.0.1:1"
+UNSIGNED = b64u(bytes(64))
+START = 1_700_000_000_000
+
+
+@dataclass
+class World:
+    node: Node
+    repo_id: str
+    branch_id: str
+    owner: str
+
+    async def account(self, role: str | None = "write") -> str:
+        account_id = str(uuid.uuid4())
+        async with self.node.db.write() as tx:
+            await add_account(tx, account_id)
+            if role:
+                await add(
+                    tx,
+                    schema.collaborator,
+                    repo_id=self.repo_id,
+                    account_id=account_id,
+                    role=role,
+                    created_at=START,
+                )
+        return account_id
+
+    async def view(self, account_id: str) -> View:
+        async with self.node.db.read() as tx:
+            row = await tx.one(repos.VISIBLE, id=self.repo_id, account=account_id)
+        assert row is not None
+        principal = Principal(
+            account_id=account_id,
+            handle=account_id[:8],
+            kind="user",
+            phase="active",
+            session_id="s",
+            session_kind="device",
+            expires_at=now_ms() + 10**9,
+            caps=frozenset(),
+            device_key_id=None,
+            via="bearer",
+        )
+        return View(
+            node=self.node,
+            principal=principal,
+            address="127.0.0.1",
+            repo=repos.row(row),
+            role=repos.role(row),
+        )
+
+    async def device(self, account_id: str | None = None) -> Device:
+        """A registered device of the account (default: the owner's), bootstrapped on main."""
+        account_id = account_id or self.owner
+        key = DeviceKey.generate()
+        async with self.node.db.write() as tx:
+            await add(
+                tx,
+                schema.device_key,
+                id=key.id,
+                account_id=account_id,
+                ed25519=key.public,
+                x25519=bytes(32),
+                name="test",
+                registration=sign_registration(key, ORIGIN, account_id),
+                created_at=START,
+            )
+        device = Device(self, key, await self.view(account_id))
+        await device.bootstrap()
+        return device
+
+    async def put(self, data: bytes) -> str:
+        return (await self.node.objects.put(self.repo_id, data)).hex()
+
+
+@dataclass
+class Device:
+    """One folder: signs and sends, and remembers the number it has reached."""
+
+    world: World
+    key: DeviceKey
+    view: View
+    branch: str = "main"
+    replica: int = 0
+    n: int = 0
+    branch_id: str = ""
+    head: str | None = None
+    lanes: dict[int, Lane] = field(default_factory=dict)
+
+    async def bootstrap(self, since: int = 0) -> Bootstrap:
+        wish = BootstrapRequest(
+            device_key_id=self.key.id, replica=self.replica or None, since=since, n=self.n
+        )
+        answer = await live.bootstrap(self.view, self.branch, wish)
+        self.replica, self.branch_id, self.head = answer.replica, answer.branch_id, answer.sealed_head
+        return answer
+
+    def sign(self, update: LiveUpdate) -> LiveUpdate:
+        raw = updates.signing_bytes(
+            self.view.repo.id, self.branch_id, self.replica, self.key.id, update
+        )
+        return msgspec.structs.replace(update, signature=b64u(self.key.sign(raw)))
+
+    def make(self, kind: str, path: str, gen: int = 0, base: int = 0, **members: Any) -> LiveUpdate:
+        self.n += 1
+        return self.sign(
+            LiveUpdate(
+                n=self.n,
+                settled=members.pop("settled", 0),
+                path=path,
+                kind=kind,  # type: ignore[arg-type]
+                gen=gen,
+                base=base,
+                signature=UNSIGNED,
+                **members,
+            )
+        )
+
+    async def create(self, path: str, data: bytes, gen: int = 0, base: int = 0) -> LiveUpdate:
+        blob = await self.world.put(data)
+        return self.make("create_text", path, gen, base, blake3=blob, size=len(data))
+
+    async def blob(self, path: str, data: bytes, gen: int = 0, base: int = 0) -> LiveUpdate:
+        return self.make("set_blob", path, gen, base, blake3=await self.world.put(data), size=len(data))
+
+    def delete(self, path: str, gen: int, base: int) -> LiveUpdate:
+        return self.make("delete", path, gen, base)
+
+    def edit(self, path: str, lane: Lane, gen: int, new: bytes, epoch: int = 0, base: int = 0) -> LiveUpdate:
+        """Edit a lane of ours (changed in place) to `new`."""
+        operation = lane.edit(self.replica, new)
+        assert operation is not None
+        return self.make("edit_text", path, gen, base, epoch=epoch, ops=[b64u(operation)])
+
+    async def send(self, *batch: LiveUpdate, turn: str | None = None) -> list[UpdateAnswer]:
+        answers = await live.take(self.view, self.branch, self.batch(*batch, turn=turn))
+        return answers.answers
+
+    async def one(self, update: LiveUpdate) -> UpdateAnswer:
+        return (await self.send(update))[0]
+
+    def batch(self, *batch: LiveUpdate, turn: str | None = None) -> UpdateBatch:
+        return UpdateBatch(
+            device_key_id=self.key.id, replica=self.replica, updates=list(batch), turn_id=turn
+        )
+
+    async def fetch(self, path: str, gen: int, epoch: int | None = None) -> tuple[LaneState, Lane]:
+        """A lane as the relay tells it: genesis, then its state."""
+        wish = LanesRequest(lanes=[LaneAsked(path=path, gen=gen, epoch=epoch)], replica=self.replica)
+        (state,) = (await live.lanes(self.view, self.branch, wish)).lanes
+        text = await self.world.node.objects.read(bytes.fromhex(state.genesis), self.world.repo_id)
+        lane = Lane.genesis(self.branch_id, gen, state.epoch, text)
+        if state.state is not None:
+            lane.merge(unb64u(state.state))
+        assert lane.digest().hex() == state.digest
+        return state, lane
+
+    async def prepare(self, head: str | None = None, message: str = "seal") -> Prepared:
+        wish = PrepareRequest(message=message, device_key_id=self.key.id, expected_head=head)
+        return await seal.prepare(self.view, self.branch, wish)
+
+    async def finalize(self, prepared: Prepared) -> Seal:
+        wish = FinalizeRequest(
+            prepare_id=prepared.prepare_id,
+            device_key_id=self.key.id,
+            signature=b64u(self.key.sign(unb64u(prepared.bytes))),
+        )
+        return await seal.finalize(self.view, self.branch, wish)
+
+    async def seal(self, head: str | None = None) -> Seal:
+        made = await self.finalize(await self.prepare(head))
+        raw = unb64u(made.payload)
+        seals.verify(raw, unb64u(made.signature.value), unb64u(made.key.public_key))
+        assert seals.seal_id(raw) == made.id
+        return made
+
+
+async def add(tx: Any, table: Any, **values: Any) -> None:
+    await tx.many(insert(table), [values])
+
+
+async def add_account(tx: Any, account_id: str) -> None:
+    await add(
+        tx,
+        schema.account,
+        id=account_id,
+        kind="user",
+        handle=account_id[:8],
+        phase="active",
+        operator=False,
+        created_at=START,
+    )
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Node]:
+    """A node on the data folder; its database is made when there is none."""
+    known = (folder / "relay.db").exists()
+    if not known:
+        engine = create_engine(f"sqlite:///{folder / 'relay.db'}")
+        schema.metadata.create_all(engine)
+        engine.dispose()
+    db = SqliteDatabase(folder / "relay.db")
+    await db.open()
+    objects = ObjectStore(folder, db, verify=True)
+    lanes = Lanes()
+    try:
+        yield Node(
+            config=config.read({}, dev=True, host="127.0.0.1", port=1, data=folder),
+            db=db,
+            objects=objects,
+            signer=Signer(folder),
+            hub=Hub(db),
+            jobs=Jobs(db),
+            lanes=lanes,
+            limiter=Limiter(enabled=False),
+            metrics=Metrics(),
+        )
+    finally:
+        lanes.close()
+        await objects.close()
+        await db.close()
+
+
+@contextlib.asynccontextmanager
+async def world(folder: Path, kind: str = "app") -> AsyncIterator[World]:
+    """A node with one account and its repository, whose branch main is empty."""
+    async with opened(folder) as node:
+        made = World(node, uuid.uuid4().hex, uuid.uuid4().hex, str(uuid.uuid4()))
+        async with node.db.write() as tx:
+            await add_account(tx, made.owner)
+            await add(
+                tx,
+                schema.repo,
+                id=made.repo_id,
+                owner_id=made.owner,
+                name="r",
+                kind=kind,
+                **{"class": "private"},
+                description="",
+                default_branch="main",
+                state="active",
+                tree_key=digest(b"tree key"),
+                tree_key_id="k1",
+                created_at=START,
+                updated_at=START,
+            )
+            await add(
+                tx,
+                schema.ref,
+                id=made.branch_id,
+                repo_id=made.repo_id,
+                type="branch",
+                name="main",
+                head=None,
+                seq=0,
+                sealed_seq=0,
+                created_at=START,
+                updated_at=START,
+            )
+        yield made

@@ -1,0 +1,272 @@
+"""Starting and stopping, as an operator sees it: real processes, exit codes, one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from relay import edition
+from relay.edition import EDITION
+
+GOOD = {
+    "TR_EDITION": EDITION,
+    "TR_PUBLIC_URL": "https://node.example",
+    "TR_ENROLL_CHALLENGE": "0123456789abcdef",
+    "TR_VALIDATE_JWT_AUD": "fedcba9876543210",
+}
+
+
+def environment(variables):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TR_", "RAUTHY_", "S3_", "RELAY_"))}
+    return {**kept, "PYTHONPATH": str(Path.cwd()), "RUST_LOG": "error", **variables}
+
+
+def relay(*arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "relay", *arguments],
+        env=environment(variables),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+class Served:
+    def __init__(self, data, *arguments, **variables):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "relay", "serve", "--port", "0", "--data", str(data), *arguments],
+            env=environment(variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.line = self.process.stdout.readline()
+        self.url = self.line.rpartition(" ")[2].strip()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        rest, errors = self.process.communicate(timeout=30)
+        return rest, errors
+
+
+@contextlib.contextmanager
+def served(data, *arguments, **variables):
+    one = Served(data, *arguments, **variables)
+    try:
+        yield one
+    finally:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+REFUSALS = [
+    ("TR_ENROLL_CHALLENGE", None, "TR_ENROLL_CHALLENGE is not set"),
+    ("TR_ENROLL_CHALLENGE", "short", "TR_ENROLL_CHALLENGE is shorter"),
+    ("TR_VALIDATE_JWT_AUD", None, "TR_VALIDATE_JWT_AUD is not set"),
+    ("TR_EDITION", None, "TR_EDITION is not set"),
+    ("TR_EDITION", "managed", "does not match the compiled edition"),
+    ("TR_REPOS_ENABLED", "maybe", "neither on"),
+    ("TR_LAKEFS_S3_CONDITIONAL_PUT", "sometimes", "neither native nor emulated"),
+    ("TR_PUBLIC_URL", None, "TR_PUBLIC_URL is not set"),
+    ("TR_PUBLIC_URL", "https://node.example/prefix", "more than an origin"),
+    ("TR_PUBLIC_URL", "ftp://node.example", "not an origin"),
+    (
+        "RAUTHY_REDIRECT_URI",
+        "https://other.example/auth/callback",
+        "must be https://node.example/auth/callback",
+    ),
+    ("MANAGED_KEY_SECRET", "abc", "MANAGED_KEY_SECRET is not 32 bytes in hex"),
+    ("DATABASE_URL", "postgresql://relay@db/relay", "PostgreSQL is not supported"),
+    ("DATABASE_URL", "mysql://x", "not of the form sqlite:///PATH"),
+    ("TR_ENROLL_CHALLENGE_FILE", "/nonexistent/secret", "both TR_ENROLL_CHALLENGE and"),
+    ("RELAY_ADMIN_SECRET_FILE", "/nonexistent/secret", "cannot be read"),
+    ("SSL_CERT_PATH", "/nonexistent/cert.pem", "does not exist"),
+    ("RUST_LOG", "loud", "RUST_LOG names none"),
+    ("TR_NODE_NAME", "unmigrated", "the database is not migrated; run: relay migrate"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), REFUSALS)
+def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
+    variables = {**GOOD, name: value}
+    done = relay(
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        str(tmp_path),
+        **{k: v for k, v in variables.items() if v is not None},
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("relay: ")
+    assert reason in done.stderr
+
+
+def test_migrate_then_strict_start_then_readyz(tmp_path):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    assert relay("migrate", MIGRATION_DATABASE_URL=url).returncode == 0
+    assert relay("migrate", MIGRATION_DATABASE_URL=url).returncode == 0
+    secret = tmp_path / "challenge"
+    secret.write_text(GOOD["TR_ENROLL_CHALLENGE"] + "\n")
+    variables = {k: v for k, v in GOOD.items() if k != "TR_ENROLL_CHALLENGE"}
+    with served(tmp_path, TR_ENROLL_CHALLENGE_FILE=str(secret), **variables) as one:
+        assert one.line.startswith("relay: listening on http://127.0.0.1:")
+        assert httpx.get(f"{one.url}/ready", trust_env=False).status_code == 200
+        answer = httpx.get(f"{one.url}/readyz", trust_env=False)
+        assert answer.status_code == 503  # nobody has started the signer
+        assert answer.json()["checks"] == {
+            "database": "ok",
+            "sync": "ok",
+            "object_store": "ok",
+            "signer": "down",
+            "schema": "ok",
+        }
+        config = httpx.get(f"{one.url}/api/v1/client-config", trust_env=False).json()
+        assert config["node"]["identity"] == "https://node.example"
+
+
+def test_migrate_of_what_cannot_be_migrated_exits_1(tmp_path):
+    (tmp_path / "relay.db").write_bytes(b"no database" * 1000)
+    done = relay("migrate", "--data", str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_dev_start_prints_one_line_keeps_its_secrets_and_leaves_nothing(tmp_path):
+    data = tmp_path / "data"
+    with served(data, "--dev") as one:
+        assert one.line == f"relay: listening on {one.url}\n"
+        ready = httpx.get(f"{one.url}/readyz", trust_env=False)
+        assert (ready.status_code, ready.json()["status"]) == (200, "ok")
+        children = processes(data)
+        assert len(children) == 2  # the relay and its signer
+        rest, errors = one.end()
+        assert (one.process.returncode, rest, errors) == (0, "", "")
+    assert gone(data)
+    kept = {path.name: path.read_text() for path in (data / "secrets").iterdir()}
+    keys = (data / "signer.keys").read_bytes()
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    private = [data / "relay.db", data / "signer.keys", *(data / "secrets").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
+    with served(data, "--dev") as one:
+        assert httpx.get(f"{one.url}/health", trust_env=False).json() == {"status": "ok"}
+    assert {path.name: path.read_text() for path in (data / "secrets").iterdir()} == kept
+    assert (data / "signer.keys").read_bytes() == keys
+
+
+def test_sigkill_of_the_relay_ends_the_signer(tmp_path):
+    with served(tmp_path / "data", "--dev") as one:
+        assert len(processes(tmp_path / "data")) == 2
+        one.process.kill()
+        one.process.communicate()
+        assert gone(tmp_path / "data")
+
+
+def test_a_second_process_on_one_folder_is_refused(tmp_path):
+    with served(tmp_path, "--dev"):
+        done = relay("serve", "--dev", "--port", "0", "--data", str(tmp_path))
+        assert done.returncode == 1
+        assert "another relay is serving" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_port_in_use_is_refused_in_one_line(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = relay("serve", "--dev", "--port", str(port), "--data", str(tmp_path))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+
+
+def test_sigterm_lets_an_answer_finish_and_says_so_first(tmp_path):
+    """A request whose body is still arriving is answered after the signal; new connections are not taken."""
+    with served(tmp_path / "data", "--dev") as one:
+        host, port = one.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as slow:
+            slow.sendall(
+                b"POST /auth/guest-login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 2\r\n\r\n{"
+            )
+            time.sleep(0.3)
+            one.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            slow.sendall(b"}")
+            assert slow.recv(65536).startswith(b"HTTP/1.1 2")
+        one.process.communicate(timeout=30)
+        assert one.process.returncode == 0
+
+
+def test_operator_commands_work_beside_a_running_relay(tmp_path):
+    data = tmp_path / "data"
+    with served(data, "--dev"):
+        with sqlite3.connect(data / "relay.db") as db:
+            db.execute(
+                "INSERT INTO account (id, kind, handle, phase, operator, created_at) "
+                "VALUES ('a', 'user', 'mira', 'oidc_linked', 0, 0)"
+            )
+            db.execute(
+                "INSERT INTO repo (id, owner_id, name, kind, class, description, default_branch, state, "
+                "tree_key, tree_key_id, created_at, updated_at) VALUES ('r', 'a', 'game', 'app', "
+                "'published_public', '', 'main', 'archived', x'00', 'k', 0, 0)"
+            )
+
+        def state():
+            with sqlite3.connect(data / "relay.db") as db:
+                return db.execute("SELECT state FROM repo").fetchone()[0]
+
+        for action, expected in (("suspend", "suspended"), ("kill", "killed"), ("resume", "archived")):
+            assert relay("repo", action, "mira/game", "--data", str(data)).returncode == 0
+            assert state() == expected
+        again = relay("repo", "resume", "mira/game", "--data", str(data))
+        assert (again.returncode, again.stderr) == (
+            1,
+            "relay: mira/game is archived; there is nothing to resume\n",
+        )
+        missing = relay("repo", "kill", "mira/none", "--data", str(data))
+        assert (missing.returncode, missing.stderr) == (1, "relay: there is no repository mira/none\n")
+
+
+def test_version_and_routes():
+    assert relay("version").stdout == f"relay {edition.VERSION} ({EDITION}, {edition.COMMIT})\n"
+    assert "/api/v1/repos/{id}/refs/{type}/{name...}" in relay("routes").stdout
+
+
+def test_version_is_cheap():
+    code = "import sys; from relay.cli import main; main(['version']); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    for heavy in ("sanic", "sqlalchemy", "alembic", "uvloop"):
+        assert f"'{heavy}'" not in done.stdout
+
+
+def processes(data):
+    """Ids of the processes whose command line names this data folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.fsencode(data) in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def gone(data):
+    """Whether all of them end within some seconds."""
+    until = time.monotonic() + 10
+    while processes(data) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not processes(data)
