@@ -8,7 +8,11 @@ from relay.db.schema import event
 
 COLUMNS = (event.c.id, event.c.repo_id, event.c.kind, event.c.data)
 
-INSERT = insert(event).returning(event.c.id)
+INSERT = (
+    insert(event)
+    .values({name: bindparam(name) for name in ("repo_id", "kind", "data", "created_at")})
+    .returning(event.c.id)
+)
 LAST = select(func.coalesce(func.max(event.c.id), 0))
 AFTER = select(*COLUMNS).where(event.c.id > bindparam("since")).order_by(event.c.id).limit(bindparam("limit"))
 OF_REPO = (
