@@ -158,6 +158,12 @@ class ClassImmutable(Conflict):
     code = "class_immutable"
 
 
+class ForkIsPublic(Conflict):
+    """A fork of a public repository stays public."""
+
+    code = "fork_is_public"
+
+
 class DeviceKeyExists(Conflict):
     code = "device_key_exists"
 
@@ -248,6 +254,10 @@ class EditionLacks(SvcError):
 
 class Unavailable(SvcError):
     code, status, title = "unavailable", 503, "Service Unavailable"
+
+
+class E2eeUnavailable(Unavailable):
+    code = "e2ee_unavailable"
 
 
 class ClientError(SvcError):

@@ -44,6 +44,7 @@ PAIRING_CODE = 600
 PREPARE = 900
 PURGE_WINDOW = 30 * 24 * 3600
 GC_GRACE = 24 * 3600
+ALIAS = 90 * 24 * 3600  # the old name of a renamed repository
 IDEMPOTENCY_KEY = 24 * 3600
 SCRIPT_TOKEN_DAYS = 365
 HANDLE_RESERVED = 90 * 24 * 3600  # a former handle with repositories keeps leading to them
@@ -86,3 +87,5 @@ HAVE_DIGESTS = 65_536  # digests in one `have` query
 # --- files over these are skipped by readers that show them (blob route with content)
 BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
+COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
+BLAME_VERSIONS = 5000  # versions of a file that one blame request goes through

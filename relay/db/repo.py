@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import and_, bindparam, case, or_, select
+from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
 
 from relay.db.database import Row
-from relay.db.schema import account, collaborator, repo
+from relay.db.schema import account, collaborator, repo, repo_alias, seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
 
@@ -68,6 +68,134 @@ _FROM = repo.join(account, account.c.id == repo.c.owner_id).outerjoin(
 
 # The gate's query: columns of RepoRow, then the caller's role. No row: missing or hidden.
 VISIBLE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam("id"), VISIBLE_TO_ME)
+
+# Lists: the same columns. `*_BY_NAME` pages one owner's in the order of the index on (owner, name).
+_SEEN = select(*COLUMNS, ROLE).select_from(_FROM)
+_NAMED = and_(account.c.handle == bindparam("owner"), repo.c.name == bindparam("name"))
+ONE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam("id"))
+BY_NAME = _SEEN.where(_NAMED, VISIBLE_TO_ME)
+BY_ALIAS = (
+    select(*COLUMNS, ROLE)
+    .select_from(_FROM.join(repo_alias, repo_alias.c.repo_id == repo.c.id))
+    .where(
+        repo_alias.c.owner == bindparam("owner"),
+        repo_alias.c.name == bindparam("name"),
+        repo_alias.c.expires_at > bindparam("now"),
+        VISIBLE_TO_ME,
+    )
+)
+OF_OWNER = (
+    _SEEN.where(repo.c.owner_id == bindparam("owner_id"), repo.c.name > bindparam("after"), VISIBLE_TO_ME)
+    .order_by(repo.c.name)
+    .limit(bindparam("limit"))
+)
+DELETED_OF_OWNER = (
+    _SEEN.where(
+        repo.c.owner_id == _ME,
+        repo.c.name > bindparam("after"),
+        repo.c.state == "deleted",
+        repo.c.purge_at > bindparam("now"),
+    )
+    .order_by(repo.c.name)
+    .limit(bindparam("limit"))
+)
+ALL = (
+    _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME)
+    .order_by(repo.c.id.desc())
+    .limit(bindparam("limit"))
+)
+OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
+PARENT = (
+    select(repo.c.id, account.c.handle, repo.c.name)
+    .select_from(_FROM)
+    .where(repo.c.id == bindparam("id"), VISIBLE_TO_ME)
+)
+
+# Search: `pattern` is a LIKE pattern whose own wildcards are escaped with a backslash.
+_MATCHES = or_(
+    repo.c.name.like(bindparam("pattern"), escape="\\"),
+    (account.c.handle + "/" + repo.c.name).like(bindparam("pattern"), escape="\\"),
+    func.lower(repo.c.description).like(bindparam("pattern"), escape="\\"),
+)
+_HEAT: Any = (
+    select(func.coalesce(func.sum(case((seal.c.created_at > bindparam("week"), 4), else_=1)), 0))
+    .where(seal.c.repo_id == repo.c.id, seal.c.created_at > bindparam("month"))
+    .scalar_subquery()
+)
+_FOUND = (
+    select(*COLUMNS, ROLE, _HEAT.label("heat")).select_from(_FROM).where(_MATCHES, VISIBLE_TO_ME).subquery()
+)
+_POSITION = and_(_FOUND.c.heat == bindparam("heat"), _FOUND.c.id < bindparam("before"))
+TRENDING = (
+    select(_FOUND)
+    .where(or_(_FOUND.c.heat < bindparam("heat"), _POSITION))
+    .order_by(_FOUND.c.heat.desc(), _FOUND.c.id.desc())
+    .limit(bindparam("limit"))
+)
+RECENT = (
+    _SEEN.where(
+        _MATCHES,
+        VISIBLE_TO_ME,
+        or_(
+            repo.c.updated_at < bindparam("updated"),
+            and_(repo.c.updated_at == bindparam("updated"), repo.c.id < bindparam("before")),
+        ),
+    )
+    .order_by(repo.c.updated_at.desc(), repo.c.id.desc())
+    .limit(bindparam("limit"))
+)
+
+# Writes.
+INSERT = insert(repo)
+_THIS = repo.c.id == bindparam("repo_id")
+EDIT = (
+    update(repo)
+    .where(_THIS)
+    .values(
+        {
+            "name": bindparam("new_name"),
+            "description": bindparam("new_description"),
+            "default_branch": bindparam("new_default_branch"),
+            "class": bindparam("new_class"),
+            "kind": bindparam("new_kind"),
+            "state": bindparam("new_state"),
+            "updated_at": bindparam("now"),
+        }
+    )
+)
+DELETE = (
+    update(repo)
+    .where(_THIS, ALIVE)
+    .values(
+        resume_state=repo.c.state,
+        state="deleted",
+        deleted_at=bindparam("now"),
+        purge_at=bindparam("purge"),
+        updated_at=bindparam("now"),
+    )
+)
+RESTORE = (
+    update(repo)
+    .where(
+        _THIS,
+        repo.c.owner_id == bindparam("account"),
+        repo.c.state == "deleted",
+        repo.c.purge_at > bindparam("now"),
+    )
+    .values(
+        state=func.coalesce(repo.c.resume_state, "active"),
+        resume_state=None,
+        deleted_at=None,
+        purge_at=None,
+        updated_at=bindparam("now"),
+    )
+)
+
+# Aliases: where a renamed repository was, and the reservation of that name.
+_ALIAS = and_(repo_alias.c.owner == bindparam("owner"), repo_alias.c.name == bindparam("name"))
+ALIAS_OF = select(repo_alias.c.repo_id).where(_ALIAS, repo_alias.c.expires_at > bindparam("now"))
+ALIAS_DROP = delete(repo_alias).where(_ALIAS)
+ALIAS_INSERT = insert(repo_alias)
 
 
 def row(found: Row) -> RepoRow:

@@ -1,0 +1,84 @@
+"""Statements that walk sealed history.
+
+A seal's generation is one more than the highest of its parents', so that ancestors have lower ones, and every
+generation below a seal's own has an ancestor of it. A window of generations therefore holds at least as many
+seals of a walk, and a page of history reads no more than its window.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, select
+
+from relay.db.schema import ref, seal, seal_change, seal_parent
+
+_REPO = seal.c.repo_id == bindparam("repo_id")
+
+
+def _walk(start: ColumnElement[bool]) -> CTE:
+    """Ids of the seals that `start` chooses and of their ancestors with at least generation `floor`."""
+    walk = select(seal.c.id).where(start).cte("walk", recursive=True)
+    parent: Any = seal.alias("parent")
+    step = (
+        select(parent.c.id)
+        .select_from(
+            walk.join(seal_parent, seal_parent.c.seal_id == walk.c.id).join(
+                parent, parent.c.id == seal_parent.c.parent_id
+            )
+        )
+        .where(parent.c.generation >= bindparam("floor"))
+    )
+    return walk.union(step)
+
+
+_HEAD = _walk(and_(seal.c.id == bindparam("head"), _REPO))
+_IN_WALK = _HEAD.join(seal, seal.c.id == _HEAD.c.id)
+_ORDER = (seal.c.generation.desc(), seal.c.created_at.desc(), seal.c.id)
+_TOUCHES = exists().where(
+    seal_change.c.seal_id == seal.c.id,
+    or_(
+        seal_change.c.path == bindparam("path"),
+        and_(seal_change.c.path > bindparam("below"), seal_change.c.path < bindparam("behind")),
+    ),
+)
+
+# The walk from `head`: reverse topological, the same for ever.
+WALK = (
+    select(seal.c.id)
+    .select_from(_IN_WALK)
+    .order_by(*_ORDER)
+    .limit(bindparam("limit"))
+    .offset(bindparam("skip"))
+)
+WALK_PATH = (
+    select(seal.c.id)
+    .select_from(_IN_WALK)
+    .where(_TOUCHES)
+    .order_by(*_ORDER)
+    .limit(bindparam("limit"))
+    .offset(bindparam("skip"))
+)
+GENERATION = select(seal.c.generation).where(seal.c.id == bindparam("head"), _REPO)
+
+# Nodes of the graph around `ids`, a row for each parent: (id, generation, parent or None).
+_IDS = _walk(seal.c.id.in_(bindparam("ids", expanding=True)))
+GRAPH = (
+    select(seal.c.id, seal.c.generation, seal_parent.c.parent_id)
+    .select_from(
+        _IDS.join(seal, seal.c.id == _IDS.c.id).outerjoin(seal_parent, seal_parent.c.seal_id == seal.c.id)
+    )
+    .order_by(seal.c.generation.desc(), seal.c.id, seal_parent.c.position)
+)
+TOP_GENERATION = select(func.max(seal.c.generation)).where(seal.c.id.in_(bindparam("ids", expanding=True)))
+
+REFS_NAMED = (
+    select(ref.c.type, ref.c.head)
+    .where(
+        ref.c.repo_id == bindparam("repo_id"),
+        ref.c.name == bindparam("name"),
+        ref.c.type.in_(("branch", "tag")),
+        ref.c.deleted_at.is_(None),
+    )
+    .order_by(ref.c.type)
+)

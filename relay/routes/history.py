@@ -1,0 +1,137 @@
+"""Sealed history: seals, trees, files, archives, blame, comparison."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.errors import Invalid
+from localstore.core.model import Blame, Blob, Page, Seal, SealSummary, Tree
+from localstore.core.model.base import Model
+from localstore.core.model.history import Compare, SealLine
+from relay.caller import View
+from relay.routing import Read, Reply, route
+from relay.service import archive as archives
+from relay.service import blame as blames
+from relay.service import compare as comparisons
+from relay.service import history
+from relay.service import history_pack as packs
+
+FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
+REPO = "/api/v1/repos/{id}"
+
+
+class CommitsQuery(Model):
+    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it."""
+
+    ref: str | None = None
+    sha: str | None = None
+    path: str | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+class LogQuery(Model):
+    """`unverified` 1: ids and messages only."""
+
+    ref: str | None = None
+    unverified: str | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+class TreeQuery(Model):
+    path: str = ""
+    recursive: str | None = None
+
+
+class PackQuery(Model):
+    """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
+
+    from_: str | None = msgspec.field(default=None, name="from")
+    limit: int | None = None
+    skip: int | None = None
+
+
+class CompareQuery(Model):
+    """Branches, tags or seal ids."""
+
+    base: str
+    head: str
+
+
+@route("GET", REPO + "/commits", access=Read(), flag=FLAG, returns=Page[SealSummary])
+async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
+    """Seals from a ref or seal back"""
+    return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
+
+
+@route(
+    "GET", REPO + "/log", access=Read(anonymous=False), flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5
+)
+async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
+    """Seal history of a ref, each seal verified"""
+    if _switch("unverified", query.unverified):
+        return await history.lines(view, query.ref, query.cursor, query.limit)
+    return await history.log(view, query.ref, query.cursor, query.limit)
+
+
+@route("GET", REPO + "/seals/{seal_id}", access=Read(anonymous=False), flag=FLAG, returns=Seal)
+async def get_seal(view: View, seal_id: str) -> Seal:
+    """One seal with its provenance, signature and key"""
+    return await history.seal(view, seal_id)
+
+
+@route("GET", REPO + "/tree/{sha}", access=Read(), flag=FLAG, returns=Tree)
+async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
+    """A directory at a seal, or every file below it"""
+    return await history.tree(view, sha, query.path, _switch("recursive", query.recursive))
+
+
+@route("GET", REPO + "/blob/{sha}/{path...}", access=Read(), flag=FLAG, returns=Blob)
+async def get_blob(view: View, sha: str, path: str) -> Blob:
+    """A file at a seal with its content"""
+    return await history.blob(view, sha, path)
+
+
+@route("GET", REPO + "/raw/{sha}/{path...}", access=Read(), flag=FLAG, media="application/octet-stream")
+async def get_raw(view: View, sha: str, path: str) -> Reply:
+    """The bytes of a file at a seal"""
+    return await history.raw(view, sha, path)
+
+
+@route("GET", REPO + "/archive/{sha}.tar.gz", access=Read(), flag=FLAG, media="application/gzip", cost=20)
+async def get_archive(view: View, sha: str) -> Reply:
+    """The whole tree at a seal as one gzip tarball"""
+    return await archives.archive(view, sha)
+
+
+@route("GET", REPO + "/history-pack", access=Read(), flag=FLAG, media="application/x-tar", cost=20)
+async def get_history_pack(view: View, query: PackQuery) -> Reply:
+    """A slice of history: manifest.jsonl, then every file once"""
+    return await packs.history_pack(view, query.from_, query.limit, query.skip)
+
+
+@route("GET", REPO + "/compare", access=Read(anonymous=False), flag=SEALING, returns=Compare, cost=10)
+async def get_compare(view: View, query: CompareQuery) -> Compare:
+    """What head brought since the merge base"""
+    return await comparisons.compare(view, query.base, query.head)
+
+
+@route(
+    "GET",
+    REPO + "/seals/{seal_id}/blame/{path...}",
+    access=Read(anonymous=False),
+    flag=SEALING,
+    returns=Blame,
+    cost=10,
+)
+async def get_blame(view: View, seal_id: str, path: str) -> Blame:
+    """Which seal each line of a file came with"""
+    return await blames.blame(view, seal_id, path)
+
+
+def _switch(name: str, value: str | None) -> bool:
+    """`1` or `true` is on, `0`, `false` or nothing is off."""
+    if value not in (None, "0", "1", "true", "false"):
+        raise Invalid(f"{name} is 1 or 0", pointer=f"/{name}")
+    return value in ("1", "true")

@@ -1,0 +1,23 @@
+"""Public coordinates: an address OWNER/NAME of any kind → the repository behind it."""
+
+from __future__ import annotations
+
+from localstore.core.model import Coordinates
+from relay.caller import Caller
+from relay.routing import Anonymous, Reply, route
+from relay.service import public
+
+
+@route(
+    "GET",
+    "/api/v1/public/{kind}/{owner}/{name}",
+    access=Anonymous(),
+    flag="TR_REPOS_ENABLED",
+    returns=Coordinates,
+)
+async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
+    """Public coordinates of a repository; a wrong kind is redirected"""
+    found, right = await public.coordinates(caller, kind, owner, name)
+    if right is not None:
+        return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{found.full_name}"})
+    return found

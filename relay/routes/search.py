@@ -1,0 +1,24 @@
+"""Search over repositories."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.model import Page, Repo
+from localstore.core.model.base import Model
+from relay.caller import Caller
+from relay.routing import Anonymous, route
+from relay.service import search
+
+
+class SearchQuery(Model):
+    q: str = ""
+    sort: Literal["trending", "recent"] | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+@route("GET", "/api/v1/search/repos", access=Anonymous(), flag="TR_REPOS_ENABLED", returns=Page[Repo], cost=5)
+async def search_repos(caller: Caller, query: SearchQuery) -> Page[Repo]:
+    """Repositories by name and description, trending first"""
+    return await search.repos(caller, query.q, query.sort, query.cursor, query.limit)

@@ -1,0 +1,205 @@
+"""Which seal each line came with. Computed when asked, kept, and continued from what was kept.
+
+Owners of a version follow from those of its parents' versions, as in git: what a merge took over from a
+parent stays with whoever brought it there, first parent first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from localstore.core import blame as kernel
+from localstore.core.classify import kind_of
+from localstore.core.errors import NotFound, NotText, TooLarge
+from localstore.core.limits import BLAME_VERSIONS, DIFF_BYTES
+from localstore.core.model import Blame, BlameRange
+from localstore.core.tree import Entry
+from relay.caller import View
+from relay.db import blame as rows
+from relay.db import seal as seals
+from relay.service import sealed
+from relay.service.history import seals as seal_rows
+from relay.service.seal import shown
+
+KEEP_EVERY = 64  # versions between kept owners on a long way
+Owners = list[str]
+"""A seal id for each line."""
+
+
+@dataclass(slots=True, frozen=True)
+class _Version:
+    seal_id: str
+    digest: bytes
+    size: int
+
+
+@dataclass(slots=True)
+class _Work:
+    """One request's progress. `owners`: by the seal that brought the version."""
+
+    view: View
+    path: str
+    owners: dict[str, Owners] = field(default_factory=dict)
+    steps: int = 0
+
+
+async def blame(view: View, seal_id: str, path: str) -> Blame:
+    found = await sealed.seal(view, seal_id)
+    file = await sealed.entry(view, found.root, path)
+    _require_text(file, path)
+    owners = await _owners(_Work(view, path), found.id, file)
+    ranges = _ranges(owners)
+    async with view.read() as tx:
+        named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
+    by_id = {row.id: shown(row) for row in named}
+    return Blame(
+        path=path,
+        seal_id=found.id,
+        lines=len(owners),
+        ranges=[
+            BlameRange(
+                start=start + 1,
+                end=end,
+                seal_id=owner,
+                who=by_id[owner].provenance.who,
+                device_key_id=by_id[owner].provenance.device_key_id,
+                sealed_at=by_id[owner].created_at,
+                message=by_id[owner].message,
+            )
+            for start, end, owner in ranges
+        ],
+    )
+
+
+def _require_text(file: Entry, path: str) -> None:
+    if file.kind != "text":
+        raise NotText(f"{path} is bytes; blame reads text")
+    if file.size > DIFF_BYTES:
+        raise TooLarge(f"{path} has {file.size} bytes; blame goes up to {DIFF_BYTES}")
+
+
+async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
+    """Owners of the file as it is at the seal: those of the version that its first parents brought last."""
+    versions = await _versions(work, seal_id)
+    if not versions or versions[0].digest != file.digest:
+        raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
+    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
+    if start is None:
+        start = await _kept(work, versions)
+    older = versions[start] if start is not None else None
+    for version in reversed(versions if start is None else versions[:start]):
+        work.steps += 1
+        if work.steps > BLAME_VERSIONS:
+            await _keep(work, older)
+            raise TooLarge(f"{work.path} has too long a history for one answer; ask again to go on")
+        work.owners[version.seal_id] = await _advance(work, version, older)
+        if work.steps % KEEP_EVERY == 0:
+            await _keep(work, version)
+        older = version
+    if start != 0:
+        await _keep(work, versions[0])
+    return work.owners[versions[0].seal_id]
+
+
+async def _versions(work: _Work, seal_id: str) -> list[_Version]:
+    """Versions of the path along first parents, newest first, back to where it was not there or not text."""
+    async with work.view.read() as tx:
+        found = await tx.all(rows.VERSIONS, head=seal_id, path=work.path)
+    versions: list[_Version] = []
+    for one, kind, digest, size in found:
+        if kind != "text" or size > DIFF_BYTES:
+            break
+        versions.append(_Version(one, bytes(digest), size))
+    return versions
+
+
+async def _advance(work: _Work, version: _Version, older: _Version | None) -> Owners:
+    """Owners of a version, given those of the version that its first parent has."""
+    others = await _other_parents(work, version)
+    for parent_id, file in others:
+        if file.digest == version.digest:
+            return await _owners(work, parent_id, file)  # taken over whole
+    text = await _text(work, version.digest)
+    before = [(work.owners[older.seal_id], await _text(work, older.digest))] if older else []
+    for parent_id, file in others:
+        before.append((await _owners(work, parent_id, file), await _text(work, file.digest)))
+    return await asyncio.to_thread(_inherit, version.seal_id, text, before)
+
+
+async def _other_parents(work: _Work, version: _Version) -> list[tuple[str, Entry]]:
+    """The file at the second and later parents of a merge, where it is text there."""
+    async with work.view.read() as tx:
+        ids = (await seals.parents(tx, [version.seal_id]))[version.seal_id][1:]
+        merged = await seal_rows(tx, work.view, ids) if ids else []
+    found = []
+    for row in merged:
+        file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
+        if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
+            found.append((row.id, file))
+    return found
+
+
+def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
+    """What no earlier parent had is asked of the next; what none had is the seal's own."""
+    result: list[str | None] = [None] * len(kernel.begin(text, 0))
+    for owners, old in before:
+        carried = kernel.advance(list(range(len(owners))), old, text, -1)
+        result = [
+            mine if mine is not None or at < 0 else owners[at]
+            for mine, at in zip(result, carried, strict=True)
+        ]
+    return [owner or seal_id for owner in result]
+
+
+async def _text(work: _Work, digest: bytes) -> bytes:
+    data = await work.view.node.objects.read(digest, work.view.repo.id)
+    if kind_of(data) != "text":
+        raise NotText(f"{work.path} is bytes; blame reads text")
+    return data
+
+
+# --- what is kept
+
+
+async def _kept(work: _Work, versions: list[_Version]) -> int | None:
+    """The newest version whose owners are kept; they are loaded."""
+    ids = [one.seal_id for one in versions]
+    where = {"repo_id": work.view.repo.id, "path": work.path}
+    async with work.view.read() as tx:
+        kept = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
+        start = next((at for at, one in enumerate(ids) if one in kept), None)
+        if start is None:
+            return None
+        raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)
+    runs = msgspec.msgpack.decode(raw, type=list[tuple[int, str]])
+    work.owners[ids[start]] = [owner for count, owner in runs for _ in range(count)]
+    return start
+
+
+async def _keep(work: _Work, version: _Version | None) -> None:
+    if version is None:
+        return
+    runs = [(end - start, owner) for start, end, owner in _ranges(work.owners[version.seal_id])]
+    async with work.view.node.db.write() as tx:
+        await tx.run(
+            rows.KEEP,
+            repo_id=work.view.repo.id,
+            seal_id=version.seal_id,
+            path=work.path,
+            owners=msgspec.msgpack.encode(runs),
+        )
+
+
+def _ranges(owners: Owners) -> list[tuple[int, int, str]]:
+    """(first line, behind the last line, owner) of neighbouring lines, from 0."""
+    found: list[tuple[int, int, str]] = []
+    for place, owner in enumerate(owners):
+        if found and found[-1][2] == owner:
+            found[-1] = (found[-1][0], place + 1, owner)
+        else:
+            found.append((place, place + 1, owner))
+    return found

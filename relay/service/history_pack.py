@@ -1,0 +1,167 @@
+"""A slice of the walk of seals with the files they brought, as one tar stream.
+
+`manifest.jsonl` comes first, a seal on each line as `Seal` and beside it:
+- first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`;
+- later lines: `changes`, arrays (path, kind or null, digest, size) that make its tree from the tree of the
+  line above.
+Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
+out the files of the seal before it in the walk: who follows the walk has them already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from localstore.core.encoding import b64u, is_hex_digest
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX, MIB
+from localstore.core.model.seal import SealChange
+from localstore.core.tree import Entry
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.routing import Reply
+from relay.service import sealed
+from relay.service.archive import end, header, padding
+from relay.service.history import PAGE_SKIP_MAX, seals, walk, wire_entry
+from relay.service.seal import shown
+
+PIECE = 256 * 1024
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(slots=True)
+class _Manifest:
+    """The lines, spooled to disk when they are many, and the objects to send behind them: digest → size."""
+
+    file: IO[bytes]
+    size: int = 0
+    blobs: dict[bytes, int] = field(default_factory=dict)
+    pending: list[bytes] = field(default_factory=list)
+    held: int = 0
+
+    async def write(self, data: bytes) -> None:
+        self.pending.append(data)
+        self.held += len(data)
+        self.size += len(data)
+        if self.held >= PIECE:
+            await self.flush()
+
+    async def flush(self) -> None:
+        data, self.pending, self.held = b"".join(self.pending), [], 0
+        await asyncio.to_thread(self.file.write, data)
+
+
+async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
+    """`start`: a seal id, else the head of the default branch."""
+    sealed.require_plaintext(view)
+    size, skip = _slice(limit, skip)
+    if start is not None and not is_hex_digest(start):
+        raise NotFound
+    async with view.read(snapshot=True) as tx:
+        head = start or await sealed.head(view, tx, view.repo.default_branch)
+        if head is None:
+            raise NotFound
+        before = min(skip, 1)  # the seal in front of the slice, for what its reader has already
+        ids = await walk(tx, view, head, skip - before, before + size + 1)
+        rows = await seals(tx, view, ids[: before + size])
+    more = len(ids) > before + size
+    manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
+    members = [header(f"blobs/{digest.hex()}", size) for digest, size in manifest.blobs.items()]
+    length = 512 + manifest.size + len(padding(manifest.size))
+    length += sum(
+        len(head) + size + len(padding(size))
+        for head, size in zip(members, manifest.blobs.values(), strict=True)
+    )
+    headers = {"link": _next(view, head, size, skip + size)} if more else {}
+    return Reply(
+        stream=_stream(view, manifest, length),
+        length=length + len(end(length)),
+        content_type="application/x-tar",
+        headers=headers,
+    )
+
+
+def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
+    size = HISTORY_PACK_DEFAULT if limit is None else limit
+    if not 1 <= size <= HISTORY_PACK_MAX:
+        raise Invalid(f"limit is 1 to {HISTORY_PACK_MAX}", pointer="/limit")
+    if skip is not None and not 0 <= skip < PAGE_SKIP_MAX:
+        raise Invalid("skip counts seals of the walk, from 0", pointer="/skip")
+    return size, skip or 0
+
+
+def _next(view: View, head: str, limit: int, skip: int) -> str:
+    path = f"/api/v1/repos/{view.repo.id}/history-pack"
+    return f'<{path}?from={head}&limit={limit}&skip={skip}>; rel="next"'
+
+
+async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> _Manifest:
+    manifest = _Manifest(tempfile.SpooledTemporaryFile(max_size=MIB))  # noqa: SIM115 - closed by the stream
+    try:
+        if rows:
+            await _first_line(view, manifest, rows[0], before)
+        for older, row in zip(rows, rows[1:], strict=False):
+            await _line(view, manifest, row, older)
+        await manifest.flush()
+    except BaseException:
+        manifest.file.close()
+        raise
+    return manifest
+
+
+async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
+    whole = {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id, "filtered": False}
+    await manifest.write(_open(row, whole) + b',"tree":[')
+    comma = b""
+    async for path, file in sealed.files(view, row.root):
+        await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
+        comma = b","
+        if before is None:
+            manifest.blobs.setdefault(file.digest, file.size)
+    await manifest.write(b"]}\n")
+    if before is not None:
+        for _, file_now in (await sealed.changes(view, before.root, row.root)).values():
+            _name(manifest, file_now)
+
+
+async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
+    found = await sealed.changes(view, above.root, row.root)
+    listed = []
+    for path, (_, file) in found.items():
+        _name(manifest, file)
+        listed.append(
+            SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
+            if file
+            else SealChange(path=path, kind=None)
+        )
+    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + _ENCODER.encode(listed) + b"}\n")
+
+
+def _name(manifest: _Manifest, file: Entry | None) -> None:
+    if file is not None:
+        manifest.blobs.setdefault(file.digest, file.size)
+
+
+def _open(row: SealRow, more: dict[str, object]) -> bytes:
+    """The members of the seal and `more`, without the closing brace."""
+    return _ENCODER.encode(shown(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+
+
+async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:
+    try:
+        yield header("manifest.jsonl", manifest.size)
+        manifest.file.seek(0)
+        while data := await asyncio.to_thread(manifest.file.read, PIECE):
+            yield data
+        yield padding(manifest.size)
+        async for digest, data in sealed.contents(view, list(manifest.blobs.items())):
+            yield header(f"blobs/{digest.hex()}", len(data)) + data + padding(len(data))
+        yield end(length)
+    finally:
+        manifest.file.close()

@@ -1,0 +1,49 @@
+"""Rules of public coordinates."""
+
+from __future__ import annotations
+
+import typing
+
+from localstore.core.errors import NotFound
+from localstore.core.model import Coordinates
+from localstore.core.model.repo import Kind
+from relay.caller import Caller
+from relay.db import ref as refs
+from relay.db.repo import RepoRow
+from relay.service import repo as repos
+
+KINDS: tuple[str, ...] = typing.get_args(Kind)
+ANY = "apps"  # the plural stands for every kind (contract, AMB-029)
+
+
+async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:
+    """The coordinates, and the right kind where the address names another. An address from before a rename
+    answers with the present one."""
+    if kind not in (*KINDS, ANY):
+        raise NotFound
+    async with caller.read() as tx:
+        found = await repos.find(tx, caller, owner.lower(), name.lower())
+        if found is None:
+            raise NotFound
+        row, _ = found
+        ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
+    head = refs.row(ref).head if ref is not None else None
+    return _shown(caller, row, head), row.kind if kind not in (row.kind, ANY) else None
+
+
+def _shown(caller: Caller, row: RepoRow, head: str | None) -> Coordinates:
+    page = f"{caller.node.config.public_url}/{ANY if row.kind == 'app' else row.kind}/{row.full_name}"
+    return Coordinates(
+        id=row.id,
+        owner=row.owner,
+        name=row.name,
+        full_name=row.full_name,
+        kind=row.kind,  # type: ignore[arg-type]  # the database holds what the model allows
+        class_=row.class_,  # type: ignore[arg-type]
+        default_branch=row.default_branch,
+        head=head,
+        description=row.description,
+        archived=row.state == "archived",
+        page_url=page,
+        dev_url=f"{page}/dev",
+    )

@@ -1,0 +1,370 @@
+"""Rules of repositories: names, classes, states. Every settings write is the owner's."""
+
+from __future__ import annotations
+
+import secrets
+
+from localstore.core import limits, names
+from localstore.core.errors import (
+    ClassImmutable,
+    Conflict,
+    E2eeUnavailable,
+    Forbidden,
+    ForkIsPublic,
+    Invalid,
+    NameTaken,
+    NotFound,
+)
+from localstore.core.model import Deleted, Page, Repo, Viewer
+from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
+from relay.caller import Caller, Principal, View
+from relay.clock import now_ms, rfc3339
+from relay.db import ref as refs
+from relay.db import repo as rows
+from relay.db.database import Row, Tx, UniqueViolation
+from relay.db.repo import RepoRow, Role
+from relay.ids import new_id
+from relay.paging import Cursor, page_size
+from relay.service.once import Once
+
+ALIAS_MS = limits.ALIAS * 1000
+_FIRST_ID = "g"  # sorts behind every hexadecimal id
+
+
+async def create(caller: Caller, wish: RepoCreate, once: Once) -> Repo:
+    """A repository with its default branch, which has no seal yet, and a tree key of its own."""
+    me = caller.me
+    if me.handle is None:
+        raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
+    made = _new(me, me.handle, wish)
+    async with caller.write() as tx:
+        if (before := await once.answer(tx, me, Repo)) is not None:
+            return before
+        await _claim_name(tx, made)
+        try:
+            await tx.run(rows.INSERT, **_columns(made))
+        except UniqueViolation:
+            raise NameTaken(f"there is already a repository {made.full_name}") from None
+        await _insert_branch(tx, made)
+        await caller.node.hub.announce(tx, made.id, "repo", action="created")
+        shown = _shown(made, "owner")
+        await once.remember(tx, me, shown)
+    return shown
+
+
+async def get(view: View) -> Repo:
+    if view.repo.parent_id is None:
+        return _shown(view.repo, view.role, signed_in=view.principal is not None)
+    async with view.read() as tx:
+        return await _shown_with_parent(tx, view, view.repo, view.role)
+
+
+async def page(
+    caller: Caller,
+    *,
+    owner: str | None,
+    name: str | None,
+    state: str | None,
+    cursor: str | None,
+    limit: int | None,
+) -> Page[Repo]:
+    """Repositories the caller may see: of `owner` by name, else the newest first."""
+    size = page_size(limit)
+    me = caller.principal.account_id if caller.principal else ""
+    async with caller.read() as tx:
+        owner_id = await _owner_id(tx, caller, owner)
+        if state == "deleted":
+            return await _deleted(tx, caller, owner_id, cursor, size)
+        if owner is None:
+            if name is not None:
+                raise Invalid("name is only read together with owner", pointer="/name")
+            (before,) = Cursor.read(cursor, _FIRST_ID)
+            found = await tx.all(rows.ALL, account=me, before=before, limit=size + 1)
+            return _paged(caller, found, size, by_name=False)
+        if owner_id is None:
+            return Page(items=[])
+        if name is not None:
+            one = await _named(tx, caller, owner_id, owner, name)
+            return Page(items=[one] if one else [])
+        (after,) = Cursor.read(cursor, "")
+        found = await tx.all(rows.OF_OWNER, account=me, owner_id=owner_id, after=after, limit=size + 1)
+        return _paged(caller, found, size, by_name=True)
+
+
+async def edit(view: View, patch: RepoPatch) -> Repo:
+    """Change settings. An archived repository takes nothing but its unarchiving."""
+    old = view.repo
+    _check_archived(view, patch)
+    new_name = names.repository_name(patch.name) if patch.name is not None else old.name
+    new_class = _class_for(old, patch.visibility)
+    description = _description(old.description if patch.description is None else patch.description)
+    state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
+    async with view.write() as tx:
+        branch = await _default_branch(tx, old, patch.default_branch)
+        now = now_ms()
+        if new_name != old.name:
+            await _rename(tx, old, new_name, now)
+        try:
+            await tx.run(
+                rows.EDIT,
+                repo_id=old.id,
+                new_name=new_name,
+                new_description=description,
+                new_default_branch=branch,
+                new_class=new_class,
+                new_kind=patch.kind or old.kind,
+                new_state=state,
+                now=now,
+            )
+        except UniqueViolation:
+            raise NameTaken(f"there is already a repository {old.owner}/{new_name}") from None
+        await view.node.hub.announce(tx, old.id, "repo", action="edited")
+        row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
+        if row is None:
+            raise NotFound
+        return await _shown_with_parent(tx, view, rows.row(row), rows.role(row))
+
+
+async def delete(view: View) -> Deleted:
+    """Soft: nobody sees it any more, its owner can restore it for 30 days, its name stays taken."""
+    now = now_ms()
+    purge_at = now + limits.PURGE_WINDOW * 1000
+    async with view.write() as tx:
+        if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
+            raise NotFound
+        await view.node.hub.announce(tx, view.repo.id, "repo", action="deleted")
+    return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
+
+
+async def restore(caller: Caller, repo_id: str) -> Repo:
+    """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
+    me = caller.me.account_id
+    async with caller.write() as tx:
+        if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
+            raise NotFound
+        await caller.node.hub.announce(tx, repo_id, "repo", action="restored")
+        row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
+        if row is None:
+            raise NotFound
+        return await _shown_with_parent(tx, caller, rows.row(row), rows.role(row))
+
+
+async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
+    """The repository at OWNER/NAME, or that was there before a rename; None if the caller may not see it."""
+    me = caller.principal.account_id if caller.principal else ""
+    row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
+    if row is None:
+        row = await tx.one(rows.BY_ALIAS, owner=owner, name=name, account=me, now=now_ms())
+    return None if row is None else (rows.row(row), rows.role(row))
+
+
+def shown_row(caller: Caller, row: Row) -> Repo:
+    """The wire form of a row of a list; a fork's parent is named where one repository is read."""
+    return _shown(rows.row(row), rows.role(row), signed_in=caller.principal is not None)
+
+
+# --- creation
+
+
+def _new(me: Principal, handle: str, wish: RepoCreate) -> RepoRow:
+    now = now_ms()
+    return RepoRow(
+        id=new_id(),
+        owner_id=me.account_id,
+        owner=handle,
+        name=names.repository_name(wish.name),
+        kind=wish.kind,
+        class_=_class_of(wish),
+        description=_description(wish.description),
+        default_branch=names.ref_name(wish.default_branch),
+        state="active",
+        parent_id=None,
+        tree_key=secrets.token_bytes(32),
+        tree_key_id=new_id(),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _class_of(wish: RepoCreate) -> Class:
+    implied: Class | None = None
+    if wish.visibility is not None:
+        implied = "published_public" if wish.visibility == "public" else "private_plaintext"
+    wanted = wish.class_ or implied or "private_plaintext"
+    if wanted == "private_e2ee":
+        raise E2eeUnavailable(
+            "end-to-end encrypted repositories need the mode-5 processes, and this node does not run them; "
+            "see node.e2ee of /api/v1/client-config"
+        )
+    if wanted == "public_fork":
+        raise Invalid("a fork is made by forking: svc repo fork OWNER/NAME", pointer="/class")
+    if implied is not None and implied != wanted:
+        raise Invalid(f"class {wanted} and visibility {wish.visibility} disagree", pointer="/visibility")
+    return wanted
+
+
+def _description(text: str) -> str:
+    if len(text) > limits.DESCRIPTION_CHARS:
+        raise Invalid(
+            f"a description has at most {limits.DESCRIPTION_CHARS} characters", pointer="/description"
+        )
+    if "\0" in text:
+        raise Invalid("a description holds no NUL", pointer="/description")
+    return text
+
+
+async def _claim_name(tx: Tx, made: RepoRow) -> None:
+    """Refuse a name that an alias reserves for another repository; clear one of its own or an expired one."""
+    holder = await tx.value(rows.ALIAS_OF, owner=made.owner, name=made.name, now=now_ms())
+    if holder is not None and holder != made.id:
+        raise NameTaken(f"{made.full_name} was renamed a short while ago and its old name is reserved")
+    await tx.run(rows.ALIAS_DROP, owner=made.owner, name=made.name)
+
+
+def _columns(made: RepoRow) -> dict[str, object]:
+    return {
+        "id": made.id,
+        "owner_id": made.owner_id,
+        "name": made.name,
+        "kind": made.kind,
+        "class": made.class_,
+        "description": made.description,
+        "default_branch": made.default_branch,
+        "state": made.state,
+        "resume_state": None,
+        "parent_id": made.parent_id,
+        "tree_key": made.tree_key,
+        "tree_key_id": made.tree_key_id,
+        "created_at": made.created_at,
+        "updated_at": made.updated_at,
+        "deleted_at": None,
+        "purge_at": None,
+    }
+
+
+async def _insert_branch(tx: Tx, made: RepoRow) -> None:
+    await tx.run(
+        refs.INSERT,
+        id=new_id(),
+        repo_id=made.id,
+        type="branch",
+        name=made.default_branch,
+        head=None,
+        seq=0,
+        sealed_seq=0,
+        created_at=made.created_at,
+        updated_at=made.created_at,
+        deleted_at=None,
+    )
+
+
+# --- settings
+
+
+def _check_archived(view: View, patch: RepoPatch) -> None:
+    if view.repo.state == "archived" and patch.archived is not False and patch != RepoPatch(archived=True):
+        view.require_active()
+
+
+def _class_for(old: RepoRow, visibility: str | None) -> str:
+    """The class after a change of visibility (contract, AMB-032)."""
+    if visibility is None or (visibility == "public") == old.public:
+        return old.class_
+    if old.class_ == "public_fork":
+        raise ForkIsPublic(f"{old.full_name} is a fork of a public repository and stays public")
+    if old.class_ == "private_e2ee":
+        raise ClassImmutable(f"{old.full_name} is end-to-end encrypted and cannot become public")
+    return "published_public" if visibility == "public" else "private_plaintext"
+
+
+async def _default_branch(tx: Tx, old: RepoRow, wanted: str | None) -> str:
+    if wanted is None or wanted == old.default_branch:
+        return old.default_branch
+    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=wanted) is None:
+        raise Conflict(f"there is no branch {wanted[:200]} in {old.full_name}; create it first")
+    return wanted
+
+
+async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
+    """The old name answers as an alias and stays reserved for 90 days."""
+    holder = await tx.value(rows.ALIAS_OF, owner=old.owner, name=new_name, now=now)
+    if holder is not None and holder != old.id:
+        raise NameTaken(f"{old.owner}/{new_name} is reserved for a repository that was renamed")
+    await tx.run(rows.ALIAS_DROP, owner=old.owner, name=new_name)
+    await tx.run(rows.ALIAS_DROP, owner=old.owner, name=old.name)
+    await tx.run(rows.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=now + ALIAS_MS)
+
+
+# --- lists
+
+
+async def _owner_id(tx: Tx, caller: Caller, owner: str | None) -> str | None:
+    if owner is None:
+        return None
+    if owner == "@me":
+        return caller.me.account_id
+    handle = owner.removeprefix("@").lower()
+    found: str | None = await tx.value(rows.OWNER_ID, handle=handle)
+    return found
+
+
+async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, cursor: str | None, size: int) -> Page[Repo]:
+    """What the caller has deleted and can still restore; nobody sees another's."""
+    me = caller.me.account_id
+    if owner_id not in (None, me):
+        return Page(items=[])
+    (after,) = Cursor.read(cursor, "")
+    found = await tx.all(rows.DELETED_OF_OWNER, account=me, after=after, now=now_ms(), limit=size + 1)
+    return _paged(caller, found, size, by_name=True)
+
+
+async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -> Repo | None:
+    handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
+    found = await find(tx, caller, handle, name.lower())
+    if found is None:
+        return None
+    row, role = found
+    return await _shown_with_parent(tx, caller, row, role)
+
+
+def _paged(caller: Caller, found: list[Row], size: int, *, by_name: bool) -> Page[Repo]:
+    items = [shown_row(caller, row) for row in found[:size]]
+    more = len(found) > size
+    cursor = Cursor.write(items[-1].name if by_name else items[-1].id) if more else None
+    return Page(items=items, next_cursor=cursor)
+
+
+# --- wire form
+
+
+async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
+    """With the repository it was forked from, unless that is hidden from the caller."""
+    parent = None
+    if row.parent_id is not None:
+        me = caller.principal.account_id if caller.principal else ""
+        found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
+        if found is not None:
+            parent = ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
+    return _shown(row, role, signed_in=caller.principal is not None, parent=parent)
+
+
+def _shown(
+    row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
+) -> Repo:
+    return Repo(
+        id=row.id,
+        owner=row.owner,
+        name=row.name,
+        full_name=row.full_name,
+        kind=row.kind,  # type: ignore[arg-type]  # the database holds what the model allows
+        class_=row.class_,  # type: ignore[arg-type]
+        default_branch=row.default_branch,
+        description=row.description,
+        visibility="public" if row.public else "private",
+        archived=row.state == "archived",
+        state=row.state,  # type: ignore[arg-type]
+        created_at=rfc3339(row.created_at),
+        updated_at=rfc3339(row.updated_at),
+        parent=parent,
+        viewer=Viewer(role=role) if signed_in else None,
+    )
