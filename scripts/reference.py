@@ -13,9 +13,10 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from localstore.core.errors import SvcError
 from scripts.reference_commands import commands
 from scripts.reference_environment import environment
 
@@ -47,17 +48,16 @@ def limits() -> str:
 
 def errors() -> str:
     """The error tree: code, HTTP status, exit code, meaning."""
-    from localstore.core import errors as tree
-
     text = [
         "# Errors\n",
-        "The relay answers an error as `application/problem+json` (RFC 9457) with `type`, `title`, `status`,",
-        "`code`, `detail` and, for some, further members. Match on `code`; `detail` is for people. The client",
-        "ends with the exit code. `not_found` has no `detail`: missing, hidden and switched off are one answer.\n",
+        "The relay answers an error as `application/problem+json` (RFC 9457) with `type`, `title`,",
+        "`status`, `code`, `detail` and, for some, further members. Match on `code`; `detail` is for",
+        "people. The client ends with the exit code. `not_found` has no `detail`: missing, hidden and",
+        "switched off are one answer.\n",
         _row("code", "status", "exit", "meaning"),
         _row("---", "---:", "---:", "---"),
     ]
-    for kind in _leaves(tree.SvcError, tree.__name__):
+    for kind in _leaves(SvcError):
         meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or f"{kind.title}."
         text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning))
     text += ["", "A status of – means that the error arises on this machine and is never sent."]
@@ -73,11 +73,15 @@ def routes() -> str:
     text = [
         "# Routes\n",
         "Each route with who may call it, its feature flag, and its bodies; the schemas are in",
-        "`GET /api/v1/openapi.json`. `{name...}` takes the rest of the path. A route whose flag is off answers",
-        "like a path that does not exist.\n",
+        "`GET /api/v1/openapi.json`. `{name...}` takes the rest of the path. A route whose flag is off",
+        "answers like a path that does not exist.\n",
     ]
     for noun in sorted({route.name.partition(".")[0] for route in TABLE}):
-        text += [f"## {noun}\n", _row("route", "who", "takes → gives", "what"), _row("---", "---", "---", "---")]
+        text += [
+            f"## {noun}\n",
+            _row("route", "who", "takes → gives", "what"),
+            _row("---", "---", "---", "---"),
+        ]
         for route in sorted(TABLE, key=lambda one: (one.path, one.method)):
             if route.name.partition(".")[0] == noun:
                 text.append(
@@ -126,11 +130,12 @@ def _access(rule: object) -> str:
             raise TypeError(f"no words for the access rule {rule!r}")
 
 
-def _leaves(kind: type, module: str) -> Iterable[type]:
-    if kind.__module__ == module:
+def _leaves(kind: type[SvcError]) -> Iterator[type[SvcError]]:
+    """The classes of the kernel's tree; others raise errors of their own start-up only."""
+    if kind.__module__ == SvcError.__module__:
         yield kind
         for child in kind.__subclasses__():
-            yield from _leaves(child, module)
+            yield from _leaves(child)
 
 
 def _names(node: ast.Assign) -> list[str]:

@@ -33,11 +33,19 @@ RELAY: dict[str, Variable] = {
         "Must equal the edition of the build, `self-hosted-community`.",
         True,
     ),
-    "TR_ENROLL_CHALLENGE": Variable("made and kept with `--dev`", "Boot secret, at least 16 characters.", True),
-    "TR_VALIDATE_JWT_AUD": Variable("made and kept with `--dev`", "Boot secret, at least 16 characters.", True),
+    "TR_ENROLL_CHALLENGE": Variable(
+        "made and kept with `--dev`", "Boot secret, at least 16 characters.", True
+    ),
+    "TR_VALIDATE_JWT_AUD": Variable(
+        "made and kept with `--dev`", "Boot secret, at least 16 characters.", True
+    ),
     "TR_NODE_NAME": Variable("host of the public URL", "Name that clients show for this node."),
-    "TR_SOURCE_URL": Variable("address of the release", "Where this node's source code is (AGPL, section 13)."),
-    "TR_DEVICE_KEY_SIGN_IN": Variable("on", "Whether people may sign in with a device key, without a browser."),
+    "TR_SOURCE_URL": Variable(
+        "address of the release", "Where this node's source code is (AGPL, section 13)."
+    ),
+    "TR_DEVICE_KEY_SIGN_IN": Variable(
+        "on", "Whether people may sign in with a device key, without a browser."
+    ),
     "TR_LOCAL_SIGN_UP": Variable("on with `--dev`, else off", "Whether the sign-in page creates accounts."),
     "TR_RATE_LIMITS": Variable("on", "Rate limits by address and account."),
     "TR_PROXY_HOPS": Variable(
@@ -49,7 +57,9 @@ RELAY: dict[str, Variable] = {
     "INITIAL_RELAY_ADMIN_EMAIL": Variable("–", _UNUSED),
     "MANAGED_KEY_SECRET": Variable("made and kept with `--dev`", "32 bytes in hex. " + _UNUSED),
     "POSTGRES_PASSWORD": Variable("–", _UNUSED),
-    "SSL_CERT_PATH": Variable("`./certs/fullchain.pem` if it exists", "Certificate chain, if the relay ends TLS."),
+    "SSL_CERT_PATH": Variable(
+        "`./certs/fullchain.pem` if it exists", "Certificate chain, if the relay ends TLS."
+    ),
     "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
     "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
     "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
@@ -80,7 +90,9 @@ CLIENT: dict[str, Variable] = {
     "SVC_SERVER": Variable("the linked folder's, else the last sign-in's", "Server to talk to."),
     "SVC_REPO": Variable("the linked folder's", "Repository, `[HOST/]OWNER/NAME`."),
     "SVC_TOKEN": Variable("–", "A script token, `svct_…`, instead of this machine's session."),
-    "SVC_HOME": Variable("the platform's data folder for svc", "Keys, sessions and the records of working copies."),
+    "SVC_HOME": Variable(
+        "the platform's data folder for svc", "Keys, sessions and the records of working copies."
+    ),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
     "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
@@ -101,10 +113,11 @@ def environment() -> str:
     _compare("client", set(CLIENT), client_variables())
     text = [
         "# Environment variables\n",
-        "An empty value counts as absent. Switches take `1 true on yes` and `0 false off no`, in any case.\n",
+        "An empty value counts as absent. Switches take `1 true on yes` and `0 false off no`.\n",
         "## The relay\n",
-        "**Required** marks what `relay serve` does not start without; `--dev` needs none of them. † may also come",
-        "from the file that the variable with `_FILE` at its end names (`DATABASE_URL_FILE`), not from both.\n",
+        "**Required** marks what `relay serve` does not start without; `--dev` needs none of them.",
+        "† may also come from the file that the variable with `_FILE` at its end names, such as",
+        "`DATABASE_URL_FILE`, not from both.\n",
         "| variable | default | meaning |",
         "|---|---|---|",
     ]

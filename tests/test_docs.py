@@ -12,7 +12,7 @@ from svc.cmd.table import COMMANDS, GROUPS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s#]+)[^)]*\)")
-TYPED = re.compile(r"(?:^\$ |`)svc ((?:[a-z-]+ ?)+)", re.MULTILINE)
+TYPED = re.compile(r"(?:^\$ |`)svc ([a-z][a-z-]*(?: [a-z][a-z-]*)*)", re.MULTILINE)
 
 
 def pages() -> list[str]:
