@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import uuid
 
 import pytest
 
@@ -44,7 +43,7 @@ def raw(relay, request: bytes, shut: bool = False) -> bytes:
     [
         "/nothing/at/all",
         "/api/v1/repos/0123/refs",
-        f"/api/v1/repos/{uuid.uuid4().hex}/refs/branch/main",
+        "/api/v1/repos/0190a1b2c3d47e8f9a0b1c2d3e4f5a6b/refs/branch/main",
         "/api/v1/repos/%FF/seals/x",
         "/health/",
         "//health",
