@@ -28,13 +28,13 @@ class Compiled:
     __slots__ = ("defaults", "lists", "order", "sql")
 
     def __init__(self, statement: ClauseElement, dialect: Dialect) -> None:
-        compiled = statement.compile(dialect=dialect)
+        compiled: Any = statement.compile(dialect=dialect)
         self.sql = str(compiled)
-        self.order: list[str] = list(compiled.positiontup or [])  # type: ignore[attr-defined]
-        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}  # type: ignore[attr-defined]
+        self.order: list[str] = list(compiled.positiontup or [])
+        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}
         self.defaults = {
             n: bind.effective_value for bind, n in compiled.bind_names.items() if not bind.required
-        }  # type: ignore[attr-defined]
+        }
         for name in self.lists & self.defaults.keys():
             self._spell_out(name)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound, TooLarge
+from localstore.core.keys import KEY_ID_CHARS
 from localstore.core.limits import MIB
 from localstore.core.tree import Entry
 from relay.clock import now_ms
@@ -36,6 +37,8 @@ async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
 
 async def device_key(tx: Tx, account_id: str, key_id: str) -> KeyRow | None:
     """The registered key of this account, None when there is none or it is revoked."""
+    if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
+        return None
     found = await tx.one(replicas.KEY, key_id=key_id)
     key = replicas.key(found) if found else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None

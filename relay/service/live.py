@@ -135,7 +135,7 @@ async def _take(
     replica = await _my_replica(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
-    before = await frontier.load(tx, ref.id, seq, [update.path for update in batch.updates])
+    before = await frontier.load(tx, ref.id, seq, [u.path for u in batch.updates if "\0" not in u.path])
     work = Batch(
         frontier=before,
         replica=replica.id,

@@ -123,7 +123,7 @@ class Story:
         self.chain.append(made.id)
 
     async def check(self, device: Device) -> None:
-        found = {gen: text for gen, text in (await self.text_now(device)).values()}
+        found = dict((await self.text_now(device)).values())
         assert found.keys() == self.acknowledged.keys()
         for gen, words in self.acknowledged.items():
             assert sorted(found[gen].decode()) == sorted(word.decode() for word in words)
