@@ -198,7 +198,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
 async def sign_out(caller: Caller) -> None:
     """End the caller's session and its children. Without a session there is nothing to do."""
     me = caller.principal
-    if me is None or not me.session_id:
+    if me is None or me.via == "self":
         return
     async with caller.write() as tx:
         await end(tx, caller.node, me.account_id, me.session_id)

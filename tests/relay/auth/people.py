@@ -49,7 +49,9 @@ class Device:
             "handle": handle,
         }
 
-    def answer(self, purpose: Purpose, account: str, challenge: dict[str, Any], **extra: Any) -> dict[str, Any]:
+    def answer(
+        self, purpose: Purpose, account: str, challenge: dict[str, Any], **extra: Any
+    ) -> dict[str, Any]:
         """The proof for a challenge, as this device would give it."""
         transcript = Challenge(
             purpose=purpose,

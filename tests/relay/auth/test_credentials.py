@@ -218,6 +218,19 @@ def test_a_cross_site_form_signs_nobody_out(browser, name):
     assert one.get(ME).status_code == 200
 
 
+def test_a_foreign_page_opens_no_socket(browser, name):
+    one = browser().sign_up(name())
+    upgrade = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec-WebSocket-Protocol": "svc-sync.v1",
+    }
+    for origin in ("https://evil.example", "null"):
+        assert one.get("/api/v1/sync/ws", headers=upgrade | {"Origin": origin}).status_code == 403
+
+
 def test_a_stale_cookie_counts_as_none_on_open_routes(client):
     stale = {"Cookie": "tr_session=AAAA"}
     assert client().get("/auth/login", headers=stale).status_code == 200

@@ -101,9 +101,7 @@ def test_another_terminal_cannot_open_it(relay, browser, client, ask, name, devi
     web.post(APPROVE, json=decision(one, codes))
     sealed = unb64u(claim(client, codes).json()["sealed"])
     with pytest.raises(ServerMisbehaved):
-        open_grant(
-            sealed, device().transport, origin=relay.url, device_code=unb64u(codes["device_code"])
-        )
+        open_grant(sealed, device().transport, origin=relay.url, device_code=unb64u(codes["device_code"]))
 
 
 def test_denied(browser, client, ask, name):

@@ -55,7 +55,11 @@ def test_second_device_joins_with_a_code_once(device, name):
 def test_a_code_of_one_account_opens_no_other(device, name):
     mine, theirs = name(), name()
     one = device()
-    code = one.client(one.sign_in(mine).json()["token"]).send("POST", "/api/v1/auth/pairing-codes").json()["code"]
+    code = (
+        one.client(one.sign_in(mine).json()["token"])
+        .send("POST", "/api/v1/auth/pairing-codes")
+        .json()["code"]
+    )
     device().sign_in(theirs)
     assert device().sign_in(theirs, pair=code).json()["code"] == "handle_taken"
     assert device().sign_in(mine, pair=code).status_code == 201, "a failed try elsewhere does not use it up"
@@ -148,7 +152,9 @@ def test_a_revoked_key_ends_at_once_and_never_returns(device, name, terminal):
     register(owner, other)
     session = other.client(other.sign_in(handle).json()["token"])
     assert session.send("GET", "/auth/userinfo").status_code == 200
-    assert terminal().send("DELETE", f"{KEYS}/{other.key.id}").status_code == 404, "not a stranger's to revoke"
+    assert terminal().send("DELETE", f"{KEYS}/{other.key.id}").status_code == 404, (
+        "not a stranger's to revoke"
+    )
     assert owner.send("DELETE", f"{KEYS}/{other.key.id}").status_code == 204
     assert session.send("GET", "/auth/userinfo").status_code == 401
     assert other.client(None).send("GET", "/auth/userinfo").status_code == 401

@@ -45,13 +45,22 @@ def test_names_nobody_gets(browser, handle):
 def test_a_handle_in_the_password_is_refused(browser, name):
     handle = name()
     assert (
-        browser().post("/auth/sign-up", data={"handle": handle, "password": f"my {handle}"}).status_code == 422
+        browser().post("/auth/sign-up", data={"handle": handle, "password": f"my {handle}"}).status_code
+        == 422
     )
 
 
 @pytest.mark.parametrize(
     "target",
-    ["//evil.example", "/\\evil.example", "https://evil.example", "evil", "", "/\t/evil.example", "/a\r\nX: y"],
+    [
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "evil",
+        "",
+        "/\t/evil.example",
+        "/a\r\nX: y",
+    ],
 )
 def test_open_redirects(browser, name, target):
     one = browser()
@@ -194,7 +203,13 @@ def test_what_a_script_token_may(relay, browser, name):
 
 @pytest.mark.parametrize(
     "wish",
-    [{"label": ""}, {"label": "a\nb"}, {"label": "x", "days": 0}, {"label": "x", "days": 366}, {"label": "x" * 65}],
+    [
+        {"label": ""},
+        {"label": "a\nb"},
+        {"label": "x", "days": 0},
+        {"label": "x", "days": 366},
+        {"label": "x" * 65},
+    ],
 )
 def test_tokens_that_are_not_made(browser, name, wish):
     assert browser().sign_up(name()).post(TOKENS, json=wish).status_code == 422

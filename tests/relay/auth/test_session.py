@@ -138,6 +138,20 @@ def test_own_sessions_are_listed_and_ended(browser, name):
     assert one.get(ME).status_code == 200
 
 
+def test_sockets_close_with_their_session_and_key(relay, device, name):
+    handle, one = name(), device()
+    grant = one.sign_in(handle).json()
+    terminal = one.client(grant["token"])
+
+    async def join(session_id):
+        return relay.node.hub.join(session_id)
+
+    peers = [relay.run(join(session_id)) for session_id in (grant["session_id"], one.key.id, "other")]
+    assert one.client(None).send("GET", ME).json()["session_id"] == one.key.id
+    assert terminal.send("DELETE", f"/api/v1/repos/device-keys/{one.key.id}").status_code == 204
+    assert [peer.closed for peer in peers] == [True, True, False]
+
+
 def test_nobody_ends_a_strangers_session(browser, name):
     one, other = browser().sign_up(name()), browser().sign_up(name())
     theirs = other.get(ME).json()["session_id"]
