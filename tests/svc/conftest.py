@@ -54,9 +54,7 @@ Svc = Callable[..., Answer]
 
 
 @pytest.fixture
-def svc(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Svc:
+def svc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Svc:
     """Run commands in this process, in a pipe, as a fresh machine in an empty folder."""
     for name in list(os.environ):
         if name.startswith("SVC_"):

@@ -63,7 +63,12 @@ def _read_request(connection: socket.socket) -> bytes:
         data += piece
     head, _, body = data.partition(b"\r\n\r\n")
     length = next(
-        (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
+        (
+            int(line.split(b":")[1])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length:")
+        ),
+        0,
     )
     while len(body) < length:
         piece = connection.recv(65536)

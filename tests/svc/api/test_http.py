@@ -45,7 +45,9 @@ def problem(status: int, code: str, **extra: object) -> bytes:
     return http(f"{status} X", json.dumps(body).encode(), "application/problem+json")
 
 
-def talk(server: Hostile, credential: Credential | None = None, now: float = 1_800_000_000) -> tuple[Http, list[float]]:
+def talk(
+    server: Hostile, credential: Credential | None = None, now: float = 1_800_000_000
+) -> tuple[Http, list[float]]:
     waits: list[float] = []
     return Http(server.origin, credential, sleep=waits.append, clock=lambda: now), waits
 
@@ -84,9 +86,8 @@ def test_more_bytes_than_agreed_are_refused_while_they_arrive() -> None:
         with pytest.raises(ServerMisbehaved, match="more than 1048576 bytes"):
             caller.call("GET", "/version", Version, cap=MIB)
         declared = http("200 OK", b"").replace(b"Content-Length: 0", b"Content-Length: 99999999999")
-    with hostile(declared) as server:
-        with pytest.raises(ServerMisbehaved, match="more than"):
-            talk(server)[0].call("GET", "/version", Version)
+    with hostile(declared) as server, pytest.raises(ServerMisbehaved, match="more than"):
+        talk(server)[0].call("GET", "/version", Version)
 
 
 def test_escapes_of_a_server_never_reach_the_terminal() -> None:
@@ -96,7 +97,9 @@ def test_escapes_of_a_server_never_reach_the_terminal() -> None:
     assert raised.value.detail == "taken\\x1b]0;owned\\x07\\u202e"
 
 
-@pytest.mark.parametrize("where", ["http://evil.example/x", "//evil.example/x", "https://127.0.0.1/", "file:///etc"])
+@pytest.mark.parametrize(
+    "where", ["http://evil.example/x", "//evil.example/x", "https://127.0.0.1/", "file:///etc"]
+)
 def test_a_redirect_to_another_origin_is_not_followed(where: str) -> None:
     with hostile(http("307 Go", b"", "text/plain", f"Location: {where}")) as server:
         caller, _ = talk(server, CREDENTIAL)
@@ -106,7 +109,9 @@ def test_a_redirect_to_another_origin_is_not_followed(where: str) -> None:
 
 
 def test_a_redirect_of_a_read_inside_the_origin_is_followed_and_circles_end() -> None:
-    with hostile(http("307 Go", b"", "text/plain", "Location: /other?a=1"), http("200 OK", VERSION)) as server:
+    with hostile(
+        http("307 Go", b"", "text/plain", "Location: /other?a=1"), http("200 OK", VERSION)
+    ) as server:
         assert talk(server)[0].call("GET", "/version", Version).version == "9"
         assert server.requests[1].startswith(b"GET /other?a=1 ")
     with hostile(http("307 Go", b"", "text/plain", "Location: /version")) as server:
@@ -173,7 +178,9 @@ def test_a_wrong_clock_is_corrected_once() -> None:
         caller, _ = talk(server, CREDENTIAL)
         caller.call("POST", "/a?b=c", Version, body={"x": 1})
         assert _verified(server.requests[1], server.origin, theirs)
-    with hostile(refused, problem(401, "request_not_bound", detail="stale", server_time=theirs + 999)) as server:
+    with hostile(
+        refused, problem(401, "request_not_bound", detail="stale", server_time=theirs + 999)
+    ) as server:
         with pytest.raises(Unauthorized):
             talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={})
         assert len(server.requests) == 2

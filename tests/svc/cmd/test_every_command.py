@@ -45,6 +45,8 @@ def test_a_wrong_option_is_a_usage_error(svc: Svc, path: str) -> None:
 @pytest.mark.parametrize("path", EVERY)
 def test_too_many_arguments_are_a_usage_error(svc: Svc, path: str) -> None:
     told = svc(*path.split(), *"abcdefgh")
+    if any(param.nargs == -1 for param in build(path).params):
+        pytest.skip("takes any number")
     assert told.code == 2
     assert told.out == ""
     assert "Traceback" not in told.err

@@ -50,7 +50,12 @@ def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
     script += "for path in COMMANDS: build(path)\n"
     script += "print(','.join(sorted(sys.modules)))"
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=clean_environment(), cwd=ROOT, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        cwd=ROOT,
+        check=True,
     )
     modules = set(ended.stdout.strip().split(","))
     assert len(COMMANDS) > 30

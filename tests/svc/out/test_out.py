@@ -155,9 +155,7 @@ def test_colours_only_where_they_are_wanted() -> None:
     assert tinted(TERM="xterm", NO_COLOR="1") == tinted(TERM="dumb") == tinted() == "x"
 
 
-def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> None:
     """In a real terminal, with a pager that numbers the lines it is given."""
     child, terminal = pty.fork()
     if child == 0:
