@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from localstore.core import paths, tree
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.limits import MIB
 from localstore.core.tree import Entry
 from relay.clock import now_ms
 from relay.db import lane as rows
@@ -21,6 +22,8 @@ from relay.lanes import LaneKey, Source
 from relay.node import Node
 from relay.service import content
 from relay.service.live_rules import Frontier
+
+LOADED_AT_ONCE = 256 * MIB
 
 
 async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
@@ -57,11 +60,19 @@ async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Fronti
     return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
 
 
-async def source(node: Node, tx: Tx, repo_id: str, branch_id: str, row: LaneRow) -> Source:
-    """What the lane of `row` is made of."""
-    text = await content.read(node, tx, repo_id, [row.genesis])
-    log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
-    return Source(text[row.genesis], [bytes(one[0]) for one in log])
+async def sources(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
+) -> dict[LaneKey, Source]:
+    """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
+    wanted = list(lanes)
+    if sum(row.size for row in wanted) > LOADED_AT_ONCE:
+        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
+    texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
+    found: dict[LaneKey, Source] = {}
+    for row in wanted:
+        log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
+        found[key_of(branch_id, row)] = Source(texts[row.genesis], [bytes(one[0]) for one in log])
+    return found
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:

@@ -44,9 +44,7 @@ async def delta(w: World, changes: Tree, **members: str) -> TreeDelta:
 
 
 async def prepare(a: Device, head: str | None, *deltas: TreeDelta) -> PreparedSeals:
-    wish = PrepareSealsRequest(
-        branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas)
-    )
+    wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas))
     return await seal_trees.prepare(a.view, wish)
 
 
