@@ -29,7 +29,7 @@ from relay.clock import now_ms
 from relay.db import device_key as device_keys
 from relay.db import session as sessions
 from relay.node import Node
-from relay.routing import Anonymous, Route, SignedIn, Write
+from relay.routing import Anonymous, Read, Route, SignedIn, Write
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
 SELF_CAPS = frozenset({"read", "write", "admin"})
@@ -60,7 +60,8 @@ async def identify(
 def op_of(route: Route) -> Op:
     """The operation a token must include for this route."""
     access = route.access
-    if route.method in SAFE_METHODS or isinstance(access, Anonymous):
+    open_to_all = isinstance(access, Anonymous) or (isinstance(access, Read) and access.anonymous)
+    if route.method in SAFE_METHODS or open_to_all:  # a POST that anybody may send carries a question
         return "read"
     if isinstance(access, SignedIn):
         return access.op

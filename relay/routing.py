@@ -43,7 +43,7 @@ class SignedIn(Access):
     include for a route that changes something; admin for keys, tokens and the account itself."""
 
     guests: bool = False
-    op: typing.Literal["write", "admin"] = "write"
+    op: typing.Literal["read", "write", "admin"] = "write"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,5 +6,6 @@ from sqlalchemy import bindparam, insert
 
 from relay.db.schema import audit
 
-_COLUMNS = ("at", "actor", "action", "subject", "data")
-INSERT = insert(audit).values({name: bindparam(name) for name in _COLUMNS})
+INSERT = insert(audit).values(
+    {name: bindparam(name) for name in ("at", "actor", "action", "subject", "data")}
+)

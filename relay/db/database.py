@@ -32,7 +32,9 @@ class Compiled:
         self.sql = str(compiled)
         self.order: list[str] = list(compiled.positiontup or [])  # type: ignore[attr-defined]
         self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}  # type: ignore[attr-defined]
-        self.defaults = {k: v for k, v in compiled.params.items() if v is not None}
+        self.defaults = {
+            n: bind.effective_value for bind, n in compiled.bind_names.items() if not bind.required
+        }  # type: ignore[attr-defined]
         for name in self.lists & self.defaults.keys():
             self._spell_out(name)
 

@@ -28,7 +28,6 @@ from relay.paging import Cursor, page_size
 from relay.service import audit
 
 USER_CAPS = ("admin", "read", "write")
-GUEST_CAPS = ("read", "write")
 PHASES = ("ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device")
 
 _REFRESH_BYTES = 32
@@ -129,7 +128,7 @@ async def start_guest(caller: Caller) -> Made:
     """An account nobody has credentials for, and a session of a day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
-    made = await plan(caller.node, account_id, "guest", "guest", expires_at, caps=GUEST_CAPS)
+    made = await plan(caller.node, account_id, "guest", "guest", expires_at)
     async with caller.write() as tx:
         await tx.run(
             accounts.INSERT,

@@ -36,6 +36,8 @@ from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
 
+Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
+
 T = TypeVar("T")
 Sanic.test_mode = True  # several applications one after another in one process
 CAPS = ("read", "write", "admin")

@@ -39,7 +39,7 @@ class Repository:
     def url(self) -> str:
         return f"/api/v1/repos/{self.id}"
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, /, **query: Any) -> Any:
         return ok(self.http.get(self.url + path, params=query))
 
     def branch(self, name: str, start: str) -> None:
