@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
@@ -73,14 +73,12 @@ class Files:
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
 
-    def list(self, path: str) -> list[str]:
+    def names(self, path: str) -> list[str]:
         """The names in a directory."""
-        if not path:
-            return os.listdir(self._fd)
         with self._parent(path) as (fd, name):
             opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         try:
-            return os.listdir(opened)
+            return os.listdir(opened)  # noqa: PTH208 - a descriptor has no Path
         finally:
             os.close(opened)
 
@@ -150,7 +148,7 @@ class Files:
         if not folder:
             yield self._fd, name
             return
-        if self._near is None or self._near[0] != folder:
+        if self._near is None or self._near[0] != folder or os.fstat(self._near[1]).st_nlink == 0:
             self.forget()
             self._near = (folder, self._walk(folder.split("/"), make))
         yield self._near[1], name
@@ -190,10 +188,8 @@ def _enter(fd: int, name: str, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    try:
+    with suppress(FileExistsError):
         os.mkdir(name, dir_fd=fd)
-    except FileExistsError:
-        pass
     return os.open(name, flags, dir_fd=fd)
 
 

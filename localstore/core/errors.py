@@ -311,6 +311,18 @@ class UnpulledSeal(ClientError):
         )
 
 
+class NotSealed(ClientError):
+    """Somebody sealed between our updates and our seal."""
+
+    code = "not_sealed"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"{branch} was sealed by somebody else just now: your edits are live, not sealed; "
+            "run: svc pull, then push again"
+        )
+
+
 class LinkDamaged(ClientError):
     """`.svc/` holds a file that cannot be read."""
 
@@ -329,14 +341,18 @@ class CopyBusy(ClientError):
     code = "copy_busy"
 
     def __init__(self, folder: object, owner: str) -> None:
-        super().__init__(f"another svc ({owner}) is working in {folder}; wait for it or end it, then try again")
+        super().__init__(
+            f"another svc ({owner}) is working in {folder}; wait for it or end it, then try again"
+        )
 
 
 class FolderNotEmpty(ClientError):
     code = "folder_not_empty"
 
     def __init__(self, folder: object) -> None:
-        super().__init__(f"{folder} is not empty; choose another folder, or link it: svc repo init OWNER/NAME")
+        super().__init__(
+            f"{folder} is not empty; choose another folder, or link it: svc repo init OWNER/NAME"
+        )
 
 
 class ServerUnreachable(ClientError):

@@ -70,6 +70,10 @@ class Device:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
+    def turn_to(self, transport: Transport) -> None:
+        """Talk to another branch from now on."""
+        self._transport = transport
+
     @property
     def replica(self) -> int:
         return self.db.number("replica")
@@ -251,7 +255,7 @@ class Device:
                         want=shadow,
                         size=entry.size,
                         shadow=shadow,
-                    )  # fmt: skip
+                    )
                 )
         last = self.last
         with self.db.step():
@@ -261,12 +265,13 @@ class Device:
             for entry in kept:
                 self.save(entry)
 
-    def move_to_trash(self, paths_to_move: list[str]) -> Path | None:
-        """Move files out of the folder, keeping their relative paths; the trash folder, None if none."""
+    def move_to_trash(self, paths_to_move: list[str], trash: Path | None = None) -> Path | None:
+        """Move files out of the folder, keeping their relative paths, into `trash` or a new one; the trash
+        folder, None if nothing was there to move."""
         present = [path for path in paths_to_move if self.occupied(path)]
         if not present:
-            return None
-        trash = self.home.new_trash(self.now())
+            return trash
+        trash = trash or self.home.new_trash(self.now())
         for path in present:
             self._trash_one(path, trash / path)
         self.files.forget()

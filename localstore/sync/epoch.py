@@ -1,4 +1,4 @@
-"""Carrying pending updates from an old epoch of a lane into the current one (design/lane-protocol, Epochs)."""
+"""Carrying pending updates from an old epoch of a lane into the current one (lane protocol, Epochs)."""
 
 from __future__ import annotations
 

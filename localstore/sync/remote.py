@@ -130,10 +130,10 @@ def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
         names.append(LaneName(path=row.path, gen=row.gen, epoch=entry.epoch if entry and same else None))
     asked = {row.path: row for row in rows}
     for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
-        row = asked.get(state.path)
-        if row is None or row.gen != state.gen:
+        known = asked.get(state.path)
+        if known is None or known.gen != state.gen:
             raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
-        yield _remote(device, state, row)
+        yield _remote(device, state, known)
 
 
 def _remote(device: Device, state: LaneState, known: Row) -> Remote:

@@ -87,7 +87,7 @@ def _clear(device: Device, path: str) -> bool:
     info = device.files.stat(path)
     if info is None or not _is_directory(info.st_mode):
         return True
-    if set(NESTED) & set(device.files.list(path)):
+    if set(NESTED) & set(device.files.names(path)):
         with device.db.step():
             device.db.put_unwritable(path, "a nested repository lies there")
         return False
@@ -132,10 +132,7 @@ def _apply(device: Device, batch: list[Change]) -> None:
             if wanted:
                 yield from device.fetch(wanted, keep=is_text)
 
-    for path in writer(device).apply(batch, supply):
-        device.progress("blocked", 0, None)
-        device.files.forget()
-        del path  # something moved in between: the next round, or the next pull, clears it
+    writer(device).apply(batch, supply)  # what is blocked stays unsettled: the next round clears the way
     device.progress("write", len(batch), None, sum(sizes.values()))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from localstore.core.errors import Conflict, StaleHead, UnpulledSeal
+from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
 from localstore.scanner import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
-from localstore.sync.sealing import Sealed, seal
+from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
 from svc.flows.pull import pull
 from svc.flows.working import begin, read_caps
@@ -35,7 +35,7 @@ class Pushed:
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
-    others kept winning; StaleHead if somebody sealed first: the edits are then live, not sealed."""
+    others kept winning; NotSealed if somebody sealed first."""
     head = begin(device)
     if head != device.last:
         raise UnpulledSeal(device.repo.branch, head)
@@ -43,12 +43,16 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
     result = Pushed(kind=kind if head is None else None, dry_run=dry_run)
     if dry_run:
         scan = device.look_around()
-        _note(result, compose(device, scan, not no_delete, store=False), Sent())
-        result.skipped += scan.skipped
+        composed = compose(device, scan, not no_delete, store=False)
+        result.sent, result.removed = composed.written, composed.removed
+        result.skipped = composed.skipped + scan.skipped
         return result
     _send_all(device, result, not no_delete)
     result.conflicts = list(device.conflicts)
-    sealed = _sealed(device, message)
+    try:
+        sealed = seal(device, message)
+    except StaleHead:
+        raise NotSealed(device.repo.branch) from None
     result.seal, result.live_by = sealed.seal, sealed.live_by
     return result
 
@@ -92,19 +96,8 @@ def _edited(device: Device, path: str) -> bool:
 
 def _note(result: Pushed, composed: Composed, sent: Sent) -> None:
     accepted = set(sent.accepted)
-    done = composed if result.dry_run else None
-    for names, listed in ((composed.written, result.sent), (composed.removed, result.removed)):
-        listed += [path for path in names if (done or path in accepted) and path not in listed]
-    if result.dry_run:
-        result.skipped = list(composed.skipped)
-    listed = {*result.sent, *result.removed}
-    result.sent += sorted(accepted - listed)
+    removed = {path for path in composed.removed if path in accepted}
+    result.removed = sorted({*result.removed, *removed})
+    result.sent = sorted({*result.sent, *accepted} - set(result.removed))
     result.refused.update(sent.refused)
     result.bytes += sent.bytes
-
-
-def _sealed(device: Device, message: str) -> Sealed:
-    try:
-        return seal(device, message)
-    except StaleHead as error:
-        raise StaleHead(device.repo.branch, error.extra.get("head")) from None
