@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from localstore.core.errors import NotLinked, UsageError
+from localstore.core.keys import DeviceKey
+from localstore.core.model import Repo
 from localstore.link import RepoLink
 from localstore.scanner import Skipped
 from localstore.sync.device import Device, opened
@@ -45,29 +47,33 @@ def to_write(ctx: Ctx) -> Iterator[Device]:
 
 @contextmanager
 def to_read(ctx: Ctx) -> Iterator[Device]:
-    """The working copy for a command that only brings things here: with this machine's key where the caller
-    may write, because the live frontier is for writers; else, and without a session, as sealed."""
-    from svc.flows.login import ensure_registered
-
+    """The working copy for a command that brings things here: with this machine's key where it may write,
+    because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
-    api = ctx.reader
-    repo = api.repo.get(link.repo_id)
-    role = repo.viewer.role if repo.viewer else None
-    key = None
-    if api.signed_in and role in MAY_WRITE and not repo.archived:
-        ensure_registered(api, ctx.obj.sessions)
-        key = ctx.obj.sessions.identity.device
-    transport = BranchTransport(api, link.repo_id, link.branch)
+    key = key_for(ctx, ctx.reader.repo.get(link.repo_id))
+    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
     with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
         yield device
 
 
 @contextmanager
-def offline(ctx: Ctx) -> Iterator[Device]:
-    """The working copy for a command that asks no server."""
-    root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:
+def to_look(ctx: Ctx) -> Iterator[Device]:
+    """The working copy for a command that only looks, and asks the server no more than it must."""
+    root, link = linked(ctx)
+    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
+    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as device:
         yield device
+
+
+def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
+    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
+    from svc.flows.login import ensure_registered
+
+    role = repo.viewer.role if repo.viewer else None
+    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
+        return None
+    ensure_registered(ctx.reader, ctx.obj.sessions)
+    return ctx.obj.sessions.identity.device
 
 
 def count(number: int, what: str) -> str:

@@ -15,7 +15,7 @@ def page(text: str, environment: Mapping[str, str]) -> bool:
     """Show `text` in SVC_PAGER, PAGER or less. False when there is no such program: print it plainly."""
     words = shlex.split(environment.get("SVC_PAGER") or environment.get("PAGER") or DEFAULT)
     program = shutil.which(words[0]) if words else None
-    if program is None or words[0] == "cat":
+    if program is None or words == ["cat"]:
         return False
     settings = {**os.environ, "LESSCHARSET": "utf-8"}
     with subprocess.Popen([program, *words[1:]], stdin=subprocess.PIPE, env=settings) as process:

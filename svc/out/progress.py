@@ -27,7 +27,7 @@ class Meter:
             return
         now = self._clock()
         if phase != self._phase:
-            self._phase, self._started, self._painted = phase, now, 0.0
+            self._phase, self._started, self._painted = phase, now, now - TICK
         if now - self._painted >= TICK or done == total:
             self._painted = now
             self._stream.write(f"\r{self.line(done, total, bytes)}\x1b[K")

@@ -12,7 +12,7 @@ from localstore.core.paths import terminal_safe
 
 Record = dict[str, Any]
 ID_CHARS = 12  # of a seal id or key id on a terminal
-COLUMN_MIN = 8
+COLUMN_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
