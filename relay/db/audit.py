@@ -6,6 +6,5 @@ from sqlalchemy import bindparam, insert
 
 from relay.db.schema import audit
 
-INSERT = insert(audit).values(
-    {name: bindparam(name) for name in ("at", "actor", "action", "subject", "data")}
-)
+_COLUMNS = ("at", "actor", "action", "subject", "data")
+INSERT = insert(audit).values({name: bindparam(name) for name in _COLUMNS})
