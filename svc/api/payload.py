@@ -16,7 +16,7 @@ from svc.api.repo import at
 PACK_MAX = 4 * GIB  # a pack is unpacked as it flows; its own table caps what it may hold
 
 
-class _Stored(Model):
+class _Stored(Model, frozen=True):
     """Answer of an upload: that it is there is all that matters."""
 
 

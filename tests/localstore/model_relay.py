@@ -220,8 +220,14 @@ class ModelTransport(Transport):
             raise ClockReused("the folder is older than what it sent before")
         rows = [
             Row(
-                path=path, kind=file.kind, gen=file.gen, epoch=file.epoch, ver=file.ver,
-                other=file.other(replica), digest=file.content().hex(), size=file.size,
+                path=path,
+                kind=file.kind,
+                gen=file.gen,
+                epoch=file.epoch,
+                ver=file.ver,
+                other=file.other(replica),
+                digest=file.content().hex(),
+                size=file.size,
                 live=file.lane is not None,
             )  # fmt: skip
             for path, file in self.branch.files.items()
@@ -251,9 +257,16 @@ class ModelTransport(Transport):
             }
             found.append(
                 LaneState(
-                    path=name.path, kind=file.kind, gen=file.gen, epoch=file.epoch, ver=file.ver,
-                    other=max(file.last.values(), default=0), digest=file.content().hex(), size=file.size,
-                    genesis=file.genesis.hex(), state=b64u(file.lane.state()) if file.lane else None,
+                    path=name.path,
+                    kind=file.kind,
+                    gen=file.gen,
+                    epoch=file.epoch,
+                    ver=file.ver,
+                    other=max(file.last.values(), default=0),
+                    digest=file.content().hex(),
+                    size=file.size,
+                    genesis=file.genesis.hex(),
+                    state=b64u(file.lane.state()) if file.lane else None,
                     finals=finals,
                 )  # fmt: skip
             )
@@ -294,13 +307,20 @@ class ModelTransport(Transport):
         when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=len(self.relay.prepared))
         raw = seals.encode(
             seals.SealPayload(
-                repo_id=REPO_ID, branch=self.name, parents=[branch.head] if branch.head else [],
-                content_digest=content.hex(), tree_key_id="tree-key-1", message=request.message,
+                repo_id=REPO_ID,
+                branch=self.name,
+                parents=[branch.head] if branch.head else [],
+                content_digest=content.hex(),
+                tree_key_id="tree-key-1",
+                message=request.message,
                 provenance=seals.Provenance(
-                    account_id="account", device_key_id=request.device_key_id, capability="write",
+                    account_id="account",
+                    device_key_id=request.device_key_id,
+                    capability="write",
                     author=request.author,
                 ),
-                created_at=seals.timestamp(when), nonce=b64u(self.relay.random.randbytes(16)),
+                created_at=seals.timestamp(when),
+                nonce=b64u(self.relay.random.randbytes(16)),
             )  # fmt: skip
         )
         changes = [

@@ -87,8 +87,6 @@ def _streamed(content: bytes) -> dict[str, Any]:
 
 def _delta(files: Files) -> list[list[Any]]:
     return [
-        [path, None, "", 0]
-        if data is None
-        else [path, kind_of(data), blake3(data).hexdigest(), len(data)]
+        [path, None, "", 0] if data is None else [path, kind_of(data), blake3(data).hexdigest(), len(data)]
         for path, data in sorted(files.items())
     ]

@@ -40,7 +40,11 @@ class Git:
         self.run("init", "-q", "-b", "main")
 
     def run(self, *arguments: str) -> str:
-        identity = {f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        identity = {
+            f"GIT_{who}_{what}": "t@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
         clean = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
         done = subprocess.run(
             ["git", *arguments], cwd=self.folder, env={**identity, **clean}, check=True, capture_output=True

@@ -87,10 +87,13 @@ def test_patches_are_those_of_git(repo: Repository, tmp_path: Path) -> None:
             sides[1] = "/dev/null"
         done = subprocess.run(
             ["git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-prefix", *sides],
-            cwd=tmp_path, capture_output=True,  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,  # fmt: skip
         )
         theirs = [line for line in done.stdout.decode().splitlines() if not line.startswith("index ")]
-        file = next(one for one in repo.get("/compare", base="main", head="topic")["files"] if one["path"] == path)
+        file = next(
+            one for one in repo.get("/compare", base="main", head="topic")["files"] if one["path"] == path
+        )
         ours = file["patch"].splitlines()
         hunks = next(at for at, line in enumerate(ours) if line.startswith("@@"))
         place = next(at for at, line in enumerate(theirs) if line.startswith("@@"))
@@ -102,10 +105,16 @@ def test_patches_are_those_of_git(repo: Repository, tmp_path: Path) -> None:
 
 def test_the_patches_apply_with_git(repo: Repository, tmp_path: Path) -> None:
     write(tmp_path, {path: data for path, data in BASE.items() if path != "image.bin"})
-    patches = [one["patch"] for one in repo.get("/compare", base="main", head="topic")["files"] if one["patch"]]
+    patches = [
+        one["patch"] for one in repo.get("/compare", base="main", head="topic")["files"] if one["patch"]
+    ]
     subprocess.run(["git", "apply", "-"], input="".join(patches).encode(), cwd=tmp_path, check=True)
-    found = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    wanted = {path: data for path, data in {**BASE, **HEAD}.items() if data is not None and path != "image.bin"}
+    found = {
+        str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    }
+    wanted = {
+        path: data for path, data in {**BASE, **HEAD}.items() if data is not None and path != "image.bin"
+    }
     assert found == wanted
 
 

@@ -156,7 +156,9 @@ def test_raw_is_harmless_cacheable_and_has_ranges(repo: Repository) -> None:
     image = repo.http.get(f"{repo.url}/raw/{first}/logo.png")
     assert image.headers["content-type"] == "image/png"
     tag = image.headers["etag"]
-    assert repo.http.get(f"{repo.url}/raw/{first}/logo.png", headers={"if-none-match": tag}).status_code == 304
+    assert (
+        repo.http.get(f"{repo.url}/raw/{first}/logo.png", headers={"if-none-match": tag}).status_code == 304
+    )
     part = repo.http.get(f"{repo.url}/raw/{first}/logo.png", headers={"range": "bytes=8-11"})
     assert (part.status_code, part.content) == (206, PNG[8:12])
     outside = repo.http.get(f"{repo.url}/raw/{first}/logo.png", headers={"range": "bytes=9999-"})
@@ -337,7 +339,13 @@ def test_anonymous_readers_of_a_public_repository(relay: Relay, repo: Repository
         for path in ("/commits", f"/tree/{first}", f"/blob/{first}/README.md", f"/raw/{first}/README.md",
                      f"/archive/{first}.tar.gz", "/history-pack", "/refs"):  # fmt: skip
             assert anonymous.get(repo.url + path).status_code == 200, path
-        for path in ("", "/log", f"/seals/{first}", f"/seals/{first}/blame/README.md", "/compare?base=a&head=b"):
+        for path in (
+            "",
+            "/log",
+            f"/seals/{first}",
+            f"/seals/{first}/blame/README.md",
+            "/compare?base=a&head=b",
+        ):
             assert anonymous.get(repo.url + path).status_code == 401, path
 
 

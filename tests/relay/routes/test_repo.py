@@ -30,7 +30,9 @@ def own(account: Maker, client: Client, **wish: Any) -> Repository:
 def set_columns(relay: Relay, repo_id: str, **values: Any) -> None:
     async def write() -> None:
         async with relay.node.db.write() as tx:
-            await tx.run(update(repo_table).where(repo_table.c.id == bindparam("this")).values(**values), this=repo_id)
+            await tx.run(
+                update(repo_table).where(repo_table.c.id == bindparam("this")).values(**values), this=repo_id
+            )
 
     relay.run(write())
 
@@ -93,7 +95,9 @@ def test_classes_names_and_visibility(account: Maker, client: Client, wish: Any,
         assert answer.json()["code"] == "e2ee_unavailable"
 
 
-def test_guests_and_people_without_a_handle_create_nothing(relay: Relay, client: Client, account: Maker) -> None:
+def test_guests_and_people_without_a_handle_create_nothing(
+    relay: Relay, client: Client, account: Maker
+) -> None:
     guest = client(account(kind="guest")).post("/api/v1/repos", json={"name": "x"})
     assert (guest.status_code, guest.json()["code"]) == (403, "identity_level")
     nameless = client(relay.account(None)).post("/api/v1/repos", json={"name": "x"})
@@ -119,7 +123,9 @@ def test_a_repeated_creation_gets_the_first_answer(account: Maker, client: Clien
     assert other.status_code == 422
     stranger = client(account()).post("/api/v1/repos", json={"name": "once"}, headers=key)
     assert stranger.json()["id"] != first.json()["id"]
-    assert http.post("/api/v1/repos", json={"name": "x"}, headers={"idempotency-key": "a b"}).status_code == 422
+    assert (
+        http.post("/api/v1/repos", json={"name": "x"}, headers={"idempotency-key": "a b"}).status_code == 422
+    )
 
 
 # --- visibility
@@ -181,7 +187,9 @@ def test_settings_are_the_owners_alone(relay: Relay, account: Maker, client: Cli
     assert ok(http.get(mine.url))["viewer"] == {"role": role}
     assert http.patch(mine.url, json={"description": "mine now"}).status_code == 403
     assert http.delete(mine.url).status_code == 403
-    assert [one["id"] for one in ok(http.get("/api/v1/repos", params={"owner": mine.owner.handle}))["items"]] == [mine.id]
+    assert [
+        one["id"] for one in ok(http.get("/api/v1/repos", params={"owner": mine.owner.handle}))["items"]
+    ] == [mine.id]
 
 
 # --- settings
@@ -305,7 +313,11 @@ def test_pages_have_no_doubles_and_no_holes_while_rows_arrive(account: Maker, cl
         found: list[str] = []
         cursor: str | None = None
         while True:
-            page = ok(http.get("/api/v1/repos", params={**query, "limit": 5, **({"cursor": cursor} if cursor else {})}))
+            page = ok(
+                http.get(
+                    "/api/v1/repos", params={**query, "limit": 5, **({"cursor": cursor} if cursor else {})}
+                )
+            )
             found += [one["name"] for one in page["items"] if one["owner"] == owner.handle]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -366,7 +378,9 @@ def test_changes_are_announced_to_listeners(relay: Relay, account: Maker, client
 
     async def actions() -> list[Any]:
         async with relay.node.db.read() as tx:
-            statement = select(event.c.kind, event.c.data).where(event.c.repo_id == mine.id).order_by(event.c.id)
+            statement = (
+                select(event.c.kind, event.c.data).where(event.c.repo_id == mine.id).order_by(event.c.id)
+            )
             return [tuple(row) for row in await tx.all(statement)]
 
     kinds = ["created", "edited", "deleted", "restored"]
