@@ -311,6 +311,50 @@ class UnpulledSeal(ClientError):
         )
 
 
+class NotSealed(ClientError):
+    """Somebody sealed between our updates and our seal."""
+
+    code = "not_sealed"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"{branch} was sealed by somebody else just now: your edits are live, not sealed; "
+            "run: svc pull, then push again"
+        )
+
+
+class LinkDamaged(ClientError):
+    """`.svc/` holds a file that cannot be read."""
+
+    code = "link_damaged"
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged ({reason}); move the .svc folder away and run: svc repo init OWNER/NAME "
+            "(your files stay as they are)"
+        )
+
+
+class CopyBusy(ClientError):
+    """Another process works in this folder."""
+
+    code = "copy_busy"
+
+    def __init__(self, folder: object, owner: str) -> None:
+        super().__init__(
+            f"another svc ({owner}) is working in {folder}; wait for it or end it, then try again"
+        )
+
+
+class FolderNotEmpty(ClientError):
+    code = "folder_not_empty"
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(
+            f"{folder} is not empty; choose another folder, or link it: svc repo init OWNER/NAME"
+        )
+
+
 class ServerUnreachable(ClientError):
     code = "server_unreachable"
 

@@ -117,14 +117,19 @@ class Lane:
         return update
 
     def apply(self, update: bytes, replica: int | None) -> None:
-        """Take in one update written by `replica` (None: by anyone, for updates out of our own log).
+        """Take in one update written by `replica`.
 
+        None is for updates out of our own log: whoever wrote them, and however large the lane is by now.
         Raises UpdateInvalid; see the module docstring for what the lane is then.
         """
         known = self.known()
-        if self._items and lane_format.work(lane_format.parse(update), self._items) > limits.UPDATE_WORK:
-            self._recount()
-        parsed = lane_format.validate(update, known, replica, self._items, self._halves)
+        parsed = lane_format.parse(update)
+        if replica is None:
+            lane_format.check(parsed, known, None, 0, self._halves)
+        else:
+            if lane_format.work(parsed, self._items) > limits.UPDATE_WORK:
+                self._recount()
+            lane_format.check(parsed, known, replica, self._items, self._halves)
         for client, clock, length, *_ in parsed.structs:
             known[client] = clock + length
         self._absorb(update, known)
@@ -241,11 +246,11 @@ class Lane:
             subscription = self._content.observe(
                 lambda event: deltas.append([dict(step) for step in event.delta])
             )
-        try:
-            for update in updates:
-                self.apply(update, None)
-        finally:
-            self._content.unobserve(subscription)
+            try:
+                for update in updates:
+                    self.apply(update, None)
+            finally:
+                self._content.unobserve(subscription)
         return deltas
 
     # --- what the reader needs to know of the lane

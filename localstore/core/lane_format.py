@@ -26,12 +26,12 @@ from typing import NamedTuple
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
+from localstore.core.lane_reader import CLOCK_END, Reader, varint
 
 ROOT = "t"
 GENESIS_BIT = 1 << (
     limits.REPLICA_BITS - 1
 )  # set in the client id of every genesis, clear in every replica id
-CLOCK_END = 1 << 31
 
 KIND_DELETED, KIND_STRING = 1, 4
 INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
@@ -39,7 +39,6 @@ INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
 PARENT_IS_ROOT = 1
 FOUR_BYTE_LEAD = 0xF0  # first byte of a UTF-8 character that is two units of UTF-16
 DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
-VARINT_BYTES = 8  # 56 bits: enough for every number of the format
 
 StateVector = Mapping[int, int]
 Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
@@ -94,7 +93,7 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
     """Reads one update. Raises UpdateInvalid on the first byte that is not of the grammar above."""
     if len(data) > caps.total_bytes:
         raise UpdateInvalid(f"the update has {len(data)} bytes; the limit is {caps.total_bytes}")
-    reader = _Reader(data)
+    reader = Reader(data)
     update = Update(_structs(reader, caps), _deletions(reader, caps))
     if reader.at != len(data):
         raise UpdateInvalid("the update has bytes after its end")
@@ -115,6 +114,14 @@ def validate(
     Raises UpdateInvalid. On a gap the writer resends from the receiver's state vector.
     """
     update = parse(data)
+    check(update, known, replica, items, halves)
+    return update
+
+
+def check(
+    update: Update, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
+) -> None:
+    """What `validate` demands of an update beyond its grammar."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -134,7 +141,6 @@ def validate(
         if clock + length > ends.get(client, 0):
             raise UpdateInvalid("the update deletes text that is not known; send all from the state vector")
     _check_pairs(update, halves)
-    return update
 
 
 def validate_state(data: bytes) -> Update:
@@ -193,7 +199,7 @@ def most_structs(items: int) -> int:
 
 def decode_state_vector(data: bytes) -> dict[int, int]:
     """client → number of known units. Raises UpdateInvalid unless strictly encoded."""
-    reader = _Reader(data)
+    reader = Reader(data)
     known: dict[int, int] = {}
     for _ in range(reader.count(2)):
         client = reader.client(known)
@@ -208,16 +214,6 @@ def encode_state_vector(known: StateVector) -> bytes:
     clients = sorted(client for client, clock in known.items() if clock)
     numbers = [len(clients), *(n for client in clients for n in (client, known[client]))]
     return b"".join(map(varint, numbers))
-
-
-def varint(number: int) -> bytes:
-    """Unsigned LEB128, shortest form."""
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
 
 
 def _check_writer(client: int, replica: int | None) -> None:
@@ -248,67 +244,7 @@ def _pair_ends(text: bytes) -> Iterator[int]:
             unit += 1
 
 
-class _Reader:
-    """A cursor over untrusted bytes; running off the end is UpdateInvalid."""
-
-    __slots__ = ("at", "data")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def byte(self) -> int:
-        if self.at >= len(self.data):
-            raise UpdateInvalid("the update ends too early")
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def varint(self) -> int:
-        number = 0
-        for place in range(VARINT_BYTES):
-            byte = self.byte()
-            number |= (byte & 0x7F) << (7 * place)
-            if byte < 0x80:
-                if byte == 0 and place:
-                    raise UpdateInvalid("a number is not in its shortest form")
-                return number
-        raise UpdateInvalid("a number is too large")
-
-    def count(self, least_bytes: int) -> int:
-        """A number of things of at least `least_bytes` each that are still to come."""
-        number = self.varint()
-        if number * least_bytes > len(self.data) - self.at:
-            raise UpdateInvalid("the update announces more than it holds")
-        return number
-
-    def client(self, seen: Mapping[int, object] | set[int]) -> int:
-        client = self.varint()
-        if client >> limits.REPLICA_BITS or client in seen:
-            raise UpdateInvalid("a client id is too large or comes twice")
-        return client
-
-    def clock(self) -> int:
-        clock = self.varint()
-        if clock >= CLOCK_END:
-            raise UpdateInvalid("a clock is too large")
-        return clock
-
-    def length(self) -> int:
-        length = self.clock()
-        if length == 0:
-            raise UpdateInvalid("a stretch is empty")
-        return length
-
-    def take(self, size: int) -> bytes:
-        end = self.at + size
-        if end > len(self.data):
-            raise UpdateInvalid("the update ends too early")
-        taken = self.data[self.at : end]
-        self.at = end
-        return taken
-
-
-def _structs(reader: _Reader, caps: Caps) -> list[Struct]:
+def _structs(reader: Reader, caps: Caps) -> list[Struct]:
     structs: list[Struct] = []
     seen: set[int] = set()
     for _ in range(reader.count(5)):
@@ -329,7 +265,7 @@ def _structs(reader: _Reader, caps: Caps) -> list[Struct]:
     return structs
 
 
-def _struct(reader: _Reader, client: int, clock: int, caps: Caps) -> Struct:
+def _struct(reader: Reader, client: int, clock: int, caps: Caps) -> Struct:
     info = reader.byte()
     kind = info & INFO_KIND
     if info & ~INFO_KNOWN or kind not in (KIND_DELETED, KIND_STRING):
@@ -347,7 +283,7 @@ def _struct(reader: _Reader, client: int, clock: int, caps: Caps) -> Struct:
     return Struct(client, clock, _units(text), origin, right_origin, text)
 
 
-def _root(reader: _Reader) -> None:
+def _root(reader: Reader) -> None:
     if reader.varint() != PARENT_IS_ROOT or reader.take(reader.count(1)) != ROOT.encode():
         raise UpdateInvalid("the update writes outside the text of its lane")
 
@@ -362,7 +298,7 @@ def _units(text: bytes) -> int:
         raise UpdateInvalid("a piece of text is not UTF-8") from None
 
 
-def _deletions(reader: _Reader, caps: Caps) -> list[Deletion]:
+def _deletions(reader: Reader, caps: Caps) -> list[Deletion]:
     deletions: list[Deletion] = []
     seen: set[int] = set()
     for _ in range(reader.count(4)):

@@ -19,7 +19,7 @@ from relay.service import session as sessions
 from relay.service.session import Made
 
 
-class ListQuery(Model):
+class ListQuery(Model, frozen=True):
     cursor: str | None = None
     limit: int | None = None
 

@@ -20,7 +20,7 @@ FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 REPO = "/api/v1/repos/{id}"
 
 
-class CommitsQuery(Model):
+class CommitsQuery(Model, frozen=True):
     """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it."""
 
     ref: str | None = None
@@ -30,7 +30,7 @@ class CommitsQuery(Model):
     limit: int | None = None
 
 
-class LogQuery(Model):
+class LogQuery(Model, frozen=True):
     """`unverified` 1: ids and messages only."""
 
     ref: str | None = None
@@ -39,12 +39,12 @@ class LogQuery(Model):
     limit: int | None = None
 
 
-class TreeQuery(Model):
+class TreeQuery(Model, frozen=True):
     path: str = ""
     recursive: str | None = None
 
 
-class PackQuery(Model):
+class PackQuery(Model, frozen=True):
     """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
 
     from_: str | None = msgspec.field(default=None, name="from")
@@ -52,7 +52,7 @@ class PackQuery(Model):
     skip: int | None = None
 
 
-class CompareQuery(Model):
+class CompareQuery(Model, frozen=True):
     """Branches, tags or seal ids."""
 
     base: str

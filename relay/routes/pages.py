@@ -25,30 +25,30 @@ from relay.service import token as tokens
 _STYLE_CACHE = {"cache-control": "public, max-age=3600"}
 
 
-class LoginQuery(Model):
+class LoginQuery(Model, frozen=True):
     """`return_to`: a path of this node. `provider`: none is configured."""
 
     provider: str | None = None
     return_to: str = "/"
 
 
-class LoginForm(Model):
+class LoginForm(Model, frozen=True):
     handle: str
     password: str
     return_to: str = "/"
 
 
-class AuthorizeQuery(Model):
+class AuthorizeQuery(Model, frozen=True):
     user_code: str | None = None
 
 
-class DecisionForm(Model):
+class DecisionForm(Model, frozen=True):
     user_code: str
     fingerprint: str
     decision: Literal["approve", "deny"]
 
 
-class SettingsQuery(Model):
+class SettingsQuery(Model, frozen=True):
     tab: str = "tokens"
     cursor: str | None = None
 

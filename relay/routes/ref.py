@@ -12,7 +12,7 @@ from relay.service import ref as refs
 FLAG = "TR_REPOS_ENABLED"
 
 
-class RefQuery(Model):
+class RefQuery(Model, frozen=True):
     """`type` absent lists branches, then tags."""
 
     type: RefType | None = None
@@ -20,7 +20,7 @@ class RefQuery(Model):
     limit: int | None = None
 
 
-class DeleteQuery(Model):
+class DeleteQuery(Model, frozen=True):
     """`discard_live`: also drop edits that no seal holds."""
 
     discard_live: bool = False

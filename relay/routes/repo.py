@@ -17,7 +17,7 @@ from relay.service.once import Once
 FLAG = "TR_REPOS_ENABLED"
 
 
-class RepoQuery(Model):
+class RepoQuery(Model, frozen=True):
     """`owner` is a handle or `@me`; `name` needs it. `state` deleted: what the caller can still restore."""
 
     owner: str | None = None

@@ -11,7 +11,7 @@ from relay.routing import Anonymous, route
 from relay.service import search
 
 
-class SearchQuery(Model):
+class SearchQuery(Model, frozen=True):
     q: str = ""
     sort: Literal["trending", "recent"] | None = None
     cursor: str | None = None

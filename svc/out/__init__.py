@@ -1,0 +1,13 @@
+"""The only writer of stdout.
+
+A command has one thing to say on stdout: a list, a record, the value that a change made, or bytes. On a
+terminal it is for people (aligned, coloured, paged, times as ages); in a pipe it is for programs (tabs, whole
+values, ISO times), with the same columns in the same order. `--json`, `--jq` and `--template` give
+either as data. Notes, progress, questions and errors go to stderr.
+"""
+
+from svc.out.out import Out
+from svc.out.select import Format
+from svc.out.table import Column
+
+__all__ = ["Column", "Format", "Out"]

@@ -9,7 +9,7 @@ from localstore.core.model.base import Model
 Phase = Literal["ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device"]
 
 
-class Session(Model):
+class Session(Model, frozen=True):
     """One session as its owner sees it in a list; `kind` script is a token made in the settings."""
 
     id: str
@@ -22,7 +22,7 @@ class Session(Model):
     current: bool = False
 
 
-class UserInfo(Model):
+class UserInfo(Model, frozen=True):
     """The caller. `session_kind` and `device_key_id` say how this request signed in."""
 
     sub: str
@@ -38,7 +38,7 @@ class UserInfo(Model):
     email: str | None = None
 
 
-class SessionGrant(Model, omit_defaults=True):
+class SessionGrant(Model, omit_defaults=True, frozen=True):
     """A session that was just made. `token` is the capability token (base64url), `refresh_token` only where
     the session may be refreshed and the caller is not a browser."""
 
@@ -50,7 +50,7 @@ class SessionGrant(Model, omit_defaults=True):
     handle: str | None = None
 
 
-class DeviceKeyStart(Model):
+class DeviceKeyStart(Model, frozen=True):
     """Ask for a challenge. `ed25519`, `x25519`: 32-byte public keys; `name`: what people call this machine.
     `handle` only for the sign-in without a browser."""
 
@@ -60,7 +60,7 @@ class DeviceKeyStart(Model):
     handle: str | None = None
 
 
-class Challenge(Model):
+class Challenge(Model, frozen=True):
     """`sealed_challenge` is a libsodium sealed box of 32 bytes for the X25519 key that asked. `account`: the
     account id that the registration statement must name (for a free handle: the one the account will get)."""
 
@@ -72,7 +72,7 @@ class Challenge(Model):
     account: str = ""
 
 
-class DeviceKeyProof(Model):
+class DeviceKeyProof(Model, frozen=True):
     """Proof of possession: Ed25519 over the transcript; `registration` is the self-signed statement that
     readers of seals check later. `pair` is the one-time code a further device joins with."""
 
@@ -82,7 +82,7 @@ class DeviceKeyProof(Model):
     pair: str | None = None
 
 
-class DeviceKey(Model):
+class DeviceKey(Model, frozen=True):
     id: str
     public_key: str
     name: str
@@ -91,18 +91,18 @@ class DeviceKey(Model):
     revoked_at: str | None = None
 
 
-class PairingCode(Model):
+class PairingCode(Model, frozen=True):
     code: str
     expires_at: str
 
 
-class DeviceCodeStart(Model):
+class DeviceCodeStart(Model, frozen=True):
     transport_x25519: str
     device_ed25519: str
     label: str = ""
 
 
-class DeviceCode(Model):
+class DeviceCode(Model, frozen=True):
     """RFC 8628 answer of the device authorization grant."""
 
     device_code: str
@@ -113,22 +113,22 @@ class DeviceCode(Model):
     interval: int
 
 
-class Approval(Model):
+class Approval(Model, frozen=True):
     user_code: str
     fingerprint: str
     decision: Literal["approve", "deny"]
 
 
-class ApprovalStatus(Model):
+class ApprovalStatus(Model, frozen=True):
     status: Literal["approved", "denied"]
 
 
-class TokenRequest(Model):
+class TokenRequest(Model, frozen=True):
     grant_type: str
     device_code: str
 
 
-class SealedSession(Model):
+class SealedSession(Model, frozen=True):
     """The session, sealed to the transport key of the CLI (design/auth: what is inside)."""
 
     token_type: Literal["sealed"]
@@ -136,22 +136,22 @@ class SealedSession(Model):
     sealed: str
 
 
-class Handle(Model):
+class Handle(Model, frozen=True):
     handle: str | None
     user_id: str = ""
 
 
-class HandleChoice(Model):
+class HandleChoice(Model, frozen=True):
     handle: str
 
 
-class RefreshRequest(Model):
+class RefreshRequest(Model, frozen=True):
     """The refresh token of a caller that keeps no cookies."""
 
     refresh_token: str
 
 
-class ScriptTokenRequest(Model):
+class ScriptTokenRequest(Model, frozen=True):
     """`days`: how long it lives, 1 to 365. `access`: read; write (read too); admin (account settings too)."""
 
     label: str
@@ -159,7 +159,7 @@ class ScriptTokenRequest(Model):
     access: Literal["read", "write", "admin"] = "write"
 
 
-class ScriptToken(Model):
+class ScriptToken(Model, frozen=True):
     """A token for scripts, shown once: `svct_<token>.<binding seed>`."""
 
     id: str

@@ -13,7 +13,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fal
     """Base of every resource and body."""
 
 
-class Actor(Model):
+class Actor(Model, frozen=True):
     """Who did something: an account as readers see it."""
 
     id: str
@@ -21,14 +21,14 @@ class Actor(Model):
     kind: Literal["user", "org", "agent", "guest"] = "user"
 
 
-class Page(Model, Generic[T]):
+class Page(Model, Generic[T], frozen=True):
     """One page of a list. `next_cursor` is opaque; None on the last page (contract, AMB-006)."""
 
     items: list[T]
     next_cursor: str | None = None
 
 
-class Problem(Model, omit_defaults=True):
+class Problem(Model, omit_defaults=True, frozen=True):
     """RFC 9457 problem document. `code` is stable; no request id, so that two 404s are byte-equal."""
 
     title: str

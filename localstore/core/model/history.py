@@ -7,7 +7,7 @@ from typing import Literal
 from localstore.core.model.base import Actor, Model
 
 
-class SealKey(Model):
+class SealKey(Model, frozen=True):
     """The device key behind a seal, so that a reader can verify it. `registration`: self-signed statement."""
 
     id: str
@@ -18,13 +18,13 @@ class SealKey(Model):
     registration: str
 
 
-class SealSignature(Model):
+class SealSignature(Model, frozen=True):
     alg: Literal["ed25519"]
     key_id: str
     value: str
 
 
-class SealProvenance(Model, omit_defaults=True):
+class SealProvenance(Model, omit_defaults=True, frozen=True):
     """Who made it, from which device, under which capability; `author` and `git` where it came from git."""
 
     who: Actor
@@ -34,7 +34,7 @@ class SealProvenance(Model, omit_defaults=True):
     git_id: str | None = None
 
 
-class SealSummary(Model):
+class SealSummary(Model, frozen=True):
     """A seal without its signature. `sha` equals `id` (contract, AMB-018)."""
 
     id: str
@@ -47,7 +47,7 @@ class SealSummary(Model):
     created_at: str
 
 
-class Seal(SealSummary):
+class Seal(SealSummary, frozen=True):
     """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients make their own."""
 
     signature: SealSignature
@@ -56,7 +56,7 @@ class Seal(SealSummary):
     verified: bool | None = None
 
 
-class SealLine(Model):
+class SealLine(Model, frozen=True):
     """What the log gives with `unverified=1`."""
 
     id: str
@@ -66,7 +66,7 @@ class SealLine(Model):
 PublicSeal = SealSummary
 
 
-class Entry(Model):
+class Entry(Model, frozen=True):
     """One file of a tree."""
 
     path: str
@@ -75,7 +75,7 @@ class Entry(Model):
     size: int
 
 
-class Tree(Model):
+class Tree(Model, frozen=True):
     """Files of a tree at a seal, below `path`. `tree_key` (b64u) is present for readers with a full view, so
     that they can recompute `content_digest`; `filtered` views lack it and hide paths."""
 
@@ -89,7 +89,7 @@ class Tree(Model):
     tree_key_id: str | None = None
 
 
-class Blob(Model):
+class Blob(Model, frozen=True):
     """A file with its content; `content` None when it is over the inline limit (`truncated`)."""
 
     path: str
@@ -101,7 +101,7 @@ class Blob(Model):
     truncated: bool
 
 
-class BlameRange(Model):
+class BlameRange(Model, frozen=True):
     """Lines `start`..`end`, 1-based, inclusive, last changed by `seal_id`."""
 
     start: int
@@ -113,14 +113,14 @@ class BlameRange(Model):
     message: str
 
 
-class Blame(Model):
+class Blame(Model, frozen=True):
     path: str
     seal_id: str
     lines: int
     ranges: list[BlameRange]
 
 
-class ChangedFile(Model):
+class ChangedFile(Model, frozen=True):
     """`patch`: unified diff of a text file, None for bytes and for files over the diff limit."""
 
     path: str
@@ -132,7 +132,7 @@ class ChangedFile(Model):
     old_path: str | None = None
 
 
-class Compare(Model):
+class Compare(Model, frozen=True):
     """Three-dot comparison: `files` from the merge base to head."""
 
     base: str
@@ -143,19 +143,19 @@ class Compare(Model):
     files: list[ChangedFile]
 
 
-class HaveAnswer(Model):
+class HaveAnswer(Model, frozen=True):
     """`missing`: indices into the asked digests that the repository does not hold."""
 
     missing: list[int]
 
 
-class PackStored(Model):
+class PackStored(Model, frozen=True):
     """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
 
     objects: int
     stored_bytes: int
 
 
-class PayloadStored(Model):
+class PayloadStored(Model, frozen=True):
     blake3: str
     size: int

@@ -12,7 +12,7 @@ from localstore.core.update import LiveUpdate
 LaneKind = Literal["text", "blob", "chunked", "gone"]
 
 
-class Row(Model, array_like=True):
+class Row(Model, array_like=True, frozen=True):
     """One path of the frontier, as an array: compact, because a first bootstrap carries all of them.
 
     `gen`: the sequence number of the update that created this file, its lane id; `ver`: the last that touched
@@ -32,7 +32,7 @@ class Row(Model, array_like=True):
     live: bool = False
 
 
-class BootstrapRequest(Model):
+class BootstrapRequest(Model, frozen=True):
     """`since`: send only rows with a later `ver`. `replica`: the id this folder was given before, absent the
     first time; `n`: the highest update number this folder has used (a lower one than known: clock_reused)."""
 
@@ -42,7 +42,7 @@ class BootstrapRequest(Model):
     n: int = 0
 
 
-class Bootstrap(Model):
+class Bootstrap(Model, frozen=True):
     """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests."""
 
     branch_id: str
@@ -54,7 +54,7 @@ class Bootstrap(Model):
     rows: list[Row]
 
 
-class Lane(Model):
+class Lane(Model, frozen=True):
     """Which lane state to fetch: by its generation and the epoch the device has (None: it has none)."""
 
     path: str
@@ -62,14 +62,14 @@ class Lane(Model):
     epoch: int | None = None
 
 
-class LanesRequest(Model):
+class LanesRequest(Model, frozen=True):
     """`replica`: who asks, so that `other` leaves out its own changes."""
 
     lanes: list[Lane]
     replica: int | None = None
 
 
-class LaneState(Model):
+class LaneState(Model, frozen=True):
     """A lane's full CRDT state. `genesis` names the text of this epoch's genesis (hex digest);
     `state` is b64u or None when the lane is untouched since. `finals`: last states of retained older epochs
     the device may still be in, epoch → b64u state (empty string: untouched)."""
@@ -87,34 +87,34 @@ class LaneState(Model):
     finals: dict[str, FinalState] = msgspec.field(default_factory=dict)
 
 
-class FinalState(Model):
+class FinalState(Model, frozen=True):
     """The end of a past epoch: its genesis text and its complete state."""
 
     genesis: str
     state: str | None
 
 
-class LaneStates(Model):
+class LaneStates(Model, frozen=True):
     """`missing` lists asked paths that are gone or have another generation."""
 
     lanes: list[LaneState]
     missing: list[str]
 
 
-class ProofContextRequest(Model):
+class ProofContextRequest(Model, frozen=True):
     device_key_id: str
     replica: int
     update: LiveUpdate
 
 
-class ProofContext(Model):
+class ProofContext(Model, frozen=True):
     """`bytes`: what the device key signs for this update (b64u); computable offline, echoed for others."""
 
     bytes: str
     digest: str
 
 
-class UpdateBatch(Model):
+class UpdateBatch(Model, frozen=True):
     """One or many updates of one replica; at most 500 or 1 MiB. Order is kept; deletes come first."""
 
     device_key_id: str
@@ -123,7 +123,7 @@ class UpdateBatch(Model):
     turn_id: str | None = None
 
 
-class UpdateAnswer(Model, omit_defaults=True):
+class UpdateAnswer(Model, omit_defaults=True, frozen=True):
     """`result` ok: acknowledged means committed and durable. stale: the path moved on; epoch: the lane has a
     newer epoch; settled: this number was answered before and forgotten; refused: `code`, `detail` say why."""
 
@@ -138,7 +138,7 @@ class UpdateAnswer(Model, omit_defaults=True):
     detail: str = ""
 
 
-class UpdateAnswers(Model):
+class UpdateAnswers(Model, frozen=True):
     seq: int
     answers: list[UpdateAnswer]
     checkpoint: bool = False

@@ -9,14 +9,14 @@ import msgspec
 from localstore.core.model.base import Model
 
 
-class Health(Model, omit_defaults=True):
+class Health(Model, omit_defaults=True, frozen=True):
     """`checks` maps each dependency to ok or down; liveness has none."""
 
     status: Literal["ok", "unavailable"]
     checks: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class Version(Model):
+class Version(Model, frozen=True):
     edition: str
     api_version: int
     source_url: str
@@ -26,7 +26,7 @@ class Version(Model):
     min_client: str
 
 
-class E2ee(Model):
+class E2ee(Model, frozen=True):
     status: Literal["disabled", "ready", "unavailable"]
     reason: str | None = None
     single_user: bool = False
@@ -34,7 +34,7 @@ class E2ee(Model):
     private: bool = False
 
 
-class NodeInfo(Model):
+class NodeInfo(Model, frozen=True):
     """`identity` is the node's origin (AMB-159); `sign_in` lists the ways in that this node offers."""
 
     name: str
@@ -46,7 +46,7 @@ class NodeInfo(Model):
     sign_in: list[str]
 
 
-class ClientConfig(Model):
+class ClientConfig(Model, frozen=True):
     api_version: int
     flags: dict[str, bool | str]
     node: NodeInfo

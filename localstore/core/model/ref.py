@@ -9,7 +9,7 @@ from localstore.core.model.base import Model
 RefType = Literal["branch", "tag"]
 
 
-class Ref(Model):
+class Ref(Model, frozen=True):
     """A branch or tag. `head` is a seal id, None for a branch that has no seal yet.
     `id` names the branch for ever, also after a rename; `frontier` counts its live updates."""
 
@@ -22,7 +22,7 @@ class Ref(Model):
     frontier: int = 0
 
 
-class RefCreate(Model):
+class RefCreate(Model, frozen=True):
     """`head` is a seal id or the name of a branch; `expected_head` guards that branch's head."""
 
     type: RefType
@@ -31,7 +31,7 @@ class RefCreate(Model):
     expected_head: str | None = None
 
 
-class RefUpdate(Model):
+class RefUpdate(Model, frozen=True):
     """Compare-and-swap of a branch: moves to `head` only when it stands at `expected_head`."""
 
     head: str

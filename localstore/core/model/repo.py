@@ -13,18 +13,18 @@ State = Literal["active", "archived", "deleted", "suspended", "killed"]
 Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
-class Viewer(Model):
+class Viewer(Model, frozen=True):
     """What the caller is to this repository; role None: a reader of a public one."""
 
     role: Role | None = None
 
 
-class ParentRepo(Model):
+class ParentRepo(Model, frozen=True):
     id: str
     full_name: str
 
 
-class Repo(Model, rename={"class_": "class"}):
+class Repo(Model, rename={"class_": "class"}, frozen=True):
     """A repository as those who may see it do. `full_name` is OWNER/NAME."""
 
     id: str
@@ -44,7 +44,7 @@ class Repo(Model, rename={"class_": "class"}):
     viewer: Viewer | None = None
 
 
-class RepoCreate(Model, rename={"class_": "class"}):
+class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
     """Body of a creation. `visibility` is a shorthand for the class; the two must not disagree."""
 
     name: str
@@ -55,7 +55,7 @@ class RepoCreate(Model, rename={"class_": "class"}):
     description: str = ""
 
 
-class RepoPatch(Model):
+class RepoPatch(Model, frozen=True):
     """JSON merge patch of the settable members (RFC 7396); absent members stay."""
 
     name: str | None = None
@@ -66,7 +66,7 @@ class RepoPatch(Model):
     kind: Kind | None = None
 
 
-class Coordinates(Model, rename={"class_": "class"}):
+class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     """Public coordinates: what anyone may know of a public repository."""
 
     id: str
@@ -84,7 +84,7 @@ class Coordinates(Model, rename={"class_": "class"}):
     listing_id: str | None = None
 
 
-class Deleted(Model):
+class Deleted(Model, frozen=True):
     """Answer of a soft deletion: the id that restores it until `purge_at`."""
 
     restore_id: str

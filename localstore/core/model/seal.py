@@ -7,7 +7,7 @@ import msgspec
 from localstore.core.model.base import Model
 
 
-class SealChange(Model, array_like=True):
+class SealChange(Model, array_like=True, frozen=True):
     """One path of a tree delta, as an array. `kind` None removes the path; `digest` hex; `size` bytes."""
 
     path: str
@@ -16,7 +16,7 @@ class SealChange(Model, array_like=True):
     size: int = 0
 
 
-class PrepareRequest(Model):
+class PrepareRequest(Model, frozen=True):
     """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this."""
 
     message: str
@@ -26,7 +26,7 @@ class PrepareRequest(Model):
     author: str | None = None
 
 
-class Prepared(Model):
+class Prepared(Model, frozen=True):
     """`bytes`: the exact seal payload to sign (b64u); `digest` its BLAKE3, the seal id to be.
     `changes`: the sealed tree against the parent's, so that the device recomputes `content_digest` itself.
     `live_by`: paths whose unsealed edits by other accounts or devices this seal also holds.
@@ -43,13 +43,13 @@ class Prepared(Model):
     unchanged: bool = False
 
 
-class FinalizeRequest(Model):
+class FinalizeRequest(Model, frozen=True):
     prepare_id: str
     device_key_id: str
     signature: str
 
 
-class TreeDelta(Model):
+class TreeDelta(Model, frozen=True):
     """One seal to make from an explicit tree: `changes` against the previous one's tree."""
 
     message: str
@@ -60,7 +60,7 @@ class TreeDelta(Model):
     git_raw: str | None = None
 
 
-class PrepareSealsRequest(Model):
+class PrepareSealsRequest(Model, frozen=True):
     """Explicit trees onto `branch`; the first seal's first parent is `expected_head`."""
 
     branch: str
@@ -69,19 +69,19 @@ class PrepareSealsRequest(Model):
     seals: list[TreeDelta]
 
 
-class PreparedSeal(Model):
+class PreparedSeal(Model, frozen=True):
     bytes: str
     digest: str
     content_digest: str
 
 
-class PreparedSeals(Model):
+class PreparedSeals(Model, frozen=True):
     prepare_id: str
     seals: list[PreparedSeal]
     expires_at: str
 
 
-class FinalizeSealsRequest(Model):
+class FinalizeSealsRequest(Model, frozen=True):
     prepare_id: str
     device_key_id: str
     signatures: list[str]

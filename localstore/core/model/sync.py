@@ -66,14 +66,14 @@ class Unsubscribe(Model, frozen=True, tag="unsubscribe"):
     repo_id: str
 
 
-class PollRequest(Model):
+class PollRequest(Model, frozen=True):
     """Events of `repos` (ids) after `since`; None: none yet, only where the log stands."""
 
     repos: list[str]
     since: int | None = None
 
 
-class PollAnswer(Model):
+class PollAnswer(Model, frozen=True):
     """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
     repositories for this caller."""
 

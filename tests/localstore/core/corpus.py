@@ -27,21 +27,24 @@ def programs() -> list[list[bytes]]:
     return [(folder / f"{name}.py").read_bytes().splitlines(keepends=True) for name in NAMES]
 
 
-def edited(rng: random.Random, lines: list[bytes], pool: list[bytes], times: int) -> list[bytes]:
-    """`lines` after `times` random deletions, insertions from `pool`, repetitions, touches, replacements."""
+def edited(
+    rng: random.Random, lines: list[bytes], pool: list[bytes], times: int, repeating: bool = True
+) -> list[bytes]:
+    """`lines` after `times` random deletions, insertions from `pool`, replacements, touches, and (if
+    `repeating`) repetitions of its own lines, which leave several differences equally short."""
     lines = list(lines)
     for _ in range(times):
         at, size = rng.randrange(len(lines) + 1), rng.randrange(1, 8)
         start = rng.randrange(len(pool))
-        match rng.randrange(5):
+        match rng.randrange(5 if repeating else 4):
             case 0:
                 del lines[at : at + size]
             case 1:
                 lines[at:at] = pool[start : start + size]
             case 2:
-                lines[at:at] = lines[start : start + size]
+                lines[at : at + size] = pool[start : start + size]
             case 3:
                 lines[at : at + 1] = [line.replace(b"e", b"E") for line in lines[at : at + 1]]
             case _:
-                lines[at : at + size] = pool[start : start + size]
+                lines[at:at] = lines[start : start + size]
     return lines

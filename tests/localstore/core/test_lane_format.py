@@ -22,9 +22,9 @@ from localstore.core.lane_format import (
     second_halves,
     validate,
     validate_state,
-    varint,
     work,
 )
+from localstore.core.lane_reader import varint
 from tests.localstore.core.updates import encode, group, inserted, raw_struct, scattered
 
 ME, OTHER = 7, 9

@@ -67,6 +67,11 @@ def test_markers_follow_the_line_endings() -> None:
     assert merged.text == b"a\r\n<<<<<<< ours\r\nB\r\n=======\r\nbb\r\n>>>>>>> theirs\r\n"
 
 
+def test_line_endings_are_those_of_the_sides_not_of_the_base() -> None:
+    merged = merge(b"a", b"a\r\nb", b"a\r\nc")
+    assert merged.text == b"a\r\n<<<<<<< ours\r\nb\r\n=======\r\nc\r\n>>>>>>> theirs\r\n"
+
+
 @pytest.mark.parametrize(
     ("base", "ours", "theirs"),
     [
@@ -80,7 +85,6 @@ def test_markers_follow_the_line_endings() -> None:
         (b"a\nb\nc\nd\n", b"A\nb\nC\nd\n", b"a\nB\nc\nD\n"),
         (b"a\r\nb\r\n", b"A\r\nb\r\n", b"AA\r\nb\r\n"),
         (b"a\r\n", b"b\r\n", b"c\n"),
-        (b"a", b"a\r\nb", b"a\r\nc"),
     ],
 )
 def test_corner_cases_end_as_in_git(

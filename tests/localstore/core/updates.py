@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from localstore.core.lane_format import ROOT, Deletion, Struct, varint
+from localstore.core.lane_format import ROOT, Deletion, Struct
+from localstore.core.lane_reader import varint
 
 ORIGIN, RIGHT_ORIGIN = 0x80, 0x40
 

@@ -1,0 +1,299 @@
+"""The SQLite database of one working copy.
+
+One transaction is one step of the lane protocol: what it holds after a crash is what the steps before it
+left. Journal mode WAL, synchronous FULL: a step that was promised survives a power cut.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from localstore.core.model.live import LaneKind
+from localstore.entry import Entry, Kind
+
+SCHEMA_VERSION = 1
+DOUBTED = -1  # epoch of a row that must be asked for again
+SCHEMA = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE entries(path TEXT PRIMARY KEY, kind TEXT NOT NULL, gen INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    seen INTEGER NOT NULL, genesis BLOB, touched INTEGER NOT NULL, pending INTEGER NOT NULL, want BLOB,
+    size INTEGER NOT NULL, shadow BLOB) WITHOUT ROWID;
+CREATE TABLE lane_states(path TEXT PRIMARY KEY, state BLOB NOT NULL);
+CREATE TABLE pending(id INTEGER PRIMARY KEY, path TEXT NOT NULL, ops BLOB NOT NULL);
+CREATE INDEX pending_path ON pending(path);
+CREATE TABLE flights(n INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+    body BLOB NOT NULL);
+CREATE TABLE rows(path TEXT PRIMARY KEY, kind TEXT NOT NULL, gen INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    ver INTEGER NOT NULL, other INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL,
+    live INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE sealed(path TEXT PRIMARY KEY, kind TEXT NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE stats(path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+    ctime INTEGER NOT NULL, inode INTEGER NOT NULL, kind TEXT NOT NULL, digest BLOB NOT NULL,
+    checked INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE journal(temp TEXT PRIMARY KEY, path TEXT NOT NULL, inode INTEGER, new BLOB, state TEXT NOT NULL);
+CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTEGER NOT NULL,
+    stored INTEGER NOT NULL, codec INTEGER NOT NULL, raw INTEGER NOT NULL, start INTEGER NOT NULL,
+    size INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Row(NamedTuple):
+    """One path of the branch's frontier as the relay last told; `localstore.core.model.live.Row` in bytes."""
+
+    path: str
+    kind: LaneKind
+    gen: int
+    epoch: int
+    ver: int
+    other: int
+    digest: bytes
+    size: int
+    live: bool
+
+
+class SealedFile(NamedTuple):
+    """One file of the last seal's tree."""
+
+    kind: Kind
+    digest: bytes
+    size: int
+
+
+class Stat(NamedTuple):
+    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+    kind: Kind
+    digest: bytes
+    checked: int
+
+
+class Intent(NamedTuple):
+    """A write that has begun. `state`: writing (the temporary file may be torn), ready (the exchange may have
+    run), done (only the temporary file is left to remove). `new` None: the file is being removed."""
+
+    temp: str
+    path: str
+    inode: int | None
+    new: bytes | None
+    state: str
+
+
+class Database:
+    """Typed access to `state.db`; one connection, one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._sql = sqlite3.connect(path, isolation_level=None)
+        self._depth = 0
+        self._sql.execute("PRAGMA journal_mode=WAL")
+        self._sql.execute("PRAGMA synchronous=FULL")
+        if self._sql.execute("PRAGMA user_version").fetchone()[0] == 0:
+            self._sql.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};COMMIT;")
+
+    def close(self) -> None:
+        self._sql.close()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """All or nothing; a step inside another is part of it."""
+        if self._depth == 0:
+            self._sql.execute("BEGIN IMMEDIATE")
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            self._depth -= 1
+            if self._depth == 0:
+                self._sql.execute("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self._sql.execute("COMMIT")
+
+    # --- single values
+
+    def get(self, key: str) -> str | int | bytes | None:
+        found = self._sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        return cast("str | int | bytes | None", found[0]) if found else None
+
+    def text(self, key: str) -> str | None:
+        value = self.get(key)
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str) -> int:
+        value = self.get(key)
+        return value if isinstance(value, int) else 0
+
+    def put(self, key: str, value: str | int | bytes | None) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+
+    # --- entries
+
+    def entries(self) -> dict[str, Entry]:
+        return {row[0]: _entry(row) for row in self._sql.execute("SELECT * FROM entries")}
+
+    def put_entry(self, entry: Entry) -> None:
+        e = entry
+        self._sql.execute(
+            "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                e.path,
+                e.kind,
+                e.gen,
+                e.epoch,
+                e.seen,
+                e.genesis,
+                e.touched,
+                e.pending,
+                e.want,
+                e.size,
+                e.shadow,
+            ),
+        )
+
+    def drop_entry(self, path: str) -> None:
+        """Forget the path: record, lane state, pending updates and the update in flight."""
+        for table in ("entries", "lane_states", "pending", "flights"):
+            self._sql.execute(f"DELETE FROM {table} WHERE path=?", (path,))  # noqa: S608 - fixed names
+
+    def lane_state(self, path: str) -> bytes | None:
+        found = self._sql.execute("SELECT state FROM lane_states WHERE path=?", (path,)).fetchone()
+        return found[0] if found else None
+
+    def put_lane_state(self, path: str, state: bytes | None) -> None:
+        self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
+        if state is not None:
+            self._sql.execute("INSERT INTO lane_states VALUES(?,?)", (path, state))
+
+    def pending(self, path: str) -> list[bytes]:
+        found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
+        return [row[0] for row in found]
+
+    def put_pending(self, path: str, updates: Iterable[bytes]) -> None:
+        """Replace the pending updates of a path."""
+        self._sql.execute("DELETE FROM pending WHERE path=?", (path,))
+        self._sql.executemany("INSERT INTO pending(path, ops) VALUES(?,?)", [(path, ops) for ops in updates])
+
+    # --- updates in flight
+
+    def flights(self) -> list[tuple[str, bytes]]:
+        """(path, encoded update) in order of n."""
+        return self._sql.execute("SELECT path, body FROM flights ORDER BY n").fetchall()
+
+    def flight_kinds(self) -> dict[str, str]:
+        """The kind of the update in flight, by path."""
+        return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
+
+    def lowest_flight(self) -> int | None:
+        return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
+
+    def put_flight(self, n: int, path: str, kind: str, body: bytes) -> None:
+        self._sql.execute("INSERT INTO flights VALUES(?,?,?,?)", (n, path, kind, body))
+
+    def drop_flight(self, path: str) -> None:
+        self._sql.execute("DELETE FROM flights WHERE path=?", (path,))
+
+    # --- the frontier and the last seal
+
+    def rows(self) -> dict[str, Row]:
+        return {row[0]: Row(*row) for row in self._sql.execute("SELECT * FROM rows")}
+
+    def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
+        if whole:
+            self._sql.execute("DELETE FROM rows")
+        self._sql.executemany("DELETE FROM rows WHERE path=?", [(path,) for path in gone])
+        self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
+
+    def doubt_row(self, path: str) -> None:
+        """The relay refused an update of this text: its lane may have a new epoch, which touches no row."""
+        self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (DOUBTED, path))
+
+    def sealed(self) -> dict[str, SealedFile]:
+        found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")
+        return {row[0]: SealedFile(*row[1:]) for row in found}
+
+    def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
+        removed, put = [], []
+        for path, file in changes:
+            if file is None:
+                removed.append((path,))
+            else:
+                put.append((path, *file))
+        self._sql.executemany("DELETE FROM sealed WHERE path=?", removed)
+        self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
+
+    # --- stat cache
+
+    def stats(self) -> dict[str, Stat]:
+        return {row[0]: Stat(*row) for row in self._sql.execute("SELECT * FROM stats")}
+
+    def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
+        self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
+        self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", stats)
+
+    # --- journal
+
+    def intents(self) -> list[Intent]:
+        return [Intent(*row) for row in self._sql.execute("SELECT * FROM journal ORDER BY rowid")]
+
+    def put_intents(self, intents: Iterable[Intent]) -> None:
+        self._sql.executemany("INSERT OR REPLACE INTO journal VALUES(?,?,?,?,?)", intents)
+
+    def drop_intents(self, temps: Iterable[str]) -> None:
+        self._sql.executemany("DELETE FROM journal WHERE temp=?", [(temp,) for temp in temps])
+
+    # --- objects and what cannot be written here
+
+    def object_place(self, digest: bytes) -> tuple[int, int, int, int, int, int, int] | None:
+        """(pack, offset, stored length, codec, raw length, start, size) of an object."""
+        found = self._sql.execute(
+            "SELECT pack, offset, stored, codec, raw, start, size FROM objects WHERE digest=?", (digest,)
+        ).fetchone()
+        return cast("tuple[int, int, int, int, int, int, int] | None", found)
+
+    def put_objects(self, places: Iterable[tuple[bytes, int, int, int, int, int, int, int]]) -> None:
+        self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", places)
+
+    def unwritable(self) -> dict[str, str]:
+        return dict(self._sql.execute("SELECT path, reason FROM unwritable").fetchall())
+
+    def put_unwritable(self, path: str, reason: str) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO unwritable VALUES(?,?)", (path, reason))
+
+    def drop_unwritable(self, path: str) -> None:
+        self._sql.execute("DELETE FROM unwritable WHERE path=?", (path,))
+
+    # --- starting over
+
+    def forget_branch(self) -> None:
+        """Drop all that belongs to one branch as seen by one replica; files, texts and the journal stay."""
+        for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
+            self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        self._sql.execute("DELETE FROM meta")
+
+
+def _entry(row: tuple[object, ...]) -> Entry:
+    path, kind, gen, epoch, seen, genesis, touched, pending, want, size, shadow = row
+    return Entry(
+        path=cast(str, path),
+        kind=cast(Kind, kind),
+        gen=cast(int, gen),
+        epoch=cast(int, epoch),
+        seen=cast(int, seen),
+        genesis=cast("bytes | None", genesis),
+        touched=bool(touched),
+        pending=cast(int, pending),
+        want=cast("bytes | None", want),
+        size=cast(int, size),
+        shadow=cast("bytes | None", shadow),
+    )

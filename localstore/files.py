@@ -1,0 +1,236 @@
+"""File operations below one folder that never leave it.
+
+Every path is relative, with `/` between names. Each directory on the way is opened without following links,
+so a directory that was swapped for a symlink is an obstacle (`Blocked`), never a way out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+READ_BYTES = 1 << 20
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+class Blocked(OSError):
+    """A name on the way to the path is no directory."""
+
+
+class Files:
+    """Operations below `root`, which must exist."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._near: tuple[str, int] | None = None
+
+    def close(self) -> None:
+        self.forget()
+        os.close(self._fd)
+
+    def forget(self) -> None:
+        """Close the directory kept open for the next file beside the last one."""
+        if self._near is not None:
+            os.close(self._near[1])
+            self._near = None
+
+    def stat(self, path: str) -> os.stat_result | None:
+        """The entry itself, not what a link points to; None if nothing can be there."""
+        try:
+            with self._parent(path) as (fd, name):
+                return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise
+
+    def open(self, path: str) -> int:
+        """A descriptor for reading the regular file. OSError if it is anything else."""
+        with self._parent(path) as (fd, name):
+            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return opened
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """The file's bytes, a MiB at a time."""
+        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+            while chunk := file.read(READ_BYTES):
+                yield chunk
+
+    def read(self, path: str) -> bytes:
+        """The whole file, which the caller knows to be small enough."""
+        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+            return file.readall()
+
+    def names(self, path: str) -> list[str]:
+        """The names in a directory."""
+        with self._parent(path) as (fd, name):
+            opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        try:
+            return os.listdir(opened)  # noqa: PTH208 - a descriptor has no Path
+        finally:
+            os.close(opened)
+
+    def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> int:
+        """Write a new file, making its directories; its inode. `mode` None: as the umask says.
+
+        FileExistsError if the name is taken. A failed write leaves nothing behind.
+        """
+        with self._parent(path, make=True) as (fd, name):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            opened = os.open(name, flags, 0o666, dir_fd=fd)
+            try:
+                with os.fdopen(opened, "wb", buffering=0) as file:
+                    for part in parts:
+                        _write_all(file.fileno(), part)
+                    if mode is not None:
+                        os.fchmod(file.fileno(), stat.S_IMODE(mode))
+                    if sync:
+                        os.fsync(file.fileno())
+                    return os.fstat(file.fileno()).st_ino
+            except OSError:
+                os.unlink(name, dir_fd=fd)
+                raise
+
+    def exchange(self, path: str, other: str) -> None:
+        """Swap two names in one step. FileNotFoundError unless both are there."""
+        with self._parent(path) as (fd, name), self._parent_again(other, path, fd) as (fd2, name2):
+            if not _renameat2(fd, name, fd2, name2, RENAME_EXCHANGE):
+                _swap_by_links(fd, name, fd2, name2)
+
+    def move(self, path: str, new: str) -> None:
+        """Rename to a name that is free, making its directories. FileExistsError if it is taken."""
+        with self._parent(path) as (fd, name), self._parent_again(new, path, fd, make=True) as (fd2, name2):
+            if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
+                os.link(name, name2, src_dir_fd=fd, dst_dir_fd=fd2, follow_symlinks=False)
+                os.unlink(name, dir_fd=fd)
+
+    def remove(self, path: str) -> None:
+        """Unlink the file; nothing happens if it is not there."""
+        try:
+            with self._parent(path) as (fd, name):
+                os.unlink(name, dir_fd=fd)
+        except FileNotFoundError:
+            pass
+
+    def prune(self, path: str) -> None:
+        """Remove the directories above `path` that are empty now."""
+        self.forget()
+        folder = path.rpartition("/")[0]
+        while folder:
+            try:
+                with self._parent(folder) as (fd, name):
+                    os.rmdir(name, dir_fd=fd)
+            except OSError:
+                return
+            self.forget()
+            folder = folder.rpartition("/")[0]
+
+    def sync(self) -> None:
+        """Make what was written to this file system durable, in one go where the system can."""
+        if not _syncfs(self._fd):
+            os.sync()
+
+    @contextmanager
+    def _parent(self, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
+        folder, _, name = path.rpartition("/")
+        if not folder:
+            yield self._fd, name
+            return
+        if self._near is None or self._near[0] != folder or os.fstat(self._near[1]).st_nlink == 0:
+            self.forget()
+            self._near = (folder, self._walk(folder.split("/"), make))
+        yield self._near[1], name
+
+    @contextmanager
+    def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Parent of a second path while that of `beside` stays open."""
+        folder, _, name = path.rpartition("/")
+        if folder == beside.rpartition("/")[0]:
+            yield fd, name
+            return
+        opened = self._walk(folder.split("/"), make) if folder else os.dup(self._fd)
+        try:
+            yield opened, name
+        finally:
+            os.close(opened)
+
+    def _walk(self, names: list[str], make: bool) -> int:
+        here = os.dup(self._fd)
+        for name in names:
+            try:
+                below = _enter(here, name, make)
+            except OSError as error:
+                if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                    raise Blocked(errno.ENOTDIR, "not a directory", "/".join(names)) from None
+                raise
+            finally:
+                os.close(here)
+            here = below
+        return here
+
+
+def _enter(fd: int, name: str, make: bool) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=fd)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=fd)
+    return os.open(name, flags, dir_fd=fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _libc_function(name: str) -> ctypes._NamedFuncPointer | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None, use_errno=True), name, None)
+
+
+_renameat2_call = _libc_function("renameat2")
+_syncfs_call = _libc_function("syncfs")
+
+
+def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
+    """False where the system or the file system does not know the call."""
+    if _renameat2_call is None:
+        return False
+    if _renameat2_call(fd, os.fsencode(name), fd2, os.fsencode(name2), flags) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code), name)
+
+
+def _syncfs(fd: int) -> bool:
+    return _syncfs_call is not None and _syncfs_call(fd) == 0
+
+
+def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:
+    """Without an exchange: keep the old file under a third name, rename over it, then give it the first.
+
+    Between the steps the old name always shows one of the two files.
+    """
+    kept = new + ".old"
+    os.link(old, kept, src_dir_fd=fd2, dst_dir_fd=fd, follow_symlinks=False)
+    os.rename(new, old, src_dir_fd=fd, dst_dir_fd=fd2)
+    os.rename(kept, new, src_dir_fd=fd, dst_dir_fd=fd)

@@ -1,0 +1,106 @@
+"""Where this machine keeps what svc knows: `SVC_HOME`, by default the platform's data folder.
+
+    copies/<id>/copy.json    which folder this is the record of
+    copies/<id>/lock         held by the one process that works there
+    copies/<id>/state.db     entries, journal, stat cache (`localstore.db`)
+    copies/<id>/objects/     texts this copy has seen, in packs (`localstore.objects`)
+    trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` moved out of the way
+
+A working copy's record is found by the identity of its `.svc` folder (device and inode), so that a renamed
+folder keeps its record, and one that was copied, restored or linked again gets a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from localstore.link import FOLDER
+
+VARIABLE = "SVC_HOME"
+RECORD = "copy.json"
+
+
+class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose record it is: the folder's canonical path, the repository, and `.svc`'s device and inode."""
+
+    folder: str
+    repo_id: str
+    device: int
+    inode: int
+
+
+class Home:
+    """The client's data folder. Made on first use, readable by its owner only."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
+        """SVC_HOME if set, else the platform's place."""
+        chosen = environ.get(VARIABLE)
+        return cls(Path(chosen) if chosen else platformdirs.user_data_path("svc", appauthor=False))
+
+    def copy_folder(self, folder: Path, repo_id: str) -> Path:
+        """The record of the linked `folder`, made if it has none."""
+        here = _identify(folder, repo_id)
+        for record, known in self._records():
+            if (known.repo_id, known.device, known.inode) != (repo_id, here.device, here.inode):
+                continue
+            if known.folder != here.folder:
+                _write_record(record, here)
+            return record
+        record = self.root / "copies" / secrets.token_hex(8)
+        record.mkdir(parents=True, mode=0o700)
+        _write_record(record, here)
+        return record
+
+    def former_records(self, folder: Path) -> list[Path]:
+        """Records of this path under another identity: the folder was unlinked and linked again."""
+        here = str(folder.resolve())
+        current = (folder / FOLDER).stat()
+        return [
+            record
+            for record, known in self._records()
+            if known.folder == here and (known.device, known.inode) != (current.st_dev, current.st_ino)
+        ]
+
+    def new_trash(self, now: datetime) -> Path:
+        """A fresh folder for files moved out of the way."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stamp = f"{now.astimezone(UTC):%Y%m%d-%H%M%S}"
+        for number in range(1, 10_000):
+            trash = self.root / "trash" / f"{stamp}-{number}"
+            try:
+                trash.mkdir(parents=True, mode=0o700)
+            except FileExistsError:
+                continue
+            return trash
+        raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
+
+    def _records(self) -> list[tuple[Path, CopyRecord]]:
+        found = []
+        for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
+            try:
+                found.append((path.parent, msgspec.json.decode(path.read_bytes(), type=CopyRecord)))
+            except (OSError, msgspec.MsgspecError):
+                continue  # a record cut short by a crash was never used
+        return found
+
+
+def _identify(folder: Path, repo_id: str) -> CopyRecord:
+    link = (folder / FOLDER).stat()
+    return CopyRecord(folder=str(folder.resolve()), repo_id=repo_id, device=link.st_dev, inode=link.st_ino)
+
+
+def _write_record(record: Path, value: CopyRecord) -> None:
+    temporary = record / (RECORD + ".new")
+    temporary.write_bytes(msgspec.json.encode(value))
+    temporary.replace(record / RECORD)

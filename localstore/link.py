@@ -1,0 +1,103 @@
+"""The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
+
+Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import LinkDamaged, NotLinked
+
+FOLDER = ".svc"
+REPO_FILE, STATE_FILE = "repo.json", "state.json"
+FILE_MODE = 0o644
+FileT = TypeVar("FileT", "RepoLink", "SealedState")
+
+
+class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
+    """`repo.json`. `server` is an origin, `repo` is OWNER/NAME, `class_` ("class" on disk) the repository
+    class."""
+
+    server: str
+    repo_id: str
+    repo: str
+    branch: str
+    class_: str = msgspec.field(name="class")
+    v: int = 1
+
+
+class SealedState(msgspec.Struct, frozen=True, kw_only=True):
+    """`state.json`: the last seal this folder has, and its tree as path → hex BLAKE3."""
+
+    last_seal: str | None
+    tree: dict[str, str]
+    v: int = 1
+
+
+def find(folder: Path) -> Path:
+    """The linked folder that is `folder` or the nearest one above it. NotLinked if there is none."""
+    here = folder.resolve()
+    for candidate in (here, *here.parents):
+        if (candidate / FOLDER / REPO_FILE).is_file():
+            return candidate
+    raise NotLinked(str(folder))
+
+
+def read_repo(folder: Path) -> RepoLink:
+    """The link of `folder`. NotLinked without one, LinkDamaged if it cannot be read."""
+    return _read(folder, REPO_FILE, RepoLink)
+
+
+def read_state(folder: Path) -> SealedState:
+    """The last seal and its tree. NotLinked, LinkDamaged."""
+    state = _read(folder, STATE_FILE, SealedState)
+    digests = [*state.tree.values(), *([state.last_seal] if state.last_seal else [])]
+    if not all(map(is_hex_digest, digests)):
+        raise LinkDamaged(folder / FOLDER / STATE_FILE, "it holds something that is no digest")
+    return state
+
+
+def write_repo(folder: Path, link: RepoLink) -> None:
+    """Write `repo.json` whole or not at all."""
+    _write(folder, REPO_FILE, msgspec.json.format(msgspec.json.encode(link), indent=2) + b"\n")
+
+
+def write_state(folder: Path, state: SealedState) -> None:
+    """Write `state.json` whole or not at all."""
+    _write(folder, STATE_FILE, msgspec.json.encode(state))
+
+
+def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
+    path = folder / FOLDER / name
+    try:
+        value = msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        raise NotLinked(str(folder)) from None
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        raise LinkDamaged(path, str(error)) from None
+    if value.v != 1:
+        raise LinkDamaged(path, f"it has version {value.v}; this svc reads version 1")
+    return value
+
+
+def _write(folder: Path, name: str, data: bytes) -> None:
+    directory = folder / FOLDER
+    directory.mkdir(exist_ok=True)
+    temporary = directory / f"{name}.{secrets.token_hex(4)}"
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), FILE_MODE)
+            os.fsync(file.fileno())
+        temporary.replace(directory / name)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

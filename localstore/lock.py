@@ -1,0 +1,28 @@
+"""One owner per working copy: a file lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localstore.core.errors import CopyBusy
+
+
+@contextmanager
+def owned(lock: Path, folder: Path) -> Iterator[None]:
+    """Hold the lock of a working copy. CopyBusy, naming the process, if another one has it."""
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            raise CopyBusy(folder, f"process {owner}" if owner else "process unknown") from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode("ascii"), 0)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,94 @@
+"""Texts that a working copy has seen, readable offline: what diffs, restores and captures start from.
+
+Frames are kept as they travelled, in append-only files `objects/<n>.pack`, indexed in the copy's database.
+A frame without an index row (a crash came between) is dead weight, nothing worse. Byte files are not kept:
+they are on the disk, or the relay has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from localstore.core import limits
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import Invalid
+from localstore.core.pack import Frame, read_object, write_packs
+from localstore.db import Database
+
+PACK_FILE_BYTES = 256 * limits.MIB
+
+
+class Objects:
+    """The content store of one working copy."""
+
+    def __init__(self, folder: Path, db: Database) -> None:
+        self._folder = folder
+        self._db = db
+        folder.mkdir(exist_ok=True, mode=0o700)
+
+    def get(self, digest: bytes) -> bytes | None:
+        """The text with this BLAKE3; None if it is not here, or what is here is damaged."""
+        place = self._db.object_place(digest)
+        if place is None:
+            return None
+        pack, offset, stored, codec, raw, start, size = place
+        try:
+            with self._path(pack).open("rb") as file:
+                file.seek(offset)
+                data = bytes(read_object(file.read(stored), codec, raw, start, size))
+        except (OSError, Invalid):
+            return None
+        return data if blake3_digest(data) == digest else None
+
+    def has(self, digest: bytes) -> bool:
+        """Whether the index names it."""
+        return self._db.object_place(digest) is not None
+
+    def keep(self, frames: Iterable[Frame]) -> None:
+        """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
+        self._index(list(self._append(frames)))
+
+    def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store texts given as (digest, bytes)."""
+        fresh = [(digest, data, True) for digest, data in texts if not self.has(digest)]
+        if fresh:
+            self.keep(frame for pack in write_packs(fresh) for frame in pack.frames)
+
+    def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, int, int, int, int, int, int, int]]:
+        number = self._current()
+        with self._path(number).open("ab") as file:
+            for frame in frames:
+                offset = file.tell()
+                file.write(frame.stored)
+                start = 0
+                row = frame.row
+                for one in row.objects:
+                    yield (
+                        one.digest,
+                        number,
+                        offset,
+                        row.stored_len,
+                        row.codec,
+                        row.raw_len,
+                        start,
+                        one.size,
+                    )
+                    start += one.size
+            file.flush()
+            os.fdatasync(file.fileno())
+
+    def _index(self, places: list[tuple[bytes, int, int, int, int, int, int, int]]) -> None:
+        with self._db.step():
+            self._db.put_objects(places)
+
+    def _current(self) -> int:
+        """The pack file to append to."""
+        numbers = [int(path.stem) for path in self._folder.glob("*.pack") if path.stem.isdigit()]
+        newest = max(numbers, default=1)
+        full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
+        return newest + 1 if full else newest
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.pack"

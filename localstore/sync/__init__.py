@@ -1,0 +1,1 @@
+"""The device's side of the lane protocol (design/lane-protocol): one working copy against one branch."""

@@ -1,0 +1,90 @@
+"""A save made outside becomes lane operations (device rule 2).
+
+The difference is always taken from the shadow, the bytes this device last knew on the disk, never from the
+sealed tree: what others wrote since is not ours to undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from localstore.core.classify import kind_of
+from localstore.core.encoding import digest
+from localstore.core.errors import TooLarge
+from localstore.core.lane import onto
+from localstore.core.limits import TEXT_FILE
+from localstore.entry import Entry
+from localstore.sync.device import Device
+
+
+def capture(device: Device, found: Iterable[str]) -> set[str]:
+    """Capture the text edits at these paths, which may be any. Returns those whose edit has too many parts
+    for an update: they are sent as new versions."""
+    in_flight = device.db.flight_kinds()
+    too_large = set()
+    for path in found:
+        entry = device.entries.get(path)
+        if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
+            continue
+        if in_flight.get(path, "edit_text") != "edit_text":
+            continue  # a create or a delete is under way: what it replaces is settled first
+        data = _text_on_disk(device, path)
+        if data is not None and digest(data) != entry.shadow and not _capture(device, entry, data):
+            too_large.add(path)
+    return too_large
+
+
+def _capture(device: Device, entry: Entry, data: bytes) -> bool:
+    assert entry.shadow is not None  # noqa: S101 - checked by the caller
+    lane = device.current(entry)
+    try:
+        if entry.settled:
+            update = lane.edit(device.replica, data)
+        else:
+            update = onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
+    except TooLarge:
+        return False
+    entry.shadow = digest(data)
+    texts = [(entry.shadow, data)]
+    if update is not None:
+        want = lane.text()
+        entry.want = digest(want)
+        entry.size = len(want)
+        texts.append((entry.want, want))
+    device.objects.add(texts)
+    with device.db.step():
+        if update is not None:
+            device.db.put_pending(entry.path, [*device.db.pending(entry.path), update])
+            entry.pending += 1
+        device.save(entry)
+    return True
+
+
+def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
+    """Take in a save that slipped into an exchange: `data`, made from `before`, while the lane has moved on.
+
+    Part of the caller's step. False if the two cannot be joined.
+    """
+    lane = device.current(entry)
+    try:
+        update = onto(before, data, lane.text(), device.replica, lane)
+    except TooLarge:
+        return False
+    if update is not None:
+        want = lane.text()
+        entry.want, entry.size = digest(want), len(want)
+        device.objects.add([(entry.want, want)])
+        device.db.put_pending(entry.path, [*device.db.pending(entry.path), update])
+        entry.pending += 1
+    return True
+
+
+def _text_on_disk(device: Device, path: str) -> bytes | None:
+    info = device.files.stat(path)
+    if info is None or info.st_size > TEXT_FILE:
+        return None
+    try:
+        data = device.files.read(path)
+    except OSError:
+        return None
+    return data if kind_of(data) == "text" else None

@@ -1,0 +1,151 @@
+"""Local changes become signed updates, one in flight for each path."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.errors import Unauthorized
+from localstore.core.paths import terminal_safe
+from localstore.core.update import LiveUpdate, signing_bytes
+from localstore.db import Row, Stat
+from localstore.entry import Entry
+from localstore.scanner import Scan, Skipped
+from localstore.sync.capture import capture
+from localstore.sync.device import Device
+
+OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
+
+
+@dataclass
+class Composed:
+    """What is about to be sent, by path, and files over a cap."""
+
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def compose(
+    device: Device, scan: Scan, delete: bool = True, barred: Collection[str] = (), store: bool = True
+) -> Composed:
+    """Capture all edits and put one update in flight for each changed path that has none.
+
+    `barred` paths were refused for good in this run. With `store` False nothing is put in flight.
+    """
+    done = Composed()
+    changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
+    too_large = capture(device, changed)
+    caps = _Caps(device, scan)
+    in_flight = device.db.flight_kinds()
+    with device.db.step():
+        for path in sorted({*scan.files, *device.entries}):
+            if path in in_flight or path in barred or scan.unknown(path):
+                continue
+            stat = scan.files.get(path)
+            entry = device.entries.get(path)
+            members = _members(device, entry, stat, delete, path in too_large)
+            if members is None:
+                continue
+            if stat is not None and members["kind"] == "set_blob":
+                over = caps.over(path, stat)
+                if over is not None:
+                    done.skipped.append(over)
+                    continue
+            (done.removed if members["kind"] == "delete" else done.written).append(path)
+            if store:
+                _take_off(device, path, entry, stat, members)
+    return done
+
+
+def _differs(entry: Entry | None, stat: Stat) -> bool:
+    return entry is not None and entry.shadow != stat.digest
+
+
+def _members(
+    device: Device, entry: Entry | None, stat: Stat | None, delete: bool, too_large: bool
+) -> dict[str, Any] | None:
+    """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
+    if entry is None:
+        return _bytes_members(stat) if stat is not None else None
+    if not entry.settled:
+        return None  # the disk does not show what the update would replace: pull first (device rule 6)
+    if stat is None:
+        gone = delete and entry.gen and entry.shadow is not None and not device.occupied(entry.path)
+        return {"kind": "delete"} if gone else None
+    if entry.kind == "text" and stat.kind == "text" and entry.gen and not too_large:
+        return _edit_members(device, entry)  # a save since the walk is captured by the next one
+    if stat.digest != entry.shadow:
+        return _bytes_members(stat)
+    return None
+
+
+def _bytes_members(stat: Stat) -> dict[str, Any]:
+    kind = "create_text" if stat.kind == "text" else "set_blob"
+    return {"kind": kind, "blake3": stat.digest.hex(), "size": stat.size}
+
+
+def _edit_members(device: Device, entry: Entry) -> dict[str, Any] | None:
+    if not entry.pending:
+        return None
+    ops: list[str] = []
+    room = OPS_BYTES
+    for update in device.db.pending(entry.path):
+        room -= len(update)
+        if room < 0:
+            break
+        ops.append(b64u(update))
+    if ops:
+        return {"kind": "edit_text", "epoch": entry.epoch, "ops": ops}
+    assert entry.want is not None  # noqa: S101 - it has pending updates
+    return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
+
+
+def _take_off(
+    device: Device, path: str, entry: Entry | None, stat: Stat | None, members: dict[str, Any]
+) -> None:
+    if device.key is None:
+        raise Unauthorized("sending needs a device key; run: svc login")
+    if entry is None:
+        assert stat is not None  # noqa: S101 - an unknown path without a file has no update
+        entry = Entry(path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size)
+        device.save(entry)
+    n = device.db.number("n") + 1
+    device.db.put("n", n)
+    lowest = device.db.lowest_flight()
+    settled = (n if lowest is None else lowest) - 1
+    update = LiveUpdate(
+        n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
+    )
+    signed = signing_bytes(device.repo.repo_id, device.branch_id, device.replica, device.key.id, update)
+    update = msgspec.structs.replace(update, signature=b64u(device.key.sign(signed)))
+    device.db.put_flight(n, path, update.kind, msgspec.json.encode(update))
+
+
+class _Caps:
+    """The size caps of byte files (AMB-043 to 045): each file, and their sum in byte order of path."""
+
+    def __init__(self, device: Device, scan: Scan) -> None:
+        self._cap = min(device.blob_cap, limits.FRAME_RAW_MAX)
+        self._device = device
+        rows: dict[str, Row] = device.db.rows()
+        self._sizes = {path: row.size for path, row in rows.items() if row.kind == "blob"}
+        for path in device.entries:
+            if path not in scan.files and not scan.unknown(path):
+                self._sizes.pop(path, None)
+        self._total = sum(self._sizes.values())
+
+    def over(self, path: str, stat: Stat) -> Skipped | None:
+        """Why the file stays out; None if it fits, and it then counts."""
+        if stat.size > self._cap:
+            return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, self._cap)
+        total = self._total - self._sizes.get(path, 0) + stat.size
+        if total > limits.BLOB_TREE:
+            return Skipped(terminal_safe(path), "over the size cap of a tree", stat.size, limits.BLOB_TREE)
+        self._total, self._sizes[path] = total, stat.size
+        return None

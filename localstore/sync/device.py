@@ -1,0 +1,323 @@
+"""One working copy and everything it knows: what the steps of the protocol work on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from localstore import link, lock
+from localstore.core import limits, paths
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import ServerMisbehaved, ServerUnreachable
+from localstore.core.keys import DeviceKey
+from localstore.core.lane import Lane
+from localstore.core.pack import Frame, PackReader
+from localstore.db import Database, Intent, SealedFile
+from localstore.entry import Entry, foreign_lane
+from localstore.files import Files
+from localstore.home import Home
+from localstore.link import RepoLink, SealedState
+from localstore.objects import Objects
+from localstore.progress import Progress, silent
+from localstore.scanner import Scan, look, scan
+from localstore.sync.transport import Transport
+from localstore.writer import temp_name
+
+FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
+FETCH_OBJECTS = 4096
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Device:
+    """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
+
+    def __init__(
+        self,
+        folder: Path,
+        repo: RepoLink,
+        home: Home,
+        record: Path,
+        transport: Transport | None = None,
+        key: DeviceKey | None = None,
+        now: Callable[[], datetime] = utc_now,
+        progress: Progress = silent,
+    ) -> None:
+        self.folder, self.repo, self.home, self.key = folder, repo, home, key
+        self.now, self.progress = now, progress
+        self._transport = transport
+        self.db = Database(record / "state.db")
+        self.objects = Objects(record / "objects", self.db)
+        self.files = Files(folder)
+        self.entries: dict[str, Entry] = self.db.entries()
+        self.conflicts: list[tuple[str, str]] = []
+        self.blob_cap = limits.BLOB_FILE
+
+    def close(self) -> None:
+        self.files.close()
+        self.db.close()
+
+    # --- who we are
+
+    @property
+    def transport(self) -> Transport:
+        if self._transport is None:
+            raise ServerUnreachable("this needs the server, and the command runs offline")
+        return self._transport
+
+    def turn_to(self, transport: Transport) -> None:
+        """Talk to another branch from now on."""
+        self._transport = transport
+
+    @property
+    def replica(self) -> int:
+        return self.db.number("replica")
+
+    @property
+    def branch_id(self) -> str:
+        return self.db.text("branch_id") or ""
+
+    @property
+    def last(self) -> str | None:
+        """The last seal that this folder has."""
+        return self.db.text("last")
+
+    @property
+    def device_id(self) -> str:
+        return self.key.id if self.key else "offline"
+
+    # --- entries
+
+    def save(self, entry: Entry) -> None:
+        self.entries[entry.path] = entry
+        self.db.put_entry(entry)
+
+    def forget(self, path: str) -> None:
+        """Drop the record of a path; a file on the disk is then an ordinary new one."""
+        self.entries.pop(path, None)
+        self.db.drop_entry(path)
+
+    def confirmed(self, entry: Entry) -> Lane:
+        """The lane as the relay confirmed it, ready to be edited by this replica."""
+        state = self.db.lane_state(entry.path) if entry.touched else None
+        if state is not None:
+            return Lane.load(state, self.replica)
+        assert entry.genesis is not None  # noqa: S101 - every text entry has one
+        return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
+
+    def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
+        return Lane.genesis(self.branch_id, gen, epoch, text)
+
+    def current(self, entry: Entry) -> Lane:
+        """The confirmed lane with the pending updates on it."""
+        lane = self.confirmed(entry)
+        if entry.pending:
+            for update in self.db.pending(entry.path):
+                lane.apply(update, None)
+        return lane
+
+    # --- bytes
+
+    def text(self, digest: bytes) -> bytes:
+        """A text by its digest, from here or from the relay."""
+        found = self.objects.get(digest)
+        if found is not None:
+            return found
+        for name, data in self.fetch({digest: 0}, keep=True):
+            if name == digest:
+                return data
+        raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
+
+    def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Objects from the relay, verified, each once; `keep` stores them here too (texts)."""
+        group: list[bytes] = []
+        announced = 0
+        for digest, size in sizes.items():
+            if group and (announced + size > FETCH_BYTES or len(group) == FETCH_OBJECTS):
+                yield from self._fetch_group(group, keep)
+                group, announced = [], 0
+            group.append(digest)
+            announced += size
+        if group:
+            yield from self._fetch_group(group, keep)
+
+    def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        wanted = set(group)
+        reader = PackReader()
+        for piece in self.transport.fetch_pack(group):
+            for frame in reader.feed(piece):
+                objects = [(name, bytes(data)) for name, data in frame.objects()]
+                if keep:
+                    self._keep(frame)
+                for name, data in objects:
+                    if name in wanted:
+                        wanted.discard(name)
+                        yield name, data
+        reader.close()
+
+    def _keep(self, frame: Frame) -> None:
+        self.objects.keep([frame])
+
+    # --- the folder
+
+    def look_around(self) -> Scan:
+        """Walk the folder and remember what was hashed."""
+        found, hashed = scan(self.files, self.db.stats(), self.entries)
+        if hashed.fresh or hashed.gone:
+            with self.db.step():
+                self.db.put_stats(hashed.fresh, hashed.gone)
+        return found
+
+    def occupied(self, path: str) -> bool:
+        return self.files.stat(path) is not None
+
+    def spare(self, path: str) -> str:
+        """A free conflict name for the file, or directory, at `path`; remembered for the report."""
+        when = self.now()
+        name = paths.conflict_name(path, when, self.device_id)
+        while self.occupied(name) or name in self.entries:
+            when += timedelta(seconds=1)
+            name = paths.conflict_name(path, when, self.device_id)
+        self.conflicts.append((path, name))
+        return name
+
+    def step_aside(self, path: str) -> None:
+        """Give the path up: drop its record first, then rename what is there, so that a crash between the
+        two never looks like a delete."""
+        with self.db.step():
+            self.forget(path)
+        self.move_aside(path)
+
+    def move_aside(self, path: str) -> None:
+        """Rename what is at the path, if anything, to a free conflict name."""
+        while self.occupied(path):
+            self.files.forget()
+            name = self.spare(path)
+            try:
+                self.files.move(path, name)
+            except FileExistsError:
+                self.conflicts.pop()  # the name was taken meanwhile
+            except FileNotFoundError:
+                self.conflicts.pop()
+                return
+
+    def seen(self, path: str) -> bytes | None:
+        """Digest of the regular file at the path now; None if there is none."""
+        found = look(self.files, path)
+        return found.digest if found else None
+
+    # --- the seal
+
+    def sealed_as(self, seal: str | None, changes: Mapping[str, SealedFile | None], whole: bool) -> None:
+        """Record the folder's last seal and its tree, then write `state.json` after it."""
+        with self.db.step():
+            if whole:
+                self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
+            self.db.change_sealed(changes.items())
+            self.db.put("last", seal)
+            self.db.put("prepared", None)
+        self.write_state()
+
+    def write_state(self) -> None:
+        tree = {path: file.digest.hex() for path, file in sorted(self.db.sealed().items())}
+        link.write_state(self.folder, SealedState(last_seal=self.last, tree=tree))
+
+    def start_over(self) -> None:
+        """Forget everything about branch and replica (rolled back). Files stay as they are."""
+        with self.db.step():
+            self.db.forget_branch()
+        self.entries = {}
+
+    def detach(self) -> None:
+        """Keep of every path only which bytes of the branch the disk showed: another branch, or another key,
+        takes over. Edits that may or may not have been accepted cannot be told apart, so their path is
+        forgotten; others stay on the disk as edits of what was confirmed."""
+        flying = self.db.flight_kinds()
+        kept = []
+        for entry in self.entries.values():
+            shadow = entry.shadow
+            if entry.pending and entry.settled:
+                text = self.confirmed(entry).text()
+                shadow = blake3(text)
+                self.objects.add([(shadow, text)])
+            if shadow is not None and entry.path not in flying:
+                kept.append(
+                    Entry(
+                        path=entry.path,
+                        kind=entry.kind,
+                        gen=foreign_lane(shadow),
+                        genesis=shadow if entry.kind == "text" else None,
+                        want=shadow,
+                        size=entry.size,
+                        shadow=shadow,
+                    )
+                )
+        last = self.last
+        with self.db.step():
+            self.db.forget_branch()
+            self.db.put("detached", last)
+            self.entries = {}
+            for entry in kept:
+                self.save(entry)
+
+    def move_to_trash(self, paths_to_move: list[str], trash: Path | None = None) -> Path | None:
+        """Move files out of the folder, keeping their relative paths, into `trash` or a new one; the trash
+        folder, None if nothing was there to move."""
+        present = [path for path in paths_to_move if self.occupied(path)]
+        if not present:
+            return trash
+        trash = trash or self.home.new_trash(self.now())
+        for path in present:
+            self._trash_one(path, trash / path)
+        self.files.forget()
+        return trash
+
+    def _trash_one(self, path: str, target: Path) -> None:
+        """Take the file off its name first: a save after that is a new file and stays. Until the copy is
+        whole, a crash gives the name back (`Writer.recover`)."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temp = temp_name(path)
+        with self.db.step():
+            self.db.put_intents([Intent(temp, path, None, None, "aside")])
+        try:
+            self.files.move(path, temp)
+        except FileNotFoundError:
+            return  # deleted meanwhile; the journal's entry has nothing left to do
+        with target.open("xb") as file:
+            for chunk in self.files.chunks(temp):
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        with self.db.step():
+            self.db.put_intents([Intent(temp, path, None, None, "done")])
+        self.files.remove(temp)
+        with self.db.step():
+            self.db.drop_intents([temp])
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    home: Home,
+    transport: Transport | None = None,
+    key: DeviceKey | None = None,
+    now: Callable[[], datetime] = utc_now,
+    progress: Progress = silent,
+) -> Iterator[Device]:
+    """The working copy linked at `folder`, owned by this process until the end of the block.
+
+    NotLinked, LinkDamaged, CopyBusy.
+    """
+    repo = link.read_repo(folder)
+    record = home.copy_folder(folder, repo.repo_id)
+    with lock.owned(record / "lock", folder):
+        device = Device(folder, repo, home, record, transport, key, now, progress)
+        try:
+            yield device
+        finally:
+            device.close()

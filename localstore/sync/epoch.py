@@ -1,0 +1,71 @@
+"""Carrying pending updates from an old epoch of a lane into the current one (lane protocol, Epochs)."""
+
+from __future__ import annotations
+
+from localstore.core.encoding import digest
+from localstore.core.lane import SCRATCH_MINE, SCRATCH_THEIRS, Lane, carry
+from localstore.entry import Entry
+from localstore.sync.device import Device
+from localstore.sync.remote import Remote
+
+
+def advance(device: Device, entry: Entry, remote: Remote) -> None:
+    """Bring the confirmed lane to the relay's state and the pending updates onto it, in one step."""
+    base, pending = device.confirmed(entry), device.db.pending(entry.path)
+    epoch = entry.epoch
+    while epoch < remote.row.epoch:
+        if pending and epoch in remote.finals:
+            epoch, base, pending = _exactly(device, entry, remote, epoch, base, pending)
+        else:
+            pending = _by_text(device, base, pending, _lane(device, remote))
+            epoch, base = remote.row.epoch, _lane(device, remote)
+    if remote.state is not None:
+        base.merge(remote.state)
+    _store(device, entry, remote, base, pending)
+
+
+def _lane(device: Device, remote: Remote) -> Lane:
+    if remote.state is not None:
+        return Lane.load(remote.state, device.replica)
+    return device.genesis(remote.row.gen, remote.row.epoch, device.text(remote.genesis))
+
+
+def _exactly(
+    device: Device, entry: Entry, remote: Remote, epoch: int, base: Lane, pending: list[bytes]
+) -> tuple[int, Lane, list[bytes]]:
+    """The old epoch is known to its end: its end is the genesis of the next one."""
+    _, final = remote.finals[epoch]
+    if final is not None:
+        base.merge(final)
+    following = device.genesis(entry.gen, epoch + 1, base.text())
+    update = carry(base, pending, device.replica, following.copy())
+    return epoch + 1, following, [update] if update else []
+
+
+def _by_text(device: Device, base: Lane, pending: list[bytes], target: Lane) -> list[bytes]:
+    """The old epoch's end was dropped: what changed since then is taken as a difference of texts."""
+    if not pending:
+        return []
+    scratch = Lane.genesis("", 0, 0, base.text())
+    there = scratch.copy()
+    mine = carry(base, pending, SCRATCH_MINE, scratch)
+    there.edit(SCRATCH_THEIRS, target.text())
+    update = carry(there, [mine] if mine else [], device.replica, target)
+    return [update] if update else []
+
+
+def _store(device: Device, entry: Entry, remote: Remote, base: Lane, pending: list[bytes]) -> None:
+    current = base.copy()
+    for update in pending:
+        current.apply(update, None)
+    text = current.text()
+    touched = remote.state is not None or (entry.touched and entry.epoch == remote.row.epoch)
+    entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
+    entry.genesis, entry.touched = remote.genesis, touched
+    entry.pending, entry.want, entry.size = len(pending), digest(text), len(text)
+    if pending:
+        device.objects.add([(entry.want, text)])
+    with device.db.step():
+        device.db.put_lane_state(entry.path, base.state() if entry.touched else None)
+        device.db.put_pending(entry.path, pending)
+        device.save(entry)

@@ -1,0 +1,180 @@
+"""Bringing the branch's frontier into the folder: the table of design/lane-protocol, path by path."""
+
+from __future__ import annotations
+
+from localstore.core import paths
+from localstore.db import Row
+from localstore.entry import Entry
+from localstore.scanner import Scan, look
+from localstore.sync.capture import capture
+from localstore.sync.device import Device
+from localstore.sync.epoch import advance
+from localstore.sync.remote import Remote, read
+from localstore.sync.settle import remove, settle
+
+CHUNK = 1000
+
+
+def reconcile(device: Device, scan: Scan) -> list[str]:
+    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first."""
+    rows = device.db.rows()
+    flying = device.db.flight_kinds()
+    index = device.db.number("since")
+    gone = [
+        path
+        for path, entry in device.entries.items()
+        if path not in rows
+        and 0 < entry.gen
+        and entry.seen <= index
+        and path not in flying
+        and not scan.unknown(path)
+    ]
+    removed = _removals(device, sorted(gone))
+    unwritable = _unwritable(device, rows)
+    todo = [
+        rows[path]
+        for path in sorted(rows)
+        if path not in flying
+        and path not in unwritable
+        and not scan.unknown(path)
+        and _behind(device.entries.get(path), rows[path])
+    ]
+    changed: list[str] = []
+    for start in range(0, len(todo), CHUNK):
+        settling = []
+        for remote in read(device, todo[start : start + CHUNK]):
+            if _one(device, remote):
+                settling.append(remote.row.path)
+        changed += [path for path in settling if not _is_shown(device, path)]
+        settle(device, settling)
+        device.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
+    return removed + changed
+
+
+def _is_shown(device: Device, path: str) -> bool:
+    entry = device.entries.get(path)
+    return entry is not None and entry.settled
+
+
+def _behind(entry: Entry | None, row: Row) -> bool:
+    """Whether the row holds something that this folder does not."""
+    if entry is not None and row.ver < entry.seen and not entry.foreign:
+        return False  # the row is older than an answer that we have
+    if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
+        return True
+    return row.other > entry.seen
+
+
+def _unwritable(device: Device, rows: dict[str, Row]) -> set[str]:
+    """Paths that this file system cannot hold beside their siblings: recorded, and never counted as
+    removed."""
+    known = device.db.unwritable()
+    blocked = {path for path in known if path in rows and path not in device.entries}
+    if _folds_case(device):
+        taken: dict[str, str] = {}
+        for path in sorted(rows):
+            first = taken.setdefault(paths.case_key(path), path)
+            if first != path:
+                blocked.add(path)
+                device.db.put_unwritable(path, f"this file system takes it for {first}")
+    for path in known:
+        if path not in blocked:
+            device.db.drop_unwritable(path)
+    return {path for path in blocked if not known.get(path, "").startswith("a nested")}
+
+
+def _folds_case(device: Device) -> bool:
+    return device.files.stat(".SVC") is not None
+
+
+def _removals(device: Device, gone: list[str]) -> list[str]:
+    clean = []
+    for path in gone:
+        entry = device.entries[path]
+        if entry.kind == "text" and not entry.settled:
+            capture(device, [path])
+        now = device.seen(path)
+        if now is not None and now == entry.shadow and not entry.pending:
+            clean.append(path)
+        else:
+            with device.db.step():
+                device.forget(path)  # edited here: sent again as a new file
+    remove(device, clean)
+    return clean
+
+
+def _one(device: Device, remote: Remote) -> bool:
+    """Bring the record of one path up to date; whether the path is to be settled."""
+    entry = device.entries.get(remote.row.path)
+    if entry is not None and entry.gen == remote.row.gen:
+        return _same_lane(device, entry, remote)
+    if entry is not None and entry.kind == "text" and entry.gen and not entry.settled:
+        settle(device, [entry.path])
+    return _other_lane(device, remote)
+
+
+def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
+    if entry.kind != "text":
+        return True
+    capture(device, [entry.path])
+    now = look(device.files, entry.path)
+    odd = now is not None and now.kind != "text"
+    undecided = (odd or now is None) and entry.settled
+    if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
+        return False  # our delete or change of kind, not sent yet, replaces what we have seen
+    advance(device, entry, remote)
+    if odd:
+        device.step_aside(entry.path)
+        with device.db.step():
+            _adopt(device, remote, None)
+    elif now is None:
+        entry.shadow = None  # our delete loses against an edit
+        with device.db.step():
+            device.save(entry)
+    return True
+
+
+def _other_lane(device: Device, remote: Remote) -> bool:
+    path = remote.row.path
+    entry = device.entries.get(path)
+    now = device.seen(path)
+    clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
+    if now != remote.row.digest and not clean:
+        device.step_aside(path)
+        now = None
+    with device.db.step():
+        _adopt(device, remote, now)
+    return True
+
+
+def _adopt(device: Device, remote: Remote, shadow: bytes | None) -> None:
+    """Record the relay's version; `shadow` is what the disk holds."""
+    row = remote.row
+    assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
+    device.forget(row.path)
+    device.db.put_lane_state(row.path, remote.state)
+    device.save(
+        Entry(
+            path=row.path,
+            kind=row.kind,
+            gen=row.gen,
+            epoch=row.epoch,
+            seen=row.ver,
+            genesis=remote.genesis if row.kind == "text" else None,
+            touched=remote.state is not None,
+            want=row.digest,
+            size=row.size,
+            shadow=shadow,
+        )
+    )
+
+
+def attach(device: Device) -> None:
+    """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
+    is then an older version of the lane, and edits since are carried onto it."""
+    rows = device.db.rows()
+    known = [path for path, entry in device.entries.items() if entry.foreign and path in rows]
+    for start in range(0, len(known), CHUNK):
+        for remote in read(device, [rows[path] for path in known[start : start + CHUNK]]):
+            with device.db.step():
+                _adopt(device, remote, device.entries[remote.row.path].shadow)

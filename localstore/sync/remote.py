@@ -1,0 +1,155 @@
+"""The branch's frontier as the relay tells it, checked and brought into one form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from localstore.core.encoding import unb64u, unhex
+from localstore.core.errors import ClockReused, Invalid, PathInvalid, ServerMisbehaved, Unauthorized
+from localstore.core.lane import Lane
+from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
+from localstore.core.model.live import Lane as LaneName
+from localstore.core.model.live import Row as WireRow
+from localstore.core.paths import check
+from localstore.db import DOUBTED, Row
+from localstore.entry import Entry
+from localstore.sync.device import Device
+
+LANES_PER_REQUEST = 200
+
+
+@dataclass
+class Remote:
+    """One path of the frontier. `state` is the lane's (None: untouched since `genesis`); `finals` are ends
+    of older epochs: epoch → (genesis text, state)."""
+
+    row: Row
+    genesis: bytes
+    state: bytes | None = None
+    finals: dict[int, tuple[bytes, bytes | None]] = field(default_factory=dict)
+
+
+def connect(device: Device) -> str | None:
+    """Bring the frontier up to date, as this folder's replica; the branch's sealed head.
+
+    A folder whose records are older than what the relay has seen of it starts over under a new replica id.
+    """
+    if device.key is None:
+        raise Unauthorized("this needs a device key; run: svc login")
+    if device.db.text("device_key_id") not in (None, device.key.id):
+        device.detach()
+    try:
+        answer = device.transport.bootstrap(_request(device))
+        if device.branch_id not in ("", answer.branch_id):
+            device.detach()
+            answer = device.transport.bootstrap(_request(device))
+    except ClockReused:
+        device.start_over()
+        answer = device.transport.bootstrap(_request(device))
+    _store(device, answer)
+    return answer.sealed_head
+
+
+def _request(device: Device) -> BootstrapRequest:
+    return BootstrapRequest(
+        device_key_id=device.device_id,
+        replica=device.replica or None,
+        since=device.db.number("since"),
+        n=device.db.number("n"),
+    )
+
+
+def _store(device: Device, answer: Bootstrap) -> None:
+    since = device.db.number("since")
+    kept, gone = [], []
+    refused: list[tuple[str, str]] = []
+    for row in answer.rows:
+        if row.kind == "gone":
+            gone.append(row.path)
+            continue
+        try:
+            kept.append(_row(row))
+        except PathInvalid as error:
+            refused.append((row.path, error.detail))
+    unb64u(answer.tree_key, 32)
+    with device.db.step():
+        device.db.put_rows(kept, gone, whole=since == 0)
+        for path, reason in refused:
+            device.db.put_unwritable(path, reason)
+        device.db.put("replica", answer.replica)
+        device.db.put("branch_id", answer.branch_id)
+        device.db.put("tree_key", answer.tree_key)
+        device.db.put("tree_key_id", answer.tree_key_id)
+        device.db.put("since", answer.seq)
+        device.db.put("device_key_id", device.device_id)
+
+
+def _row(row: WireRow) -> Row:
+    check(row.path)
+    try:
+        digest = unhex(row.digest)
+    except Invalid:
+        raise ServerMisbehaved(f"the server sent a row of {row.path} without a digest") from None
+    return Row(row.path, row.kind, row.gen, row.epoch, row.ver, row.other, digest, row.size, row.live)
+
+
+def state_bytes(state: str | None) -> bytes | None:
+    return None if state is None else unb64u(state)
+
+
+def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
+    """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
+    next pull sees why."""
+    asked: list[Row] = []
+    for row in rows:
+        if row.kind == "text" and _needs_state(device.entries.get(row.path), row):
+            asked.append(row)
+            if len(asked) == LANES_PER_REQUEST:
+                yield from _states(device, asked)
+                asked = []
+        else:
+            yield Remote(row, row.digest)
+    if asked:
+        yield from _states(device, asked)
+
+
+def _needs_state(entry: Entry | None, row: Row) -> bool:
+    if row.live or row.epoch == DOUBTED:
+        return True
+    if entry is None or entry.gen != row.gen:
+        return False
+    return entry.touched if entry.epoch == row.epoch else entry.pending > 0
+
+
+def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
+    names = []
+    for row in rows:
+        entry = device.entries.get(row.path)
+        same = entry is not None and entry.gen == row.gen
+        names.append(LaneName(path=row.path, gen=row.gen, epoch=entry.epoch if entry and same else None))
+    asked = {row.path: row for row in rows}
+    for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
+        known = asked.get(state.path)
+        if known is None or known.gen != state.gen:
+            raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
+        yield _remote(device, state, known)
+
+
+def _remote(device: Device, state: LaneState, known: Row) -> Remote:
+    # Whoever changed the lane since the rows were read is taken for somebody else.
+    other = known.other if state.ver == known.ver else state.ver
+    row = known._replace(
+        epoch=state.epoch, ver=state.ver, other=other, digest=unhex(state.digest), size=state.size
+    )
+    device.db.put_rows([row], (), whole=False)
+    raw = state_bytes(state.state)
+    if raw is not None:
+        text = Lane.load(raw).text()
+        device.objects.add([(row.digest, text)])
+        if device.objects.get(row.digest) is None:
+            raise ServerMisbehaved(f"the lane of {state.path} does not hold the text it is said to hold")
+    finals = {
+        int(epoch): (unhex(final.genesis), state_bytes(final.state)) for epoch, final in state.finals.items()
+    }
+    return Remote(row, unhex(state.genesis), raw, finals)

@@ -1,0 +1,138 @@
+"""Sealing the frontier: the relay fixes the bytes, the device checks every field and signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast, get_args
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, unb64u, unhex
+from localstore.core.errors import ServerMisbehaved, SvcError, Unauthorized
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
+from localstore.core.paths import check
+from localstore.db import SealedFile
+from localstore.entry import Kind
+from localstore.sync.device import Device
+from localstore.sync.verify import content_digest
+
+
+@dataclass
+class Sealed:
+    """`seal` None: the tree equals the head's, nothing was sealed. `live_by`: whose live edits the seal also
+    holds, by path."""
+
+    seal: str | None
+    changed: list[str] = field(default_factory=list)
+    live_by: dict[str, list[str]] = field(default_factory=dict)
+
+
+class _Promise(msgspec.Struct):
+    """What is about to be finalized: kept, so that a lost answer is recognised by the head it made."""
+
+    seal: str
+    parent: str | None
+    changes: list[SealChange]
+
+
+def seal(device: Device, message: str, author: str | None = None) -> Sealed:
+    """Seal the branch as it stands. StaleHead if somebody was faster; ServerMisbehaved, and nothing signed,
+    if the prepared bytes say anything but what was asked."""
+    if device.key is None:
+        raise Unauthorized("sealing needs a device key; run: svc login")
+    request = PrepareRequest(
+        message=message, device_key_id=device.key.id, expected_head=device.last, author=author
+    )
+    prepared = device.transport.prepare(request)
+    if prepared.unchanged:
+        return Sealed(None)
+    raw = unb64u(prepared.bytes)
+    changes = _checked_changes(prepared)
+    _check_payload(device, prepared, raw, request)
+    _check_content(device, prepared, changes)
+    promise = _Promise(seals.seal_id(raw), device.last, prepared.changes)
+    with device.db.step():
+        device.db.put("prepared", msgspec.json.encode(promise))
+    device.transport.finalize(
+        FinalizeRequest(
+            prepare_id=prepared.prepare_id,
+            device_key_id=device.key.id,
+            signature=b64u(device.key.sign(raw)),
+        )
+    )
+    device.sealed_as(promise.seal, changes, whole=False)
+    return Sealed(promise.seal, sorted(changes), prepared.live_by)
+
+
+def adopt_promised(device: Device, head: str | None) -> None:
+    """If the head is the seal whose answer was lost, take it as ours."""
+    kept = device.db.get("prepared")
+    if head is None or head == device.last or not isinstance(kept, bytes):
+        return
+    promise = msgspec.json.decode(kept, type=_Promise)
+    if promise.seal == head and promise.parent == device.last:
+        device.sealed_as(head, _files(promise.changes), whole=False)
+
+
+def _checked_changes(prepared: Prepared) -> dict[str, SealedFile | None]:
+    try:
+        return _files(prepared.changes)
+    except SvcError as error:
+        raise ServerMisbehaved(f"the server prepared a tree that cannot be: {error.detail}") from None
+
+
+def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
+    files: dict[str, SealedFile | None] = {}
+    for change in changes:
+        check(change.path)
+        if change.kind is None:
+            files[change.path] = None
+        elif change.kind in get_args(Kind):
+            files[change.path] = SealedFile(cast(Kind, change.kind), unhex(change.digest), change.size)
+        else:
+            raise ServerMisbehaved(f"the server prepared {change.path} as {change.kind}")
+    return files
+
+
+def _check_payload(device: Device, prepared: Prepared, raw: bytes, request: PrepareRequest) -> None:
+    try:
+        payload = seals.decode(raw)
+    except SvcError as error:
+        raise ServerMisbehaved(f"the server prepared bytes that are no seal: {error.detail}") from None
+    expected = {
+        "repository": (payload.repo_id, device.repo.repo_id),
+        "branch": (payload.branch, device.repo.branch),
+        "parent": (payload.parents, [device.last] if device.last else []),
+        "message": (payload.message, request.message),
+        "device key": (payload.provenance.device_key_id, request.device_key_id),
+        "tree key": (payload.tree_key_id, device.db.text("tree_key_id")),
+        "author": (payload.provenance.author, request.author),
+        "git origin": (payload.provenance.git, None),
+        "merge origin": (payload.provenance.merge, None),
+        "content digest": (payload.content_digest, prepared.content_digest),
+        "id": (seals.seal_id(raw), prepared.digest),
+    }
+    wrong = [name for name, (told, asked) in expected.items() if told != asked]
+    if wrong:
+        raise ServerMisbehaved(
+            f"the server prepared a seal with another {', '.join(wrong)}; nothing was signed"
+        )
+
+
+def _check_content(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
+    """The tree is ours plus the changes, and what we sent is in it as we sent it."""
+    files = device.db.sealed()
+    for path, file in changes.items():
+        if file is None:
+            files.pop(path, None)
+        else:
+            files[path] = file
+    key = unb64u(device.db.text("tree_key") or "", 32)
+    if content_digest(files, key).hex() != prepared.content_digest:
+        raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
+    for path, entry in device.entries.items():
+        sealed = changes.get(path)
+        ours = entry.settled and not entry.pending and entry.gen and path not in prepared.live_by
+        if ours and sealed is not None and sealed.digest != entry.want:
+            raise ServerMisbehaved(f"the prepared tree holds other bytes of {path}; nothing was signed")

@@ -1,0 +1,225 @@
+"""Sending what is in flight, and what its answers mean (device rule 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.classify import kind_of
+from localstore.core.encoding import digest as blake3
+from localstore.core.encoding import unhex
+from localstore.core.errors import ClockReused, ServerMisbehaved
+from localstore.core.lane import Lane
+from localstore.core.model.live import Lane as LaneName
+from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
+from localstore.core.pack import Frame, Pack, PackWriter
+from localstore.core.update import LiveUpdate, decoded_ops
+from localstore.entry import Entry
+from localstore.sync.device import Device
+from localstore.sync.remote import state_bytes
+
+ENVELOPE = 4096  # bytes of a batch beside its updates
+
+
+@dataclass
+class Sent:
+    """Paths whose update the relay accepted; `lost` ones must be pulled first; `refused` ones it will not
+    take at all, with its reason. `bytes` were uploaded."""
+
+    accepted: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    bytes: int = 0
+
+
+def send(device: Device) -> Sent:
+    """Send, or send again with the same bytes, everything in flight: deletes first."""
+    sent = Sent()
+    flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in device.db.flights()]
+    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].n))
+    sent.bytes = _upload(device, [update for update, _ in flights])
+    done = 0
+    for batch in _batches(flights):
+        answers = device.transport.updates(
+            UpdateBatch(device_key_id=device.device_id, replica=device.replica, updates=batch)
+        ).answers
+        by_n = {answer.n: answer for answer in answers}
+        if by_n.keys() != {update.n for update in batch}:
+            raise ServerMisbehaved("the server answered other updates than were sent; try again")
+        _settle(device, [(update, by_n[update.n]) for update in batch], sent)
+        done += len(batch)
+        device.progress("send", done, len(flights), sent.bytes)
+    return sent
+
+
+def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
+    batch: list[LiveUpdate] = []
+    room = limits.UPDATE_BATCH_BYTES - ENVELOPE
+    for update, size in flights:
+        if batch and (size > room or len(batch) == limits.UPDATES_PER_BATCH):
+            yield batch
+            batch, room = [], limits.UPDATE_BATCH_BYTES - ENVELOPE
+        batch.append(update)
+        room -= size + 1
+    if batch:
+        yield batch
+
+
+# --- bytes
+
+
+def _upload(device: Device, updates: list[LiveUpdate]) -> int:
+    """Upload what the relay lacks, reading, compressing and sending as it goes; bytes sent."""
+    sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
+    digests = list(sources)
+    missing: list[bytes] = []
+    for start in range(0, len(digests), limits.HAVE_DIGESTS):
+        missing += device.transport.have(digests[start : start + limits.HAVE_DIGESTS])
+    writer, sent = PackWriter(), 0
+
+    def ship(packs: list[Pack]) -> int:
+        for pack in packs:
+            device.objects.keep(frame for frame in pack.frames if _all_text(frame, sources))
+            device.transport.upload_pack(pack)
+        return sum(pack.size for pack in packs)
+
+    for count, digest in enumerate(missing):
+        update = sources.get(digest)
+        data = None if update is None else _bytes_of(device, update.path, digest)
+        if data is not None:
+            sent += ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
+            device.progress("upload", count + 1, len(missing), sent)
+    return sent + ship(writer.finish())
+
+
+def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
+    return all(sources[one.digest].kind == "create_text" for one in frame.row.objects)
+
+
+def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
+    """The bytes that an update names, if this machine still has them: the user may have saved again."""
+    kept = device.objects.get(digest)
+    if kept is not None:
+        return kept
+    info = device.files.stat(path)
+    if info is None or info.st_size > limits.FRAME_RAW_MAX:
+        return None
+    try:
+        data = device.files.read(path)
+    except OSError:
+        return None
+    return data if blake3(data) == digest else None
+
+
+# --- answers
+
+
+def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
+    """Record a batch of answers in one step."""
+    if any(answer.result == "settled" for _, answer in answered):
+        raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
+    states = _adopted_states(device, answered)
+    with device.db.step():
+        for update, answer in answered:
+            entry = device.entries[update.path]
+            device.db.drop_flight(update.path)
+            if answer.result == "ok":
+                _accept(device, entry, update, answer, states.get(update.path))
+                sent.accepted.append(update.path)
+            else:
+                if answer.result == "refused" and answer.code != "payload_missing":
+                    sent.refused[update.path] = answer.detail or answer.code
+                else:
+                    sent.lost.append(update.path)
+                    device.db.doubt_row(update.path)
+                if not entry.gen:
+                    device.forget(update.path)
+
+
+def _accept(
+    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> None:
+    _ACCEPT[update.kind](device, entry, update, answer, state)
+
+
+def _edit_accepted(
+    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> None:
+    lane = device.confirmed(entry)
+    ops = decoded_ops(update)
+    for op in ops:
+        lane.apply(op, None)
+    device.db.put_lane_state(entry.path, lane.state())
+    device.db.put_pending(entry.path, device.db.pending(entry.path)[len(ops) :])
+    entry.touched = True
+    entry.pending -= len(ops)
+    device.save(entry)
+
+
+def _delete_accepted(
+    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> None:
+    device.forget(entry.path)
+
+
+def _bytes_accepted(
+    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> None:
+    """The file has a new lane, which begins with the bytes that were sent."""
+    digest, kind = unhex(update.blake3 or ""), "text" if update.kind == "create_text" else "blob"
+    device.forget(entry.path)
+    if kind == "text" and not device.objects.has(digest):
+        _keep_text(device, entry.path, digest)
+    device.db.put_lane_state(entry.path, state)
+    device.save(
+        Entry(
+            path=entry.path,
+            kind="text" if kind == "text" else "blob",
+            gen=answer.gen,
+            epoch=answer.epoch,
+            seen=answer.seq,
+            genesis=digest if kind == "text" else None,
+            touched=state is not None,
+            want=digest,
+            size=update.size or 0,
+            shadow=digest,
+        )
+    )
+
+
+_ACCEPT: dict[str, Callable[[Device, Entry, LiveUpdate, UpdateAnswer, bytes | None], None]] = {
+    "edit_text": _edit_accepted,
+    "delete": _delete_accepted,
+    "create_text": _bytes_accepted,
+    "set_blob": _bytes_accepted,
+}
+
+
+def _keep_text(device: Device, path: str, digest: bytes) -> None:
+    """A text that the relay had already was not packed here: keep it from the disk while it is there."""
+    data = _bytes_of(device, path, digest)
+    if data is not None and kind_of(data) == "text":
+        device.objects.add([(digest, data)])
+
+
+def _adopted_states(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
+    """Where the relay had a file with the same bytes already, its lane may have a history: fetch it.
+
+    A lane that nobody touched since its creation has `seq` equal to `gen`.
+    """
+    names = [
+        LaneName(path=update.path, gen=answer.gen)
+        for update, answer in answered
+        if update.kind == "create_text" and answer.result == "ok" and answer.seq != answer.gen
+    ]
+    if not names:
+        return {}
+    found = {}
+    for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
+        raw = state_bytes(state.state)
+        if raw is not None and Lane.load(raw).digest().hex() == state.digest:
+            found[state.path] = raw
+    return found

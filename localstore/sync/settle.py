@@ -1,0 +1,184 @@
+"""Making the disk show what the lanes say (device rules 4 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from localstore.core import limits, paths
+from localstore.core.classify import kind_of
+from localstore.core.encoding import digest as blake3
+from localstore.entry import Entry
+from localstore.scanner import NESTED, look
+from localstore.sync.capture import absorb, capture
+from localstore.sync.device import Device
+from localstore.writer import Change, Outcome, Writer
+
+ROUNDS = 4
+BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
+
+
+def writer(device: Device) -> Writer:
+    return Writer(device.files, device.db, lambda outcomes: _finish(device, outcomes), device.spare)
+
+
+def recover(device: Device) -> None:
+    """Finish what a killed process began (device rule 5)."""
+    writer(device).recover()
+
+
+def settle(device: Device, wanted: Iterable[str]) -> None:
+    """Write these paths, whose lanes changed. What stands in the way moves aside; saves are captured."""
+    todo = list(wanted)
+    for _ in range(ROUNDS):
+        capture(device, todo)
+        todo = [path for path in todo if not _shown(device, path)]
+        changes = [change for path in todo for change in _change(device, path)]
+        for batch in _batches(device, changes):
+            _apply(device, batch)
+        if not todo:
+            return
+
+
+def remove(device: Device, gone: Sequence[str]) -> None:
+    """Take files away that are gone from the branch and unchanged here."""
+    for start in range(0, len(gone), BATCH_FILES):
+        writer(device).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
+
+
+def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    yield from ()
+
+
+def _shown(device: Device, path: str) -> bool:
+    entry = device.entries.get(path)
+    return entry is None or entry.settled
+
+
+def _change(device: Device, path: str) -> list[Change]:
+    """The write this path needs, after everything that is in its way has moved; none if it cannot be."""
+    entry = device.entries[path]
+    if not _clear(device, path):
+        return []
+    now = device.seen(path)
+    if now not in (None, entry.shadow, entry.want) or (now is None and device.occupied(path)):
+        _part(device, entry)
+    return [Change(path, entry.want)] if path in device.entries else []
+
+
+def _part(device: Device, entry: Entry) -> None:
+    """The disk holds something that this lane cannot take in: it becomes a file of its own. Nothing is known
+    to be on the disk first, so that a crash before the rename never looks like a delete."""
+    entry.shadow = None
+    with device.db.step():
+        device.save(entry)
+    device.move_aside(entry.path)
+
+
+def _clear(device: Device, path: str) -> bool:
+    """Free the path of directories and of files where it needs a directory. False if it must stay as it is:
+    a repository of its own lies there."""
+    for above in paths.parents(path):
+        info = device.files.stat(above)
+        if info is None:
+            return True
+        if not _is_directory(info.st_mode):
+            device.step_aside(above)
+            return True
+    info = device.files.stat(path)
+    if info is None or not _is_directory(info.st_mode):
+        return True
+    if set(NESTED) & set(device.files.names(path)):
+        with device.db.step():
+            device.db.put_unwritable(path, "a nested repository lies there")
+        return False
+    with device.db.step():
+        for below in [known for known in device.entries if known.startswith(path + "/")]:
+            device.forget(below)
+    _part(device, device.entries[path])
+    return True
+
+
+def _is_directory(mode: int) -> bool:
+    return (mode & 0o170000) == 0o040000
+
+
+def _batches(device: Device, changes: list[Change]) -> Iterator[list[Change]]:
+    batch: list[Change] = []
+    room = BATCH_BYTES
+    for change in changes:
+        size = device.entries[change.path].size
+        if batch and (len(batch) == BATCH_FILES or size > room):
+            yield batch
+            batch, room = [], BATCH_BYTES
+        batch.append(change)
+        room -= size
+    if batch:
+        yield batch
+
+
+def _apply(device: Device, batch: list[Change]) -> None:
+    texts = {change.new for change in batch if device.entries[change.path].kind == "text"}
+    sizes = {change.new: device.entries[change.path].size for change in batch if change.new is not None}
+
+    def supply(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        absent: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
+        for digest in digests:
+            data = device.objects.get(digest)
+            if data is not None:
+                yield digest, data
+            else:
+                absent[digest in texts][digest] = sizes[digest]
+        for is_text, wanted in absent.items():
+            if wanted:
+                yield from device.fetch(wanted, keep=is_text)
+
+    writer(device).apply(batch, supply)  # what is blocked stays unsettled: the next round clears the way
+    device.progress("write", len(batch), None, sum(sizes.values()))
+
+
+# --- what came out of an exchange
+
+
+def _finish(device: Device, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    states = {}
+    fresh, gone = [], []
+    for outcome in outcomes:
+        states[outcome.temp] = _finished(device, outcome)
+        if outcome.new is None:
+            gone.append(outcome.path)
+        else:
+            placed = look(device.files, outcome.path)
+            if placed is not None and placed.digest == outcome.new:
+                fresh.append(placed)
+    device.db.put_stats(fresh, gone)
+    return states
+
+
+def _finished(device: Device, outcome: Outcome) -> str:
+    entry = device.entries.get(outcome.path)
+    if entry is None:
+        return "aside" if outcome.strange or outcome.out is not None else "done"
+    before, entry.shadow = entry.shadow, outcome.new
+    if outcome.new is None:
+        device.forget(outcome.path)
+    else:
+        device.save(entry)
+    if outcome.strange:
+        return "aside"
+    if outcome.out is None or outcome.out.digest in (before, outcome.new):
+        return "done"
+    if outcome.new is not None and _joined(device, entry, before, outcome):
+        device.save(entry)
+        return "done"
+    return "aside"
+
+
+def _joined(device: Device, entry: Entry, before: bytes | None, outcome: Outcome) -> bool:
+    """Whether a save that slipped into the exchange could be taken into the lane."""
+    old = device.objects.get(before) if before is not None else None
+    if old is None or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":
+        return False
+    data = device.files.read(outcome.temp)
+    if blake3(data) != outcome.out.digest or kind_of(data) != "text":
+        return False
+    return absorb(device, entry, old, data)

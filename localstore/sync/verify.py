@@ -1,0 +1,86 @@
+"""Seals are believed because they verify, not because a server says so."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core import seal as seals
+from localstore.core.encoding import unb64u, unhex
+from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
+from localstore.core.keys import check_ed25519, key_id
+from localstore.core.model.history import Seal, Tree
+from localstore.core.paths import check
+from localstore.core.tree import Entry as TreeEntry
+from localstore.core.tree import root_digest
+from localstore.db import SealedFile
+from localstore.sync.transport import Transport
+
+CHAIN_MAX = 100_000
+
+
+def seal(one: Seal, repo_id: str) -> seals.SealPayload:
+    """The payload of a seal whose id, signature and key hold together. ServerMisbehaved otherwise."""
+    try:
+        raw = unb64u(one.payload)
+        public = unb64u(one.key.public_key, 32)
+        check_ed25519(public)
+        payload = seals.decode(raw)
+        seals.verify(raw, unb64u(one.signature.value, 64), public)
+    except SvcError as error:
+        raise ServerMisbehaved(f"seal {one.id[:12]} does not verify: {error.detail}") from None
+    if seals.seal_id(raw) != one.id:
+        raise ServerMisbehaved(f"seal {one.id[:12]} has other bytes than its id says")
+    if key_id(public) != payload.provenance.device_key_id:
+        raise ServerMisbehaved(f"seal {one.id[:12]} is not signed by the device that it names")
+    if payload.repo_id != repo_id:
+        raise ServerMisbehaved(f"seal {one.id[:12]} belongs to another repository")
+    return payload
+
+
+def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
+    """The seals after `last` up to `head`, newest first, along first parents, all verified.
+
+    Without a `last`, the head alone. A branch that was set back or forked from elsewhere ends the walk at
+    its root: the list then does not lead to `last`.
+    """
+    found: list[Seal] = []
+    wanted: str | None = head
+    while wanted is not None and wanted != last and len(found) < CHAIN_MAX:
+        one = transport.seal(wanted)
+        payload = seal(one, repo_id)
+        if one.id != wanted:
+            raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {one.id[:12]}")
+        found.append(one)
+        if last is None:
+            break
+        wanted = payload.parents[0] if payload.parents else None
+    return found
+
+
+def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
+    """The files of a seal, checked against its content digest; unsafe paths are refused.
+
+    A filtered view cannot be recomputed: its files are taken as they are, each still bound to its digest.
+    """
+    files: dict[str, SealedFile] = {}
+    try:
+        for entry in answer.entries:
+            if entry.kind == "dir":
+                continue
+            check(entry.path)
+            files[entry.path] = SealedFile(entry.kind, unhex(entry.blake3), entry.size)
+        if len(files) > limits.TREE_ENTRIES:
+            raise Invalid("the tree has too many files")
+        if not answer.filtered and answer.tree_key is not None:
+            root = content_digest(files, unb64u(answer.tree_key, 32))
+            if root.hex() != payload.content_digest:
+                raise Invalid("its files are not the ones that were sealed")
+    except SvcError as error:
+        raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
+    if not answer.filtered and answer.tree_key is None:
+        raise ServerMisbehaved("the server sent a whole tree without the key to verify it")
+    return files
+
+
+def content_digest(files: dict[str, SealedFile], key: bytes) -> bytes:
+    entries = {path: TreeEntry(file.kind, file.digest, file.size) for path, file in files.items()}
+    return root_digest(entries, key)

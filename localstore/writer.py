@@ -1,0 +1,229 @@
+"""Putting bytes into a working copy while people work in it.
+
+A file is replaced by an atomic exchange with a finished temporary file; what came out is looked at
+afterwards, so a save that slipped in between is never lost. The journal makes every step resumable:
+
+    writing  temporary files may be torn; no exchange has run
+    ready    the exchange may have run: it has if the temporary name holds another inode than it was given
+    aside    what came out is a stranger's work and goes to a name of its own
+    done     only the temporary file is left to remove
+
+No temporary file disappears before the journal says so.
+"""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from localstore.core.errors import ServerMisbehaved
+from localstore.db import Database, Intent, Stat
+from localstore.files import Blocked, Files
+from localstore.scanner import look
+
+TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
+FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper
+
+
+class Change(NamedTuple):
+    """`path` is to hold the bytes `new` (BLAKE3; None: no file)."""
+
+    path: str
+    new: bytes | None
+
+
+class Outcome(NamedTuple):
+    """`out` is what was there before: None nothing, a Stat a regular file, `strange` something else.
+    It now lies at `temp`."""
+
+    path: str
+    new: bytes | None
+    temp: str
+    out: Stat | None
+    strange: bool
+
+
+Supply = Callable[[set[bytes]], Iterable[tuple[bytes, bytes]]]
+Finish = Callable[[Sequence[Outcome]], dict[str, str]]
+"""Records the outcomes and returns the journal state of each temporary file: `done` or `aside`. It runs
+inside the step that stores both."""
+
+
+class Writer:
+    """Writes batches of changes. `spare` names a fresh place for what came out and belongs to nobody."""
+
+    def __init__(self, files: Files, db: Database, finish: Finish, spare: Callable[[str], str]) -> None:
+        self._files, self._db, self._finish, self._spare = files, db, finish, spare
+
+    def apply(self, changes: Sequence[Change], supply: Supply) -> list[str]:
+        """Make the changes; returns the paths where a directory or a link stands in the way."""
+        intents = [
+            Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
+        ]
+        with self._db.step():
+            self._db.put_intents(intents)
+        try:
+            ready = list(self._prepared(intents, supply))
+        except OSError:
+            self._withdraw(intents)
+            raise
+        if sum(intent.new is not None for intent in ready) > FSYNC_EACH:
+            self._files.sync()
+        written = {intent.temp for intent in ready}
+        blocked = [intent for intent in intents if intent.temp not in written]
+        self._withdraw(blocked)
+        with self._db.step():
+            self._db.put_intents(ready)
+        outcomes = []
+        for intent in ready:
+            outcome = self._exchange(intent)
+            if outcome is None:
+                blocked.append(intent)
+            else:
+                outcomes.append(outcome)
+        self._withdraw([intent for intent in ready if intent in blocked])
+        self._conclude(outcomes)
+        return [intent.path for intent in blocked]
+
+    def recover(self) -> None:
+        """Finish or undo what an earlier process left in the journal."""
+        outcomes, undone = [], []
+        for intent in self._db.intents():
+            if intent.state == "writing":
+                undone.append(intent)
+            elif intent.state == "ready":
+                outcome = self._resumed(intent)
+                if outcome is None:
+                    undone.append(intent)
+                else:
+                    outcomes.append(outcome)
+        self._withdraw(undone)
+        self._conclude(outcomes)
+
+    def _prepared(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
+        by_digest: dict[bytes, list[Intent]] = {}
+        for intent in intents:
+            if intent.new is None:
+                yield intent._replace(state="ready")
+            else:
+                by_digest.setdefault(intent.new, []).append(intent)
+        durable = sum(map(len, by_digest.values())) <= FSYNC_EACH
+        for digest, data in supply(set(by_digest)):
+            for intent in by_digest.pop(digest, ()):
+                written = self._written(intent, data, durable)
+                if written is not None:
+                    yield written
+        if by_digest:
+            raise ServerMisbehaved(
+                f"the server did not send {len(by_digest)} of the files it announced; try again"
+            )
+
+    def _written(self, intent: Intent, data: bytes, durable: bool) -> Intent | None:
+        before = self._files.stat(intent.path)
+        mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
+        try:
+            inode = self._files.create(intent.temp, [data], mode, durable)
+        except (Blocked, FileNotFoundError):
+            return None  # its directory was swapped or removed just now
+        return intent._replace(inode=inode, state="ready")
+
+    def _exchange(self, intent: Intent) -> Outcome | None:
+        """Run the exchange; None if the path cannot hold a file now."""
+        for _ in range(TRIES):
+            info = self._files.stat(intent.path)
+            if info is not None and stat.S_ISDIR(info.st_mode):
+                return None
+            try:
+                self._swap(intent, info is not None)
+            except Blocked:
+                return None
+            except (FileNotFoundError, FileExistsError):
+                continue
+            return self._outcome(intent)
+        return None
+
+    def _swap(self, intent: Intent, occupied: bool) -> None:
+        if intent.new is None:
+            if occupied:
+                self._files.move(intent.path, intent.temp)
+        elif occupied:
+            self._files.exchange(intent.temp, intent.path)
+        else:
+            self._files.move(intent.temp, intent.path)
+
+    def _outcome(self, intent: Intent) -> Outcome:
+        info = self._files.stat(intent.temp)
+        out = look(self._files, intent.temp)
+        return Outcome(intent.path, intent.new, intent.temp, out, info is not None and out is None)
+
+    def _resumed(self, intent: Intent) -> Outcome | None:
+        """The outcome of an exchange that ran before a crash; None if it never ran."""
+        held = self._files.stat(intent.temp)
+        if intent.new is None:
+            return None if held is None else self._outcome(intent)
+        if held is not None:
+            return None if held.st_ino == intent.inode else self._outcome(intent)
+        placed = self._files.stat(intent.path)
+        ran = placed is not None and placed.st_ino == intent.inode
+        return self._outcome(intent) if ran else None
+
+    def _withdraw(self, intents: Iterable[Intent]) -> None:
+        temps = [intent.temp for intent in intents]
+        for temp in temps:
+            self._discard(temp)
+        if temps:
+            with self._db.step():
+                self._db.drop_intents(temps)
+
+    def _conclude(self, outcomes: list[Outcome]) -> None:
+        if outcomes:
+            with self._db.step():
+                states = self._finish(outcomes)
+                self._db.put_intents(Intent(o.temp, o.path, None, o.new, states[o.temp]) for o in outcomes)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Move away or remove what the journal says nobody needs here any more."""
+        finished = [intent for intent in self._db.intents() if intent.state in ("aside", "done")]
+        for intent in finished:
+            if intent.state == "aside":
+                self._put_aside(intent)
+            else:
+                self._discard(intent.temp)
+            if intent.new is None:
+                self._files.prune(intent.path)
+        if finished:
+            with self._db.step():
+                self._db.drop_intents(intent.temp for intent in finished)
+        self._files.forget()
+
+    def _put_aside(self, intent: Intent) -> None:
+        """A file that was to go but had been edited takes its name back; everything else gets a new one."""
+        if self._files.stat(intent.temp) is None:
+            return
+        names = ([intent.path] if intent.new is None else []) + [self._spare(intent.path)]
+        for name in names:
+            try:
+                self._files.move(intent.temp, name)
+            except (FileExistsError, Blocked):
+                continue
+            return
+        self._files.move(intent.temp, self._spare(intent.path))
+
+    def _discard(self, temp: str) -> None:
+        try:
+            self._files.remove(temp)
+        except Blocked:
+            return  # its directory was replaced, so the file went with it
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise
+
+
+def temp_name(path: str) -> str:
+    """A name beside the file that the built-in ignore rules leave out."""
+    folder, slash, _ = path.rpartition("/")
+    return f"{folder}{slash}.svc-{secrets.token_hex(8)}.tmp"

@@ -1,0 +1,189 @@
+"""Writes docs/reference from the code: commands, routes, environment, limits, errors.
+
+    python -m scripts.reference            # write the files
+    python -m scripts.reference --check    # say which are out of date; exit 1 if one is
+
+What the code cannot say is written here: what an environment variable is for. A variable that the code reads
+and this file does not describe, or the reverse, is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from localstore.core.errors import SvcError
+from scripts.reference_commands import commands
+from scripts.reference_environment import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+_CITATION = re.compile(r" \((?:contract, )?[^()]*(?:AMB-\d|design/|\.md)[^()]*\)")  # for readers of the code
+MADE = "<!-- Made from the code by: python -m scripts.reference -->\n\n"
+
+
+def limits() -> str:
+    """Every named number of `localstore/core/limits.py`, with the comment beside it."""
+    from localstore.core import limits as values
+
+    source = (ROOT / "localstore" / "core" / "limits.py").read_text("utf-8")
+    lines = source.splitlines()
+    starts = {node.lineno: node for node in ast.parse(source).body if isinstance(node, ast.Assign)}
+    text = ["# Limits\n", "Sizes are in bytes and times in seconds unless the name says otherwise.\n"]
+    for number, line in enumerate(lines, 1):
+        if line.startswith("# --- "):
+            text += [f"\n## {line.removeprefix('# --- ').capitalize()}\n", _row("name", "value", "")]
+            text.append(_row("---", "---:", "---"))
+        elif number in starts and number > _first_heading(lines):
+            node = starts[number]
+            note = lines[(node.end_lineno or number) - 1].partition("#")[2].strip()
+            for name in _names(node):
+                text.append(_row(f"`{name}`", f"{getattr(values, name):,}", note))
+    return "\n".join(text) + "\n"
+
+
+def errors() -> str:
+    """The error tree: code, HTTP status, exit code, meaning."""
+    text = [
+        "# Errors\n",
+        "The relay answers an error as `application/problem+json` (RFC 9457) with `type`, `title`,",
+        "`status`, `code`, `detail` and, for some, further members. Match on `code`; `detail` is for",
+        "people. The client ends with the exit code. `not_found` has no `detail`: missing, hidden and",
+        "switched off are one answer.\n",
+        _row("code", "status", "exit", "meaning"),
+        _row("---", "---:", "---:", "---"),
+    ]
+    for kind in _leaves(SvcError):
+        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or f"{kind.title}."
+        text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning))
+    text += ["", "A status of – means that the error arises on this machine and is never sent."]
+    return "\n".join(text) + "\n"
+
+
+def routes() -> str:
+    """The route table by noun."""
+    from relay import routes as modules
+    from relay.routing import TABLE
+
+    modules.load()
+    text = [
+        "# Routes\n",
+        "Each route with who may call it, its feature flag, and its bodies; the schemas are in",
+        "`GET /api/v1/openapi.json`. `{name...}` takes the rest of the path. A route whose flag is off",
+        "answers like a path that does not exist.\n",
+    ]
+    for noun in sorted({route.name.partition(".")[0] for route in TABLE}):
+        text += [
+            f"## {noun}\n",
+            _row("route", "who", "takes → gives", "what"),
+            _row("---", "---", "---", "---"),
+        ]
+        for route in sorted(TABLE, key=lambda one: (one.path, one.method)):
+            if route.name.partition(".")[0] == noun:
+                text.append(
+                    _row(
+                        f"`{route.method} {route.path}`",
+                        _access(route.access) + (f"; `{route.flag}`" if route.flag else ""),
+                        _bodies(route),
+                        route.summary,
+                    )
+                )
+        text.append("")
+    return "\n".join(text)
+
+
+def _bodies(route: object) -> str:
+    body, query, returns = (getattr(route, name) for name in ("body", "query", "returns"))
+    takes = [f"`?{query.__name__}`"] if query else []
+    takes += [f"`{body.__name__}`"] if body else []
+    takes += ["stream"] if getattr(route, "stream", False) else []
+    media, status = route.media, route.status  # type: ignore[attr-defined]
+    gives = f"`{_type_name(returns)}`" if returns else ("–" if media == "application/json" else media)
+    return f"{' '.join(takes) or '–'} → {gives}" + (f" ({status})" if status != 200 else "")
+
+
+def _type_name(kind: object) -> str:
+    inner = getattr(kind, "__args__", ())
+    name = getattr(kind, "__name__", str(kind))
+    return f"{name}[{', '.join(map(_type_name, inner))}]" if inner else name
+
+
+def _access(rule: object) -> str:
+    from relay.routing import Anonymous, Browser, Read, SignedIn, Write
+
+    match rule:
+        case Anonymous():
+            return "anybody"
+        case SignedIn():
+            return "a session, also of a guest" if rule.guests else "a session"
+        case Browser():
+            return "a browser session"
+        case Read():
+            return "readers; anybody if public" if rule.anonymous else "readers with a session"
+        case Write():
+            return f"{rule.role}{', also while archived' if rule.archived else ''}"
+        case _:
+            raise TypeError(f"no words for the access rule {rule!r}")
+
+
+def _leaves(kind: type[SvcError]) -> Iterator[type[SvcError]]:
+    """The classes of the kernel's tree; others raise errors of their own start-up only."""
+    if kind.__module__ == SvcError.__module__:
+        yield kind
+        for child in kind.__subclasses__():
+            yield from _leaves(child)
+
+
+def _names(node: ast.Assign) -> list[str]:
+    found = [name for target in node.targets for name in ast.walk(target)]
+    return [name.id for name in found if isinstance(name, ast.Name)]
+
+
+def _first_heading(lines: list[str]) -> int:
+    return next(number for number, line in enumerate(lines, 1) if line.startswith("# --- "))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(_CITATION.sub("", cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands,
+    "routes.md": routes,
+    "environment.md": environment,
+    "limits.md": limits,
+    "errors.md": errors,
+}
+
+
+def stale() -> list[str]:
+    """Names of the committed pages that the code no longer agrees with."""
+    return [name for name, page in PAGES.items() if _committed(name) != MADE + page()]
+
+
+def _committed(name: str) -> str | None:
+    path = FOLDER / name
+    return path.read_text("utf-8") if path.exists() else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write docs/reference from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    old = stale()
+    if parser.parse_args().check:
+        for name in old:
+            print(f"docs/reference/{name} is out of date; run: python -m scripts.reference", file=sys.stderr)
+        return 1 if old else 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in old:
+        (FOLDER / name).write_text(MADE + PAGES[name](), "utf-8")
+        print(f"wrote docs/reference/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""The page on environment variables, checked against the names that the code really asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Variable(NamedTuple):
+    """`default`: what holds when it is not set; `strict` marks what `relay serve` cannot start without."""
+
+    default: str
+    meaning: str
+    strict: bool = False
+
+
+_UNUSED = "Read and checked at start; nothing in this build uses it yet."
+_NOT_YET = "Checked at start; this build has no such feature yet."
+
+RELAY: dict[str, Variable] = {
+    "TR_DATA_DIR": Variable("`./relay-data`", "Data folder; `--data DIR` comes first."),
+    "TR_PUBLIC_URL": Variable(
+        "with `--dev` the address it listens on",
+        "Origin that people open, nothing behind the host. Sign-ins and request signatures are bound to it.",
+        True,
+    ),
+    "TR_EDITION": Variable(
+        "the built edition with `--dev`",
+        "Must equal the edition of the build, `self-hosted-community`.",
+        True,
+    ),
+    "TR_ENROLL_CHALLENGE": Variable(
+        "made and kept with `--dev`", "Boot secret, at least 16 characters.", True
+    ),
+    "TR_VALIDATE_JWT_AUD": Variable(
+        "made and kept with `--dev`", "Boot secret, at least 16 characters.", True
+    ),
+    "TR_NODE_NAME": Variable("host of the public URL", "Name that clients show for this node."),
+    "TR_SOURCE_URL": Variable(
+        "address of the release", "Where this node's source code is (AGPL, section 13)."
+    ),
+    "TR_DEVICE_KEY_SIGN_IN": Variable(
+        "on", "Whether people may sign in with a device key, without a browser."
+    ),
+    "TR_LOCAL_SIGN_UP": Variable("on with `--dev`, else off", "Whether the sign-in page creates accounts."),
+    "TR_RATE_LIMITS": Variable("on", "Rate limits by address and account."),
+    "TR_PROXY_HOPS": Variable(
+        "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
+    ),
+    "DATABASE_URL": Variable("`sqlite:///DATA/relay.db`", "Database; SQLite only in this build."),
+    "MIGRATION_DATABASE_URL": Variable("`DATABASE_URL`", "Database as `relay migrate` opens it."),
+    "RELAY_ADMIN_SECRET": Variable("made and kept with `--dev`", "Opens `/metrics` to another machine."),
+    "INITIAL_RELAY_ADMIN_EMAIL": Variable("–", _UNUSED),
+    "MANAGED_KEY_SECRET": Variable("made and kept with `--dev`", "32 bytes in hex. " + _UNUSED),
+    "POSTGRES_PASSWORD": Variable("–", _UNUSED),
+    "SSL_CERT_PATH": Variable(
+        "`./certs/fullchain.pem` if it exists", "Certificate chain, if the relay ends TLS."
+    ),
+    "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
+    "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
+    "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
+    "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
+    "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
+    "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
+    "S3_ENDPOINT": Variable("–", "Together with `S3_BUCKET`. " + _NOT_YET),
+    "S3_BUCKET": Variable("–", _NOT_YET),
+    "S3_REGION": Variable("`us-east-1`", _NOT_YET),
+    "S3_ACCESS_KEY": Variable("–", _NOT_YET),
+    "S3_SECRET_KEY": Variable("–", _NOT_YET),
+    "TR_SINGLE_USER_E2EE_ENABLED": Variable("off", "End-to-end encrypted projects. " + _NOT_YET),
+    "TR_ORG_E2EE_ENABLED": Variable("off", _NOT_YET),
+    "TR_PRIVATE_E2EE_ENABLED": Variable("off", _NOT_YET),
+    "TR_LAKEFS_S3_CONDITIONAL_PUT": Variable("`emulated`", "`native` or `emulated`. " + _NOT_YET),
+    "TR_REPOS_ENABLED": Variable("on", "Repositories: `/api/v1/repos`."),
+    "TR_REPO_LIVE_TEXT": Variable("on", "Live updates of branches."),
+    "TR_REPO_SEALING": Variable("on", "Seals, compare, blame."),
+    "TR_REPO_MERGE_ENABLED": Variable("off", "Merging of proposals. " + _NOT_YET),
+    "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
+    "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
+    "TR_FORK_ENABLED": Variable("on", "Forks. " + _NOT_YET),
+    "TR_TIME_MACHINE_ENABLED": Variable("on", "Time travel of documents. " + _NOT_YET),
+    "TR_SOCIAL_ENABLED": Variable("off", "Stars and watchers. " + _NOT_YET),
+}
+
+CLIENT: dict[str, Variable] = {
+    "SVC_SERVER": Variable("the linked folder's, else the last sign-in's", "Server to talk to."),
+    "SVC_REPO": Variable("the linked folder's", "Repository, `[HOST/]OWNER/NAME`."),
+    "SVC_TOKEN": Variable("–", "A script token, `svct_…`, instead of this machine's session."),
+    "SVC_HOME": Variable(
+        "the platform's data folder for svc", "Keys, sessions and the records of working copies."
+    ),
+    "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
+    "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
+    "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
+    "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),
+    "NO_COLOR": Variable("–", "Set: no colours."),
+    "TERM": Variable("–", "`dumb` or empty is like `SVC_PLAIN`."),
+}
+
+
+class Mismatch(Exception):
+    """The page and the code name different variables."""
+
+
+def environment() -> str:
+    """Both tables. Raises Mismatch unless they hold exactly the variables that the code reads."""
+    asked, secret = relay_variables()
+    _compare("relay", set(RELAY), asked)
+    _compare("client", set(CLIENT), client_variables())
+    text = [
+        "# Environment variables\n",
+        "An empty value counts as absent. Switches take `1 true on yes` and `0 false off no`.\n",
+        "## The relay\n",
+        "**Required** marks what `relay serve` does not start without; `--dev` needs none of them.",
+        "† may also come from the file that the variable with `_FILE` at its end names, such as",
+        "`DATABASE_URL_FILE`, not from both.\n",
+        "| variable | default | meaning |",
+        "|---|---|---|",
+    ]
+    for name, variable in RELAY.items():
+        required = "**Required.** " if variable.strict else ""
+        mark = " †" if name in secret else ""
+        text.append(f"| `{name}`{mark} | {variable.default} | {required}{variable.meaning} |")
+    text += ["\n## The command\n", "| variable | default | meaning |", "|---|---|---|"]
+    text += [f"| `{name}` | {one.default} | {one.meaning} |" for name, one in CLIENT.items()]
+    return "\n".join(text) + "\n"
+
+
+class _Asked(Mapping[str, str]):
+    """An environment that remembers what it was asked for."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values_ = values
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        return self.values_[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+
+def relay_variables() -> tuple[set[str], set[str]]:
+    """The variables that the relay's configuration asks for, and those of them that may come from a file."""
+    from relay import config
+
+    given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket"})
+    config.read(given, dev=True, host="127.0.0.1", port=0, data=None)
+    secret = {name.removesuffix("_FILE") for name in given.names if name.endswith("_FILE")}
+    return {name for name in given.names if not name.endswith("_FILE")}, secret
+
+
+def client_variables() -> set[str]:
+    """The variables that the client's source names: SVC_… and the common ones of terminals."""
+    found: set[str] = set()
+    for room in ("svc", "localstore", "tui", "llm"):
+        for path in (ROOT / room).rglob("*.py"):
+            found |= set(re.findall(r'"(SVC_[A-Z_]+|PAGER|NO_COLOR|TERM)"', path.read_text("utf-8")))
+    return found
+
+
+def _compare(room: str, described: set[str], asked: set[str]) -> None:
+    missing, spare = sorted(asked - described), sorted(described - asked)
+    if missing or spare:
+        raise Mismatch(
+            f"{room}: scripts/reference_environment.py lacks {missing or 'nothing'} "
+            f"and describes {spare or 'nothing'} that the code does not read"
+        )

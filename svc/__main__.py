@@ -1,0 +1,22 @@
+"""`svc`. `--version` answers before anything else is loaded."""
+
+from __future__ import annotations
+
+import sys
+
+from svc import __version__
+
+
+def main() -> None:
+    """Run the command of this process's arguments and end with its exit code."""
+    words = sys.argv[1:]
+    if words == ["--version"]:
+        print(f"svc {__version__}")
+        return
+    from svc.cmd.app import run
+
+    sys.exit(run(words))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Device keys of the signed-in account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
+from svc.api.http import Http, segment
+
+ROOT = "/api/v1/repos"
+
+
+class DeviceCalls:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self, limit: int | None = None) -> Iterator[DeviceKey]:
+        """Registered keys, revoked ones too."""
+        return self._http.pages(f"{ROOT}/device-keys", DeviceKey, limit=limit)
+
+    def challenge(self, body: DeviceKeyStart) -> Challenge:
+        return self._http.call("POST", f"{ROOT}/device-key-challenges", Challenge, body=body)
+
+    def register(self, body: DeviceKeyProof) -> DeviceKey:
+        return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body)
+
+    def revoke(self, key_id: str) -> None:
+        """The key signs nothing any more and its sessions end; what it sealed stays valid."""
+        self._http.do("DELETE", f"{ROOT}/device-keys/{segment(key_id)}")

@@ -1,0 +1,67 @@
+"""Sealed history: read, never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from localstore.core.limits import GIB, MIB
+from localstore.core.model import Blame, Blob, Compare, Seal, SealSummary, Tree
+from svc.api.http import Http, segment, segments
+from svc.api.repo import at
+
+TREE_MAX = 512 * MIB
+ARCHIVE_MAX = 64 * GIB
+
+
+class HistoryCalls:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def commits(
+        self,
+        repo_id: str,
+        *,
+        ref: str | None = None,
+        sha: str | None = None,
+        path: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[SealSummary]:
+        """Seals from a branch, tag or seal back to the first; with `path` only those that changed it."""
+        query = {"ref": ref, "sha": sha, "path": path}
+        return self._http.pages(f"{at(repo_id)}/commits", SealSummary, query=query, limit=limit)
+
+    def log(self, repo_id: str, ref: str | None = None, limit: int | None = None) -> Iterator[Seal]:
+        """Seals with signatures and the relay's own verdict; needs a session."""
+        return self._http.pages(f"{at(repo_id)}/log", Seal, query={"ref": ref}, limit=limit)
+
+    def seal(self, repo_id: str, seal_id: str) -> Seal:
+        return self._http.call("GET", f"{at(repo_id)}/seals/{segment(seal_id)}", Seal)
+
+    def tree(self, repo_id: str, sha: str, path: str = "", *, recursive: bool = False) -> Tree:
+        query = {"path": path or None, "recursive": 1 if recursive else None}
+        return self._http.call("GET", f"{at(repo_id)}/tree/{segment(sha)}", Tree, query=query, cap=TREE_MAX)
+
+    def blob(self, repo_id: str, sha: str, path: str) -> Blob:
+        return self._http.call("GET", f"{at(repo_id)}/blob/{segment(sha)}/{segments(path)}", Blob)
+
+    def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
+        """A file's bytes, at most `cap`."""
+        return self._http.read(f"{at(repo_id)}/raw/{segment(sha)}/{segments(path)}", cap)
+
+    def compare(self, repo_id: str, base: str, head: str) -> Compare:
+        return self._http.call("GET", f"{at(repo_id)}/compare", Compare, query={"base": base, "head": head})
+
+    def blame(self, repo_id: str, seal_id: str, path: str) -> Blame:
+        return self._http.call("GET", f"{at(repo_id)}/seals/{segment(seal_id)}/blame/{segments(path)}", Blame)
+
+    def pack(
+        self, repo_id: str, *, start: str | None = None, limit: int | None = None, skip: int = 0
+    ) -> AbstractContextManager[Iterator[bytes]]:
+        """History and its bytes as one tar, streamed."""
+        query = {"from": start, "limit": limit, "skip": skip or None}
+        return self._http.stream("GET", f"{at(repo_id)}/history-pack", ARCHIVE_MAX, query=query)
+
+    def archive(self, repo_id: str, sha: str) -> AbstractContextManager[Iterator[bytes]]:
+        """One tree as .tar.gz, streamed."""
+        return self._http.stream("GET", f"{at(repo_id)}/archive/{segment(sha)}.tar.gz", ARCHIVE_MAX)

@@ -1,0 +1,57 @@
+"""Files that only their owner reads: written whole or not at all, mode 0600 in a folder of mode 0700."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from localstore.core.errors import ClientError
+
+
+def read_private(path: Path) -> bytes | None:
+    """The content, None when there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _cannot("read", path, error) from None
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace the file in one step."""
+    try:
+        temporary = _temporary(path, content)
+        temporary.replace(path)
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+
+
+def create_private(path: Path, content: bytes) -> bool:
+    """Make the file; False, and nothing changed, when it exists."""
+    try:
+        temporary = _temporary(path, content)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        return True
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+
+
+def _temporary(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp makes it 0600
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(name)
+
+
+def _cannot(verb: str, path: Path, error: OSError) -> ClientError:
+    return ClientError(f"cannot {verb} {path}: {error.strerror or error}; check SVC_HOME and its permissions")

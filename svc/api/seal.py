@@ -1,0 +1,41 @@
+"""Sealing in two steps: the relay fixes the bytes, this machine checks and signs them."""
+
+from __future__ import annotations
+
+from localstore.core.limits import MIB
+from localstore.core.model import Page, Prepared, PreparedSeals, Seal
+from localstore.core.model.seal import (
+    FinalizeRequest,
+    FinalizeSealsRequest,
+    PrepareRequest,
+    PrepareSealsRequest,
+)
+from svc.api.http import Http, segment
+from svc.api.repo import at
+
+PREPARED_MAX = 512 * MIB  # a first seal names every path of its tree
+
+
+class SealCalls:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def prepare(self, repo_id: str, branch: str, body: PrepareRequest) -> Prepared:
+        """The seal of the frontier as it is now. Preparing twice is harmless: neither takes effect."""
+        path = f"{at(repo_id)}/branches/{segment(branch)}/seal/prepare"
+        return self._http.call("POST", path, Prepared, body=body, repeatable=True, cap=PREPARED_MAX)
+
+    def finalize(self, repo_id: str, branch: str, body: FinalizeRequest) -> Seal:
+        """Land a prepared seal. A repetition answers with the seal that landed."""
+        path = f"{at(repo_id)}/branches/{segment(branch)}/seal/finalize"
+        return self._http.call("POST", path, Seal, body=body, repeatable=True)
+
+    def prepare_many(self, repo_id: str, body: PrepareSealsRequest) -> PreparedSeals:
+        """Seals of explicit trees, one after the other."""
+        path = f"{at(repo_id)}/seals/prepare"
+        return self._http.call("POST", path, PreparedSeals, body=body, repeatable=True, cap=PREPARED_MAX)
+
+    def finalize_many(self, repo_id: str, body: FinalizeSealsRequest) -> Page[Seal]:
+        """Land all of them, or none. One page holds them all."""
+        path = f"{at(repo_id)}/seals/finalize"
+        return self._http.call("POST", path, Page[Seal], body=body, repeatable=True)

@@ -1,0 +1,101 @@
+"""One run of `svc`: arguments in, exit code out. Every error ends here, in one or two lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from typer.exceptions import Abort, TyperException
+
+from localstore.core.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    SvcError,
+)
+from svc.cmd.command import Group
+from svc.cmd.context import Run
+from svc.out import Out
+
+_FIELDS = re.compile(r"[a-z_][a-z0-9_]*(,[a-z_][a-z0-9_]*)*")
+
+
+def run(words: list[str]) -> int:
+    """Run one command. The exit code is that of the error it ended with, 0 without one."""
+    out = Out(os.environ)
+    debug = os.environ.get("SVC_DEBUG") == "1"
+    try:
+        code = _call(words, out)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _forget_stdout()  # the reader has seen enough: `svc log | head`
+        return EXIT_OK
+    except SvcError as error:
+        if debug:
+            raise
+        out.error(error)
+        return error.exit
+    except TyperException as error:
+        return _usage(out, error)
+    except (KeyboardInterrupt, Abort):
+        out.fail("interrupted")
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        if debug:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        out.fail(f"{what}{error.strerror or error}")
+        return EXIT_FAILED
+    except Exception as error:
+        if debug:
+            raise
+        out.fail(f"something broke inside svc ({type(error).__name__}: {error}); SVC_DEBUG=1 shows where")
+        return EXIT_FAILED
+
+
+def normalise(words: list[str]) -> list[str]:
+    """`--json` may stand alone: it takes the next word only when that can be a list of fields."""
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return found + words[at:]
+        if word == "--json":
+            following = words[at + 1] if at + 1 < len(words) else ""
+            takes = _FIELDS.fullmatch(following) is not None
+            found.append(f"--json={following if takes else ''}")
+            at += 2 if takes else 1
+        else:
+            found.append(word)
+            at += 1
+    return found
+
+
+def _call(words: list[str], out: Out) -> int:
+    state = Run(out, os.environ, Path.cwd())
+    code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _usage(out: Out, error: Any) -> int:
+    """Wrong arguments: what is wrong, how the command is written, where to read on."""
+    say = getattr(error, "format_message", lambda: str(error))
+    out.fail(str(say()).rstrip("."))
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        out.note(context.command.get_usage(context).strip())
+        out.note(f"Read on: {context.command_path} --help")
+    return EXIT_USAGE
+
+
+def _forget_stdout() -> None:
+    """What is still buffered has no reader; without this Python complains when it ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

@@ -1,0 +1,75 @@
+"""`svc auth device …`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound
+from localstore.core.model import DeviceKey, PairingCode
+from svc.cmd.context import Ctx
+from svc.cmd.options import Limit
+from svc.out import Column
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("name"),
+    Column("created_at", kind="time"),
+    Column("last_used_at", kind="time"),
+    Column("revoked_at", kind="time"),
+)
+CODE_COLUMNS = (Column("code"), Column("expires_at", kind="time"))
+
+
+def add(ctx: Ctx) -> None:
+    """Make a one-time code with which another device joins
+
+    The code works once, within ten minutes. On the other device:
+    svc login --device-key --handle NAME --pair CODE
+
+    Examples:
+    svc auth device add
+    svc auth device add --jq .code
+    """
+    made = ctx.api.auth.pairing_code()
+    handle = ctx.api.auth.handle().handle or "NAME"
+    ctx.out.done(
+        f"{made.code} works once, for ten minutes. On the other device:\n"
+        f"  svc login --server {ctx.api.origin} --device-key --handle {handle} --pair {made.code}",
+        made,
+        CODE_COLUMNS,
+        PairingCode,
+        value=made.code,
+    )
+
+
+def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
+    """List the device keys of your account
+
+    Examples:
+    svc auth device list
+    """
+    ctx.out.rows(ctx.api.device.list(limit), COLUMNS, DeviceKey, empty="no device key is registered yet")
+
+
+def revoke(
+    ctx: Ctx,
+    id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
+) -> None:
+    """Revoke a device key; what it sealed stays valid
+
+    Sessions bound to the key end. The key signs nothing from now on.
+
+    Examples:
+    svc auth device revoke nUv3kX2pQ0aB --yes
+    """
+    known = [key for key in ctx.api.device.list() if key.id.startswith(id) and key.revoked_at is None]
+    if len(known) != 1:
+        what = "more than one key begins" if known else "you have no active key that begins"
+        raise NotFound(f"{what} with {id}; see: svc auth device list")
+    key = known[0]
+    here = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
+    ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{here}")
+    ctx.api.device.revoke(key.id)
+    ctx.out.done(f"Revoked {key.id[:12]}{here}", key, COLUMNS, DeviceKey, value=key.id)

@@ -1,0 +1,78 @@
+"""`svc blame`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.limits import TEXT_FILE
+from localstore.core.model import Blame, Repo
+from svc.cmd.context import Ctx
+from svc.out import Column
+
+COLUMNS = (
+    Column("line"),
+    Column("seal_id", kind="id"),
+    Column("author"),
+    Column("sealed_at", kind="time"),
+    Column("text"),
+)
+
+
+def blame(
+    ctx: Ctx,
+    path: Annotated[str, typer.Argument(help="A text file")],
+    ref: Annotated[
+        str, typer.Option("--ref", metavar="REF", help="A branch, tag or seal id; else this folder's branch")
+    ] = "",
+) -> None:
+    """Show who last changed each line of a file
+
+    As of the last seal of the branch; edits that are not sealed yet do not show.
+
+    Examples:
+    svc blame src/main.py
+    svc blame README.md --ref v1.0 --jq 'group_by(.author) | map({(.[0].author): length}) | add'
+    """
+    repo = ctx.readable_repo
+    seal = head_of(ctx, repo, ref or ctx.branch_of(repo))
+    where = ctx.path_in_repo(path)
+    try:
+        found = ctx.reader.history.blame(repo.id, seal, where)
+        text = ctx.reader.history.raw(repo.id, seal, where, TEXT_FILE)
+    except NotFound:
+        raise NotFound(
+            f"{where} is not in the seal {seal[:12]}; see: svc repo api repos/{{id}}/tree/{seal}"
+        ) from None
+    ctx.out.rows(_lines(found, text), COLUMNS, empty=f"{where} is empty")
+
+
+def head_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+    """The seal id that a branch, tag or seal id names."""
+    if is_hex_digest(ref):
+        return ref
+    for found in ctx.reader.ref.list(repo.id):
+        if found.name == ref:
+            if found.head is None:
+                raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
+            return found.head
+    raise NotFound(f"{repo.full_name} has no branch or tag {ref}; see: svc repo branch")
+
+
+def _lines(found: Blame, text: bytes) -> Iterator[dict[str, Any]]:
+    lines = text.decode("utf-8", "replace").split("\n")
+    for part in found.ranges:
+        if not 1 <= part.start <= part.end <= len(lines):
+            raise ServerMisbehaved("the server blames lines that the file does not have")
+        for number in range(part.start, part.end + 1):
+            yield {
+                "line": number,
+                "seal_id": part.seal_id,
+                "author": part.who.handle or part.who.id,
+                "sealed_at": part.sealed_at,
+                "text": lines[number - 1],
+            }

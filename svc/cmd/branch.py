@@ -1,0 +1,69 @@
+"""`svc repo branch`, `svc repo branch-delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import Ref
+from localstore.core.model.ref import RefCreate
+from svc.cmd.context import Ctx
+from svc.cmd.options import Limit
+from svc.out import Column
+
+COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
+
+
+def branch(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The branch to create")] = "",
+    base: Annotated[
+        str, typer.Option("--from", metavar="BASE", help="A branch or seal; else this folder's branch")
+    ] = "",
+    limit: Limit = 100,
+) -> None:
+    """List branches, or create one
+
+    A new branch starts at the last seal of its base. `svc switch NAME` turns this folder to it.
+
+    Examples:
+    svc repo branch
+    svc repo branch parser --from main
+    """
+    if not name:
+        if base:
+            raise UsageError(
+                "--from needs the name of the branch to create: svc repo branch NAME --from BASE"
+            )
+        found = ctx.reader.ref.list(ctx.readable_repo.id, "branch", limit)
+        ctx.out.rows(found, COLUMNS, Ref, empty="no branches")
+        return
+    repo = ctx.repo
+    start = base or ctx.branch_of(repo)
+    made = ctx.api.ref.create(repo.id, RefCreate(type="branch", name=name, head=start))
+    ctx.out.done(
+        f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
+    )
+
+
+def branch_delete(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The branch")],
+    discard_live: Annotated[
+        bool, typer.Option("--discard-live", help="Also drop edits that no seal holds")
+    ] = False,
+) -> None:
+    """Delete a branch; its seals stay reachable by id
+
+    The default branch and protected ones are refused, and so is a branch with edits that no seal holds.
+
+    Examples:
+    svc repo branch-delete parser
+    """
+    repo = ctx.repo
+    if discard_live:
+        ctx.confirm(f"Dropping the unsealed edits of {name}")
+    ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

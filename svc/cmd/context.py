@@ -1,0 +1,201 @@
+"""What a command knows: where it speaks, to which server, about which repository, as whom.
+
+Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
+remote, the server signed in to last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from localstore.core.errors import (
+    ConfirmationNeeded,
+    Interrupted,
+    Invalid,
+    NotLinked,
+    Unauthorized,
+    UsageError,
+)
+from localstore.core.names import SCHEME, RepoAddress, parse_repo
+
+if TYPE_CHECKING:
+    from localstore.core.model import Repo
+    from localstore.home import Home
+    from localstore.link import RepoLink
+    from svc.api import Api
+    from svc.api.session import Sessions
+    from svc.out import Out
+
+_GIT_URL = re.compile(r"^\s*url\s*=\s*\"?(svc://[^\s\"]+)", re.MULTILINE)
+_GIT_CONFIG_MAX = 1024 * 1024
+
+
+class Run:
+    """One run of `svc`. `given`: the global options that were typed, by name."""
+
+    def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
+        self.out, self.environment, self.folder = out, environment, folder
+        self.given: dict[str, Any] = {}
+
+    @cached_property
+    def home(self) -> Home:
+        from localstore.home import Home
+
+        return Home.default(self.environment)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        from svc.api.session import Sessions
+
+        return Sessions(self.home.root)
+
+    @cached_property
+    def linked(self) -> tuple[Path, RepoLink] | None:
+        """The linked folder around here, with its link."""
+        from localstore import link
+
+        try:
+            root = link.find(self.folder)
+            return root, link.read_repo(root)
+        except NotLinked:
+            return None
+
+    @cached_property
+    def named(self) -> RepoAddress | None:
+        """The repository that a flag or the environment names; None: neither does."""
+        typed = self.given.get("repo") or self.environment.get("SVC_REPO")
+        return read_address(typed) if typed else None
+
+    @cached_property
+    def server(self) -> str:
+        """The origin to talk to. UsageError when nothing names one."""
+        from svc.api.origin import parse_origin
+
+        typed = self.given.get("server") or (self.named.host if self.named else None)
+        typed = typed or self.environment.get("SVC_SERVER")
+        if typed:
+            return parse_origin(typed)
+        if self.linked:
+            return parse_origin(self.linked[1].server)
+        kept = self.sessions.default_server()
+        if kept is None:
+            raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
+        return kept
+
+    def speak_to(self, origin: str) -> None:
+        """Fix the server: a linked folder's commands go where its repository is."""
+        from svc.api.origin import parse_origin
+
+        self.__dict__["server"] = parse_origin(origin)
+
+    @cached_property
+    def reader(self) -> Api:
+        """The server, with this machine's session if there is a living one: public things need none."""
+        from svc.api import connect
+
+        try:
+            return connect(self.server, self.sessions)
+        except Unauthorized as ended:
+            if self.environment.get("SVC_TOKEN"):
+                raise
+            self.out.note(f"svc: {ended.detail}; reading without it")
+            return connect(self.server, self.sessions, anonymous=True)
+
+    @cached_property
+    def api(self) -> Api:
+        """The server, signed in. Unauthorized (exit 4) without a session."""
+        from svc.api import connect
+
+        found = connect(self.server, self.sessions)
+        if not found.signed_in:
+            raise Unauthorized(
+                f"this needs a session on {self.server}; run: svc login --server {self.server}"
+            )
+        return found
+
+    def repo(self, api: Api) -> Repo:
+        """The repository this command is about, as `api`'s caller may see it."""
+        if self.named is None and self.linked:
+            return api.repo.get(self.linked[1].repo_id)
+        address = self.named or self._git_remote()
+        if address is None:
+            raise UsageError(
+                "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
+                "(svc repo init, svc repo clone)"
+            )
+        return api.repo.find(address.owner, address.name)
+
+    def _git_remote(self) -> RepoAddress | None:
+        for folder in (self.folder, *self.folder.parents):
+            config = folder / ".git" / "config"
+            if config.is_file() and config.stat().st_size <= _GIT_CONFIG_MAX:
+                found = _GIT_URL.search(config.read_text("utf-8", "replace"))
+                return read_address(found[1]) if found else None
+        return None
+
+
+class Ctx(typer.Context):
+    """The context that commands are called with."""
+
+    obj: Run
+
+    @property
+    def out(self) -> Out:
+        return self.obj.out
+
+    @property
+    def api(self) -> Api:
+        return self.obj.api
+
+    @property
+    def reader(self) -> Api:
+        return self.obj.reader
+
+    @property
+    def repo(self) -> Repo:
+        """The repository, for a command that changes it."""
+        return self.obj.repo(self.obj.api)
+
+    @property
+    def readable_repo(self) -> Repo:
+        """The repository, for a command that reads it and may do so without a session."""
+        return self.obj.repo(self.obj.reader)
+
+    def branch_of(self, repo: Repo) -> str:
+        """The branch this folder is on when it is linked to `repo`, else the default branch."""
+        linked = self.obj.linked
+        return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
+
+    def path_in_repo(self, typed: str) -> str:
+        """A path as people type it here: in a linked folder relative to where they stand."""
+        linked = self.obj.linked
+        if linked is None or self.obj.named is not None:
+            return typed
+        whole = Path(typed) if Path(typed).is_absolute() else self.obj.folder / typed
+        try:
+            return whole.resolve().relative_to(linked[0]).as_posix()
+        except ValueError:
+            raise UsageError(f"{typed} is outside of the linked folder {linked[0]}") from None
+
+    def confirm(self, action: str) -> None:
+        """Go on only with a yes: `--yes`, or an answer at the terminal. `action` begins a sentence."""
+        if self.obj.given.get("yes"):
+            return
+        if not self.out.interactive:
+            raise ConfirmationNeeded(action)
+        if not self.out.ask(f"{action}. Go on?"):
+            raise Interrupted("nothing was changed")
+
+
+def read_address(typed: str) -> RepoAddress:
+    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`; UsageError for anything else."""
+    try:
+        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
+    except Invalid as error:
+        raise UsageError(error.detail) from None

@@ -1,0 +1,11 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Limit = Annotated[int, typer.Option("-L", "--limit", min=1, metavar="N", help="At most this many")]
+Web = Annotated[bool, typer.Option("--web", help="Open it in the browser")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen")]

@@ -1,0 +1,77 @@
+"""`svc pull`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from svc.cmd.context import Ctx
+from svc.cmd.options import DryRun
+from svc.cmd.working import count, named, note_conflicts, note_skipped, to_read
+from svc.flows.pull import Mode, Pulled
+from svc.flows.pull import pull as pull_copy
+from svc.out import Column
+
+COLUMNS = (
+    Column("seal", kind="id"),
+    Column("changed"),
+    Column("live"),
+    Column("conflicts"),
+    Column("skipped"),
+    Column("trash"),
+)
+
+
+def pull(
+    ctx: Ctx,
+    force: Annotated[
+        bool, typer.Option("--force", help="Move my edits to the trash and take the branch's")
+    ] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Join my edits with the branch's")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Bring the branch's changes into this folder
+
+    With them come edits that others have not sealed yet; the command says whose files. Edits of your own in
+    the way are never overwritten: --merge joins them, --force moves them to a trash folder and names it.
+
+    Examples:
+    svc pull
+    svc pull --merge
+    svc pull --dry-run --json changed
+    """
+    if force and merge:
+        raise UsageError("--force drops your edits and --merge keeps them; use one of them")
+    mode: Mode = "force" if force else "merge" if merge else "plain"
+    with to_read(ctx) as device:
+        done = pull_copy(device, mode, dry_run=dry_run)
+    note_skipped(ctx, done.skipped)
+    note_conflicts(ctx, done.conflicts)
+    if done.live:
+        ctx.out.note(f"not sealed yet: {named(done.live)}")
+    if done.trash:
+        ctx.out.note(f"your edited files are in {done.trash}")
+    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+
+
+def _sentence(done: Pulled) -> str:
+    at = f" at {done.seal[:12]}" if done.seal else ""
+    if done.dry_run:
+        listed = f": {named(done.changed)}" if done.changed else ""
+        return f"Would change {count(len(done.changed), 'file')}{listed}"
+    if not done.changed:
+        return f"Up to date{at}"
+    return f"Changed {count(len(done.changed), 'file')}{at}: {named(done.changed)}"
+
+
+def _record(done: Pulled) -> dict[str, object]:
+    return {
+        "seal": done.seal,
+        "changed": done.changed,
+        "live": done.live,
+        "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
+        "skipped": [{"path": item.path, "reason": item.reason} for item in done.skipped],
+        "trash": str(done.trash) if done.trash else None,
+    }

@@ -1,0 +1,82 @@
+"""`svc push`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from svc.cmd.context import Ctx
+from svc.cmd.options import DryRun
+from svc.cmd.working import count, named, note_conflicts, note_skipped, to_write
+from svc.flows.push import Pushed
+from svc.flows.push import push as push_copy
+from svc.out import Column
+
+COLUMNS = (
+    Column("seal", kind="id"),
+    Column("sent"),
+    Column("removed"),
+    Column("skipped"),
+    Column("refused"),
+    Column("live_by"),
+    Column("conflicts"),
+    Column("bytes", kind="size"),
+)
+
+
+def push(
+    ctx: Ctx,
+    message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")] = "",
+    no_delete: Annotated[
+        bool, typer.Option("--no-delete", help="Keep files on the branch that are gone here")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Send your changes live and seal them with a message
+
+    Every changed file goes to the branch, then everything there is sealed: a signed commit. A branch with a
+    seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
+
+    Examples:
+    svc push -m "Read the header once"
+    svc push -m "Add the logo" --no-delete
+    svc push --dry-run
+    """
+    if not message.strip() and not dry_run:
+        raise UsageError('a seal needs a message; add -m "What changed"')
+    with to_write(ctx) as device:
+        done = push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+    note_skipped(ctx, done.skipped)
+    note_conflicts(ctx, done.conflicts)
+    for path, reason in done.refused.items():
+        ctx.out.note(f"refused {path}: {reason}")
+    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+
+
+def _sentence(done: Pushed) -> str:
+    files = count(len(done.sent), "file")
+    if done.removed:
+        files += f", {len(done.removed)} removed"
+    if done.dry_run:
+        listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
+        return f"Would send {files}" + (f": {named(listed)}" if listed else "")
+    if done.seal is None:
+        return "Nothing to seal: the branch is as this folder"
+    others = "; ".join(f"{', '.join(who)} in {path}" for path, who in sorted(done.live_by.items()))
+    also = f"; also live edits by {others} (svc pull brings them)" if others else ""
+    return f"Sealed {done.seal[:12]}: {files}{also}"
+
+
+def _record(done: Pushed) -> dict[str, object]:
+    return {
+        "seal": done.seal,
+        "sent": done.sent,
+        "removed": done.removed,
+        "skipped": [{"path": item.path, "reason": item.reason} for item in done.skipped],
+        "refused": done.refused,
+        "live_by": done.live_by,
+        "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
+        "bytes": done.bytes,
+    }

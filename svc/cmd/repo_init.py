@@ -1,0 +1,74 @@
+"""`svc repo init`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.link import RepoLink
+from svc.api.transport import BranchTransport
+from svc.cmd.context import Ctx, read_address
+from svc.cmd.working import count, named
+from svc.flows.init import init as link_folder
+from svc.out import Column
+
+COLUMNS = (
+    Column("repo"),
+    Column("branch"),
+    Column("folder"),
+    Column("base", kind="id"),
+    Column("head", kind="id"),
+    Column("recognised"),
+    Column("unknown"),
+)
+
+
+def init(
+    ctx: Ctx,
+    repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
+    branch: Annotated[
+        str, typer.Option("-b", "--branch", metavar="BRANCH", help="Else the default branch")
+    ] = "",
+) -> None:
+    """Link this folder to a repository
+
+    Nothing in the folder changes. Files that are versions the branch has or had are recognised; svc pull and
+    svc push do the rest. The repository must exist: svc repo create makes one. Linking again is allowed.
+
+    Examples:
+    svc repo init alice/notes
+    svc repo init alice/notes -b parser
+    """
+    run = ctx.obj
+    if repository:
+        run.named = read_address(repository)
+    if run.named is None:
+        raise UsageError("which repository? svc repo init OWNER/NAME")
+    repo = ctx.readable_repo
+    chosen = branch or repo.default_branch
+    link = RepoLink(
+        server=run.server, repo_id=repo.id, repo=repo.full_name, branch=chosen, class_=repo.class_
+    )
+    transport = BranchTransport(ctx.reader, repo.id, chosen)
+    transport.head()  # NotFound before anything is written
+    done = link_folder(transport, run.home, link, run.folder)
+    if done.unknown:
+        ctx.out.note(f"not recognised, kept beside the branch's on pull: {named(done.unknown)}")
+    record = {
+        "repo": repo.full_name,
+        "branch": chosen,
+        "folder": str(done.folder),
+        "base": done.base,
+        "head": done.head,
+        "recognised": done.recognised,
+        "unknown": done.unknown,
+    }
+    known = f"; {count(done.recognised, 'file')} recognised" if done.recognised else ""
+    ctx.out.done(
+        f"Linked {done.folder} to {repo.full_name}, branch {chosen}{known}",
+        record,
+        COLUMNS,
+        value=repo.full_name,
+    )

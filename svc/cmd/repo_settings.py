@@ -1,0 +1,141 @@
+"""Settings and life of a repository: `svc repo edit`, `rename`, `visibility`, `archive`, `delete` …"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.model import Deleted, Repo
+from localstore.core.names import repository_name
+from svc.cmd.context import Ctx
+from svc.cmd.options import DryRun
+from svc.cmd.repo_view import COLUMNS
+from svc.out import Column
+
+DELETED = (Column("restore_id"), Column("purge_at", kind="time"))
+
+
+class Visibility(StrEnum):
+    public = "public"
+    private = "private"
+
+
+def edit(
+    ctx: Ctx,
+    description: Annotated[
+        str | None, typer.Option("-d", "--description", metavar="TEXT", help="One line about it")
+    ] = None,
+    default_branch: Annotated[
+        str | None, typer.Option("--default-branch", metavar="NAME", help="An existing branch")
+    ] = None,
+) -> None:
+    """Change description or default branch
+
+    Examples:
+    svc repo edit -d "Notes on parsing"
+    svc repo edit -R alice/notes --default-branch trunk
+    """
+    wanted = {"description": description, "default_branch": default_branch}
+    changes = {name: value for name, value in wanted.items() if value is not None}
+    if not changes:
+        raise UsageError("nothing to change; give -d TEXT or --default-branch NAME")
+    _patch(ctx, changes, "Changed {0}")
+
+
+def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, without the owner")]) -> None:
+    """Rename a repository; its old name leads to it for 90 days
+
+    Linked folders go on working.
+
+    Examples:
+    svc repo rename journal
+    """
+    try:
+        checked = repository_name(name)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    _patch(ctx, {"name": checked}, "Renamed to {0}")
+
+
+def visibility(
+    ctx: Ctx, who: Annotated[Visibility, typer.Argument(metavar="public|private", help="Who may read it")]
+) -> None:
+    """Make a repository public or private
+
+    Public shows its whole history to everybody, and asks first.
+
+    Examples:
+    svc repo visibility private
+    svc repo visibility public --yes
+    """
+    repo = ctx.repo
+    if who is Visibility.public and repo.visibility != "public":
+        ctx.confirm(f"Showing the whole history of {repo.full_name} to everybody")
+    _patch(ctx, {"visibility": who.value}, "{0} is now " + who.value, repo)
+
+
+def archive(ctx: Ctx) -> None:
+    """Refuse every write until it is unarchived
+
+    Examples:
+    svc repo archive -R alice/notes
+    """
+    _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
+
+
+def unarchive(ctx: Ctx) -> None:
+    """Accept writes again
+
+    Examples:
+    svc repo unarchive -R alice/notes
+    """
+    _patch(ctx, {"archived": False}, "{0} accepts writes again")
+
+
+def delete(ctx: Ctx, dry_run: DryRun = False) -> None:
+    """Delete a repository; it can be restored for 30 days
+
+    Prints the id that restores it. The name stays reserved until then.
+
+    Examples:
+    svc repo delete -R alice/notes --yes
+    svc repo delete -R alice/notes --dry-run
+    """
+    repo = ctx.repo
+    if dry_run:
+        ctx.out.done(f"Would delete {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+        return
+    ctx.confirm(f"Deleting {repo.full_name}")
+    gone = ctx.api.repo.delete(repo.id)
+    ctx.out.done(
+        f"Deleted {repo.full_name}. Until {gone.purge_at} this restores it: "
+        f"svc repo restore {gone.restore_id}",
+        gone,
+        DELETED,
+        Deleted,
+        value=gone.restore_id,
+    )
+
+
+def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo delete printed")]) -> None:
+    """Bring a deleted repository back
+
+    `svc repo list --deleted` shows what can be restored.
+
+    Examples:
+    svc repo restore 01JD8X…
+    """
+    try:
+        repo = ctx.api.repo.restore(id)
+    except NotFound:
+        raise NotFound(f"{id} is nothing that you can restore; see: svc repo list --deleted") from None
+    ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+
+
+def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> None:
+    target = repo or ctx.repo
+    changed = ctx.api.repo.patch(target.id, changes)
+    ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)

@@ -1,0 +1,56 @@
+"""`svc repo view`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.model import Repo
+from svc.cmd.context import Ctx, read_address
+from svc.cmd.options import Web
+from svc.out import Column
+
+
+def role(record: dict[str, object]) -> object:
+    viewer = record.get("viewer")
+    return viewer.get("role") if isinstance(viewer, dict) else None
+
+
+COLUMNS = (
+    Column("full_name"),
+    Column("description", kind="line"),
+    Column("visibility"),
+    Column("kind"),
+    Column("state"),
+    Column("default_branch"),
+    Column("role", role),
+    Column("created_at", kind="time"),
+    Column("updated_at", kind="time"),
+    Column("id"),
+)
+
+
+def view(
+    ctx: Ctx,
+    repository: Annotated[str, typer.Argument(help="Instead of -R")] = "",
+    web: Web = False,
+) -> None:
+    """Show a repository
+
+    Without an argument the one this folder is linked to. Public repositories need no session.
+
+    Examples:
+    svc repo view
+    svc repo view alice/notes --json visibility,default_branch
+    svc repo view alice/notes --web
+    """
+    if repository:
+        ctx.obj.named = read_address(repository)
+    repo = ctx.readable_repo
+    if web:
+        from svc.cmd.browser import open_page
+
+        open_page(ctx.out, f"{ctx.reader.origin}/apps/{repo.full_name}")
+        return
+    ctx.out.record(repo, COLUMNS, Repo)

@@ -1,0 +1,82 @@
+"""`svc status`, also `svc repo status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from svc.cmd.context import Ctx
+from svc.cmd.working import to_look
+from svc.flows.status import Status
+from svc.flows.status import status as look_at
+from svc.out import Column
+
+ROWS = (Column("state"), Column("path"))
+FIELDS = tuple(
+    Column(name)
+    for name in (
+        "repo",
+        "branch",
+        "last_seal",
+        "head",
+        "behind",
+        "offline",
+        "changed",
+        "new",
+        "removed",
+        "skipped",
+        "ignored",
+        "unsent",
+    )
+)
+
+
+def status(
+    ctx: Ctx,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not ask the server for the branch's head")
+    ] = False,
+) -> None:
+    """Show what differs between this folder and its branch
+
+    One line for each file that a push would send (changed, new, removed) or leave out (skipped). With --json
+    one record with lists. Works without a network.
+
+    Examples:
+    svc status
+    svc status --json changed,new --jq '.changed + .new | .[]'
+    """
+    with to_look(ctx) as device:
+        found = look_at(device, offline)
+    if ctx.out.format.as_data:
+        ctx.out.record(_record(found), FIELDS)
+        return
+    ctx.out.note(_headline(found))
+    ctx.out.rows(_rows(found), ROWS, empty="no edits")
+
+
+def _headline(found: Status) -> str:
+    at = f"at {found.last_seal[:12]}" if found.last_seal else "with no seal yet"
+    text = f"{found.repo}, branch {found.branch}, {at}"
+    if found.behind:
+        text += "; the branch has a newer seal: svc pull"
+    if found.offline:
+        text += "; offline"
+    if found.unsent:
+        text += f"; {found.unsent} on the way"
+    return text
+
+
+def _rows(found: Status) -> Iterator[dict[str, str]]:
+    for state, paths in (("changed", found.changed), ("new", found.new), ("removed", found.removed)):
+        for path in paths:
+            yield {"state": state, "path": path}
+    for item in found.skipped:
+        yield {"state": f"skipped ({item.reason})", "path": item.path}
+
+
+def _record(found: Status) -> dict[str, object]:
+    record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
+    return record | {"skipped": [{"path": item.path, "reason": item.reason} for item in found.skipped]}

@@ -1,0 +1,43 @@
+"""`svc version`."""
+
+from __future__ import annotations
+
+from localstore.core.errors import SvcError
+from svc import __version__
+from svc.cmd.context import Ctx
+from svc.out import Column
+
+COLUMNS = (
+    Column("version"),
+    Column("server"),
+    Column("server_version"),
+    Column("edition"),
+    Column("api_version"),
+    Column("min_client"),
+    Column("source_url"),
+)
+
+
+def version(ctx: Ctx) -> None:
+    """Show the versions of this program and of the server
+
+    `svc --version` shows the program's alone, without asking anybody.
+
+    Examples:
+    svc version
+    svc version --jq .server_version
+    """
+    record: dict[str, object] = {column.name: None for column in COLUMNS} | {"version": __version__}
+    try:
+        node = ctx.reader.node.version()
+        record |= {
+            "server": ctx.reader.origin,
+            "server_version": node.version,
+            "edition": node.edition,
+            "api_version": node.api_version,
+            "min_client": node.min_client,
+            "source_url": node.source_url,
+        }
+    except SvcError as error:
+        ctx.out.note(f"svc: {error.detail}")
+    ctx.out.record(record, COLUMNS)

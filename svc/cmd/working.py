@@ -1,0 +1,100 @@
+"""The working copy that a command is about, opened with the right key and server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localstore.core.errors import NotLinked, UsageError
+from localstore.core.keys import DeviceKey
+from localstore.core.model import Repo
+from localstore.link import RepoLink
+from localstore.scanner import Skipped
+from localstore.sync.device import Device, opened
+from svc.api.transport import BranchTransport
+from svc.cmd.context import Ctx
+
+MAY_WRITE = ("owner", "admin", "write")
+SHOWN = 20  # paths that a summary names before it counts the rest
+
+
+def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
+    """The linked folder around here; from now on the command speaks to that link's server."""
+    run = ctx.obj
+    if run.given.get("repo"):
+        raise UsageError("this command works on the folder you stand in; leave -R away")
+    found = run.linked
+    if found is None:
+        raise NotLinked(str(run.folder))
+    run.speak_to(found[1].server)
+    return found
+
+
+@contextmanager
+def to_write(ctx: Ctx) -> Iterator[Device]:
+    """The working copy, signed in and with this machine's key, for a command that sends."""
+    from svc.flows.login import ensure_registered
+
+    root, link = linked(ctx)
+    api = ctx.api
+    ensure_registered(api, ctx.obj.sessions)
+    transport = BranchTransport(api, link.repo_id, link.branch)
+    key = ctx.obj.sessions.identity.device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+        yield device
+
+
+@contextmanager
+def to_read(ctx: Ctx) -> Iterator[Device]:
+    """The working copy for a command that brings things here: with this machine's key where it may write,
+    because the live frontier is for writers; else as sealed."""
+    root, link = linked(ctx)
+    key = key_for(ctx, ctx.reader.repo.get(link.repo_id))
+    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+        yield device
+
+
+@contextmanager
+def to_look(ctx: Ctx) -> Iterator[Device]:
+    """The working copy for a command that only looks, and asks the server no more than it must."""
+    root, link = linked(ctx)
+    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
+    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as device:
+        yield device
+
+
+def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
+    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
+    from svc.flows.login import ensure_registered
+
+    role = repo.viewer.role if repo.viewer else None
+    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
+        return None
+    ensure_registered(ctx.reader, ctx.obj.sessions)
+    return ctx.obj.sessions.identity.device
+
+
+def count(number: int, what: str) -> str:
+    """`1 file`, `3 files`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def named(paths: Iterable[str]) -> str:
+    """Paths for a sentence, the first few by name."""
+    found = list(paths)
+    more = len(found) - SHOWN
+    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
+    """Files that did not travel, each with its reason."""
+    for item in skipped:
+        ctx.out.note(f"skipped {item.path}: {item.reason}")
+
+
+def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:
+    """Versions kept aside because two people replaced the same file."""
+    for path, kept in conflicts:
+        ctx.out.note(f"conflict in {path}: your version is kept as {kept}")

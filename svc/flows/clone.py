@@ -1,0 +1,175 @@
+"""`svc repo clone`: a new folder with the sealed head of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from localstore import link
+from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
+from localstore.core.keys import DeviceKey
+from localstore.core.paths import case_key, terminal_safe
+from localstore.db import SealedFile, Stat
+from localstore.entry import Entry, foreign_lane
+from localstore.files import Blocked
+from localstore.home import Home
+from localstore.link import RepoLink
+from localstore.progress import Progress, silent
+from localstore.scanner import Skipped, look
+from localstore.sync import verify
+from localstore.sync.device import Device, opened
+from localstore.sync.reconcile import attach
+from localstore.sync.remote import connect
+from localstore.sync.transport import Transport
+
+BATCH = 1000
+
+
+@dataclass
+class Cloned:
+    """`seal` None: the branch has none yet. `bytes` are those of the files."""
+
+    folder: Path
+    seal: str | None
+    files: int
+    bytes: int
+    skipped: list[Skipped]
+
+
+def clone(
+    transport: Transport,
+    home: Home,
+    repo: RepoLink,
+    folder: Path,
+    key: DeviceKey | None = None,
+    progress: Progress = silent,
+) -> Cloned:
+    """Verify the head, then write its files. With a key that may write, the folder is also ready to push.
+
+    FolderNotEmpty, unless an interrupted clone of the same repository and branch lies there: it goes on.
+    """
+    _claim(folder, repo)
+    with opened(folder, home, transport, key, progress=progress) as device:
+        head = transport.head()
+        if head is None:
+            device.sealed_as(None, {}, whole=True)
+            return Cloned(folder, None, 0, 0, [])
+        payload = verify.seal(transport.seal(head), repo.repo_id)
+        files = verify.tree(transport.tree(head), payload)
+        skipped = _write(device, files)
+        device.files.sync()
+        device.sealed_as(head, dict(files), whole=True)
+        if key is not None:
+            connect(device)
+            attach(device)
+        return Cloned(folder, head, len(files) - len(skipped), sum(f.size for f in files.values()), skipped)
+
+
+def _claim(folder: Path, repo: RepoLink) -> None:
+    if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo):
+        raise FolderNotEmpty(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    link.write_repo(folder, repo)
+
+
+def _interrupted(folder: Path, repo: RepoLink) -> bool:
+    """Whether the folder holds the beginning of this very clone: linked, and without a state yet."""
+    try:
+        if link.read_repo(folder) != repo:
+            return False
+        link.read_state(folder)
+    except NotLinked:
+        return (folder / link.FOLDER / link.REPO_FILE).exists()
+    except SvcError:
+        return False
+    return False
+
+
+def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
+    """Create the files as their bytes arrive; what an earlier attempt wrote is kept."""
+    skipped = _clashes(device, files)
+    left_out = {one.path for one in skipped}
+    wanted: dict[bytes, list[str]] = {}
+    for path, file in files.items():
+        entry = device.entries.get(path)
+        if path not in left_out and (entry is None or entry.shadow != file.digest):
+            wanted.setdefault(file.digest, []).append(path)
+    batch: list[tuple[str, SealedFile]] = []
+    done = moved = 0
+    for digest, data in _bytes(device, files, wanted):
+        for path in wanted.pop(digest, []):
+            _create(device, path, digest, data)
+            batch.append((path, files[path]))
+            done, moved = done + 1, moved + len(data)
+        if len(batch) >= BATCH:
+            _record(device, batch)
+            device.progress("write", done, len(files), moved)
+            batch = []
+    _record(device, batch)
+    device.files.forget()
+    if wanted:
+        raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
+    return skipped
+
+
+def _bytes(
+    device: Device, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Texts first: they are also kept for reading offline."""
+    for is_text in (True, False):
+        sizes = {
+            digest: files[paths[0]].size
+            for digest, paths in list(wanted.items())
+            if (files[paths[0]].kind == "text") == is_text
+        }
+        yield from device.fetch(sizes, keep=is_text)
+
+
+def _create(device: Device, path: str, digest: bytes, data: bytes) -> None:
+    try:
+        device.files.create(path, [data], None, sync=False)
+    except FileExistsError:
+        if device.seen(path) == digest:
+            return
+        if device.files.stat(path) is not None:
+            device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
+        device.files.create(path, [data], None, sync=False)
+    except Blocked as error:
+        raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
+
+
+def _record(device: Device, batch: list[tuple[str, SealedFile]]) -> None:
+    stats: list[Stat] = []
+    with device.db.step():
+        for path, file in batch:
+            found = look(device.files, path)
+            if found is not None:
+                stats.append(found)
+            device.save(
+                Entry(
+                    path=path,
+                    kind=file.kind,
+                    gen=foreign_lane(file.digest),
+                    genesis=file.digest if file.kind == "text" else None,
+                    want=file.digest,
+                    size=file.size,
+                    shadow=file.digest,
+                )
+            )
+        device.db.put_stats(stats)
+
+
+def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
+    """Files that a case-insensitive file system cannot hold beside another: left out and recorded."""
+    if device.files.stat(link.FOLDER.upper()) is None:
+        return []
+    first: dict[str, str] = {}
+    skipped = []
+    for path, file in files.items():
+        holder = first.setdefault(case_key(path), path)
+        if holder != path:
+            reason = f"this file system takes it for {holder}"
+            device.db.put_unwritable(path, reason)
+            skipped.append(Skipped(path, reason, file.size))
+    return skipped

@@ -1,0 +1,240 @@
+"""Signing in: by approval in a browser, or by this machine's device key alone (design/auth)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from localstore.core.device_grant import (
+    CHALLENGE_ID_BYTES,
+    Challenge,
+    Purpose,
+    fingerprint,
+    normalise_pairing_code,
+    open_grant,
+)
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import (
+    AuthorizationPending,
+    ExpiredToken,
+    Invalid,
+    ServerMisbehaved,
+    SlowDown,
+    UsageError,
+)
+from localstore.core.keys import sign_registration
+from localstore.core.limits import LABEL_CHARS
+from localstore.core.model import Challenge as ChallengeBody
+from localstore.core.model import DeviceCode, DeviceKey, DeviceKeyProof, DeviceKeyStart
+from localstore.core.model.auth import DeviceCodeStart
+from localstore.core.names import handle as check_handle
+from svc.api import Api
+from svc.api.http import Credential, Http
+from svc.api.identity import Identity
+from svc.api.origin import same_server
+from svc.api.session import TOKEN_VARIABLE, Session, Sessions
+
+INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a person needs to approve a sign-in in a browser."""
+
+    fingerprint: str
+    user_code: str
+    url: str
+    url_with_code: str
+
+
+def machine_name() -> str:
+    """What people will see this machine called."""
+    return (platform.node() or "a machine without a name")[:LABEL_CHARS]
+
+
+def by_browser(
+    origin: str,
+    sessions: Sessions,
+    show: Callable[[Approval], None],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Session:
+    """Ask for approval, wait for it, keep the session. `show` is called once, before the wait.
+
+    Raises AccessDenied and ExpiredToken as the person and the clock decide.
+    """
+    api, identity = Api(Http(origin)), sessions.identity
+    device, transport = identity.device.public, identity.transport.public
+    start = DeviceCodeStart(
+        transport_x25519=b64u(transport), device_ed25519=b64u(device), label=machine_name()
+    )
+    code = api.auth.device_code(start)
+    _check_address(origin, code)
+    show(
+        Approval(
+            fingerprint(transport, device),
+            code.user_code,
+            code.verification_uri,
+            code.verification_uri_complete,
+        )
+    )
+    sealed = _wait(api, code, sleep)
+    grant = open_grant(
+        unb64u(sealed),
+        identity.transport,
+        origin=_origin_of(code.verification_uri),
+        device_code=_raw(code.device_code),
+    )
+    token = Credential(grant.token, identity.device)
+    me = Api(Http(origin, token)).auth.whoami()
+    session = Session(
+        origin=origin,
+        token=grant.token,
+        user_id=me.user_id,
+        session_id=me.session_id,
+        handle=me.handle,
+        expires_at=datetime.fromtimestamp(grant.expires_at, UTC).isoformat().replace("+00:00", "Z"),
+    )
+    sessions.save(session)
+    return session
+
+
+def by_device_key(origin: str, sessions: Sessions, handle: str, pair: str | None = None) -> Session:
+    """Prove this machine's key and keep the session. A free handle is claimed; a handle that knows the key
+    signs in; a further device needs `pair`, a code from `svc auth device add`.
+
+    Raises HandleTaken when the handle belongs to an account that does not know this key.
+    """
+    identity = sessions.identity
+    name = _usage(check_handle, handle)
+    code = _usage(normalise_pairing_code, pair) if pair else None
+    api = Api(Http(origin))
+    body = api.auth.challenge(_start(identity, name))
+    challenge = _opened(origin, identity, body, Purpose.LOGIN, name)
+    grant = api.auth.device_login(_proof(identity, body, challenge, code))
+    if not grant.token:
+        raise ServerMisbehaved(f"{origin} signed in without giving a session; try again")
+    session = Session(
+        origin=origin,
+        token=grant.token,
+        user_id=grant.user_id,
+        session_id=grant.session_id,
+        handle=grant.handle or name,
+        expires_at=grant.expires_at,
+        registered=True,
+    )
+    sessions.save(session)
+    return session
+
+
+def ensure_registered(api: Api, sessions: Sessions) -> None:
+    """Make sure that the account knows this machine's key: the first push registers it."""
+    session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
+    if session is not None and session.registered:
+        return
+    register_device(api, sessions.identity)
+    if session is not None:
+        sessions.save(msgspec.structs.replace(session, registered=True))
+
+
+def register_device(api: Api, identity: Identity) -> DeviceKey:
+    """Register this machine's key with the signed-in account, if it is not yet."""
+    for key in api.device.list():
+        if key.id == identity.device.id and key.revoked_at is None:
+            return key
+    body = api.device.challenge(_start(identity, None))
+    challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
+    return api.device.register(_proof(identity, body, challenge, None))
+
+
+def _usage(check: Callable[[str], str], text: str) -> str:
+    """A value the person typed, checked; what is wrong with it is a usage error."""
+    try:
+        return check(text)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+
+
+def _start(identity: Identity, handle: str | None) -> DeviceKeyStart:
+    return DeviceKeyStart(
+        ed25519=b64u(identity.device.public),
+        x25519=b64u(identity.transport.public),
+        name=machine_name(),
+        handle=handle,
+    )
+
+
+def _opened(
+    origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
+) -> Challenge:
+    """The challenge as this machine knows it. A challenge for another node is never answered: the answer
+    would sign this machine in there."""
+    if not same_server(origin, body.origin):
+        raise ServerMisbehaved(
+            f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
+        )
+    try:
+        return Challenge(
+            purpose=purpose,
+            origin=body.origin,
+            account=account,
+            challenge_id=unb64u(body.challenge_id, CHALLENGE_ID_BYTES),
+            ed25519=identity.device.public,
+            x25519=identity.transport.public,
+            secret=identity.transport.unseal(unb64u(body.sealed_challenge)),
+        )
+    except Invalid as error:
+        raise ServerMisbehaved(f"{origin} sent a challenge that cannot be opened ({error.detail})") from None
+
+
+def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: str | None) -> DeviceKeyProof:
+    return DeviceKeyProof(
+        challenge_id=body.challenge_id,
+        signature=b64u(challenge.prove(identity.device)),
+        registration=b64u(sign_registration(identity.device, body.origin, body.account)),
+        pair=pair,
+    )
+
+
+def _check_address(origin: str, code: DeviceCode) -> None:
+    """A person is sent to approve at the node that was asked, nowhere else."""
+    for url in (code.verification_uri, code.verification_uri_complete):
+        if not same_server(origin, _origin_of(url)):
+            raise ServerMisbehaved(
+                f"{origin} wants the sign-in approved at {url!r}, which is another address; "
+                "if the node moved, sign in there with --server"
+            )
+
+
+def _origin_of(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"
+
+
+def _raw(device_code: str) -> bytes:
+    try:
+        return unb64u(device_code)
+    except Invalid:
+        raise ServerMisbehaved("the server sent a device code that cannot be read") from None
+
+
+def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
+    """Poll until somebody decides. The sealed session, base64url."""
+    interval = min(max(code.interval, 1), INTERVAL_MAX)
+    waited = 0
+    while waited <= code.expires_in:
+        sleep(interval)
+        waited += interval
+        try:
+            return api.auth.claim(code.device_code).sealed
+        except AuthorizationPending:
+            continue
+        except SlowDown:
+            interval = min(interval + 5, INTERVAL_MAX)
+    raise ExpiredToken("nobody approved the sign-in in time; run: svc login")

@@ -1,0 +1,98 @@
+"""`svc pull`: bring the branch's live frontier into the folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from localstore.core.errors import LocalEdits
+from localstore.scanner import Scan, Skipped
+from localstore.sync.capture import capture
+from localstore.sync.device import Device
+from localstore.sync.reconcile import reconcile
+from localstore.sync.send import send
+from svc.flows.working import begin, dirty, unwritable, verified_head
+
+Mode = Literal["plain", "merge", "force"]
+
+
+@dataclass
+class Pulled:
+    """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
+    edits nobody has sealed yet. `conflicts`: (path, name of the copy that kept my version). `trash`: where
+    --force put edited files."""
+
+    seal: str | None
+    changed: list[str] = field(default_factory=list)
+    live: list[str] = field(default_factory=list)
+    conflicts: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    trash: Path | None = None
+    dry_run: bool = False
+
+
+def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
+    """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
+    way; `merge` joins them, `force` moves them to the trash."""
+    head = begin(device)
+    if dry_run:
+        return _foreseen(device, head)
+    if device.db.flight_kinds():
+        send(device)
+        head = begin(device)  # the rows of before do not know what was just accepted
+    scan = device.look_around()
+    if mode == "plain":
+        in_the_way = dirty(device, scan)
+        if in_the_way:
+            raise LocalEdits(in_the_way)
+    tree = verified_head(device, head)
+    trash = _discard(device, dirty(device, scan)) if mode == "force" else None
+    capture(device, _edited(device, scan))
+    changed = reconcile(device, scan)
+    if device.last != head or device.db.sealed() != tree:
+        device.sealed_as(head, dict(tree), whole=True)
+    return Pulled(
+        seal=head,
+        changed=sorted(changed),
+        live=_live(device),
+        conflicts=list(device.conflicts),
+        skipped=scan.skipped + unwritable(device),
+        trash=trash,
+    )
+
+
+def _edited(device: Device, scan: Scan) -> list[str]:
+    return [
+        path
+        for path, entry in device.entries.items()
+        if path in scan.files and scan.files[path].digest != entry.shadow
+    ]
+
+
+def _discard(device: Device, edited: list[str]) -> Path | None:
+    """Move edited files to the trash and forget them, so that the branch's version is written."""
+    trash = device.move_to_trash(edited)
+    with device.db.step():
+        for path in edited:
+            device.forget(path)
+    return trash
+
+
+def _live(device: Device) -> list[str]:
+    sealed = device.db.sealed()
+    rows = device.db.rows()
+    found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
+    return sorted(path for path in found if rows[path].other)
+
+
+def _foreseen(device: Device, head: str | None) -> Pulled:
+    """What a pull would change, by the rows alone."""
+    rows = device.db.rows()
+    changed = [
+        path
+        for path, row in rows.items()
+        if path not in device.entries or device.entries[path].want != row.digest
+    ]
+    changed += [path for path, entry in device.entries.items() if path not in rows and entry.gen]
+    return Pulled(seal=head, changed=sorted(changed), live=_live(device), dry_run=True)

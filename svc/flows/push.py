@@ -1,0 +1,103 @@
+"""`svc push`: send every change, then seal the frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
+from localstore.scanner import Skipped
+from localstore.sync.compose import Composed, compose
+from localstore.sync.device import Device
+from localstore.sync.sealing import seal
+from localstore.sync.send import Sent, send
+from svc.flows.pull import pull
+from svc.flows.working import begin, read_caps
+
+PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
+
+
+@dataclass
+class Pushed:
+    """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
+    by others the seal also holds. `bytes` were uploaded. `kind`: what `.svc.yaml` says on a first push."""
+
+    seal: str | None = None
+    sent: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    conflicts: list[tuple[str, str]] = field(default_factory=list)
+    live_by: dict[str, list[str]] = field(default_factory=dict)
+    bytes: int = 0
+    kind: str | None = None
+    dry_run: bool = False
+
+
+def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
+    """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
+    others kept winning; NotSealed if somebody sealed first."""
+    head = begin(device)
+    if head != device.last:
+        raise UnpulledSeal(device.repo.branch, head)
+    kind = read_caps(device)
+    result = Pushed(kind=kind if head is None else None, dry_run=dry_run)
+    if dry_run:
+        scan = device.look_around()
+        composed = compose(device, scan, not no_delete, store=False)
+        result.sent, result.removed = composed.written, composed.removed
+        result.skipped = composed.skipped + scan.skipped
+        return result
+    _send_all(device, result, not no_delete)
+    result.conflicts = list(device.conflicts)
+    try:
+        sealed = seal(device, message)
+    except StaleHead:
+        raise NotSealed(device.repo.branch) from None
+    result.seal, result.live_by = sealed.seal, sealed.live_by
+    return result
+
+
+def _send_all(device: Device, result: Pushed, delete: bool) -> None:
+    for attempt in range(PULLS + 1):
+        lost = _send_round(device, result, delete)
+        if not lost:
+            return
+        if attempt < PULLS:
+            pull(device, "merge")
+    raise Conflict(
+        f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
+        "run: svc pull --merge, then push again"
+    )
+
+
+def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
+    """Send until nothing is left to send; paths that must be pulled first."""
+    lost: set[str] = set()
+    result.skipped = []
+    while True:
+        scan = device.look_around()
+        composed = compose(device, scan, delete, barred={*lost, *result.refused})
+        result.skipped = composed.skipped + scan.skipped
+        sent = send(device)
+        _note(result, composed, sent)
+        lost.update(sent.lost)
+        if not sent.accepted:
+            break
+    unsettled = {
+        path for path, entry in device.entries.items() if not entry.settled and _edited(device, path)
+    }
+    return lost | unsettled
+
+
+def _edited(device: Device, path: str) -> bool:
+    entry = device.entries[path]
+    return bool(entry.pending) or device.seen(path) not in (entry.shadow, None)
+
+
+def _note(result: Pushed, composed: Composed, sent: Sent) -> None:
+    accepted = set(sent.accepted)
+    removed = {path for path in composed.removed if path in accepted}
+    result.removed = sorted({*result.removed, *removed})
+    result.sent = sorted({*result.sent, *accepted} - set(result.removed))
+    result.refused.update(sent.refused)
+    result.bytes += sent.bytes

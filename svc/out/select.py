@@ -1,0 +1,92 @@
+"""`--json [FIELDS]`, `--jq EXPR`, `--template TEXT`: a command's answer as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import PROSE, terminal_safe
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How the answer was asked for. `fields` None: not as JSON; empty: the table's columns."""
+
+    fields: tuple[str, ...] | None = None
+    jq: str | None = None
+    template: str | None = None
+
+    @classmethod
+    def of(cls, json_fields: str | None, jq: str | None, template: str | None) -> Format:
+        """From the options as typed. UsageError when two of them exclude each other."""
+        if jq is not None and template is not None:
+            raise UsageError("--jq and --template are two ways to say the same; use one of them")
+        fields = None
+        if json_fields is not None:
+            fields = tuple(name.strip() for name in json_fields.split(",") if name.strip())
+        return cls(fields, jq, template)
+
+    @property
+    def as_data(self) -> bool:
+        return self.fields is not None or self.jq is not None or self.template is not None
+
+
+def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> list[str]:
+    """The fields to give. `--jq` and `--template` without `--json` see all of them. UsageError, listing the
+    valid ones, for a field that does not exist."""
+    valid = list(dict.fromkeys([*columns, *known]))
+    if fmt.fields is None:
+        return valid
+    for name in fmt.fields:
+        if name not in valid:
+            near = get_close_matches(name, valid, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise UsageError(
+                f"there is no field '{terminal_safe(name[:60])}'{hint}; the fields are: {', '.join(valid)}"
+            )
+    return list(fmt.fields or columns)
+
+
+def to_json(value: Any, *, pretty: bool) -> str:
+    """JSON in which every character that a terminal would obey is escaped."""
+    text = json.dumps(
+        value, ensure_ascii=False, indent=2 if pretty else None, separators=None if pretty else (",", ":")
+    )
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
+    """The results of a jq program, one text each: strings as they are, everything else as JSON."""
+    import jq
+
+    try:
+        results = jq.compile(expression).input_value(value).all()
+    except ValueError as error:
+        reason = terminal_safe(str(error).strip().partition("\n")[0][:300])
+        raise UsageError(f"--jq: {reason}") from None
+    return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
+
+
+def run_template(text: str, records: Iterable[Record]) -> list[str]:
+    """A Jinja2 template rendered once for each record, its fields as variables."""
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import SandboxedEnvironment
+
+    try:
+        template = SandboxedEnvironment(undefined=StrictUndefined, autoescape=False).from_string(text)
+        return [template.render(record) for record in records]
+    except (TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
+        raise UsageError(f"--template: {terminal_safe(str(error)[:300])}") from None
+
+
+def safe_for(text: str, *, terminal: bool) -> str:
+    """Text of somebody else's for stdout: as it is in a pipe, harmless on a terminal."""
+    return terminal_safe(text, keep=PROSE) if terminal else text

@@ -1,0 +1,305 @@
+"""Random histories: people edit, go offline, push, pull, get killed anywhere; then everything comes to rest.
+
+What must hold: every acknowledged or saved edit survives, all folders equal the frontier, seals form a chain
+whose trees were the frontier, no temporary file stays behind, no needless second copy of a character.
+One seed is one history.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from localstore.core import lane as lanes
+from localstore.core.errors import SvcError
+from localstore.core.model.live import UpdateBatch
+from localstore.core.textdiff import edits
+from localstore.files import Files
+from localstore.sync.device import Device
+from localstore.sync.transport import Transport
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import Place
+
+NAMES = ["a.txt", "b.py", "d", "d/x.txt", "d/y.bin", "c.bin"]
+WORDS = [
+    "a",
+    "b",
+    " ",
+    "\n",
+    "ab",
+    "é",
+    "世",
+    "😀",
+    "e\u0301",
+    "    return x\n",
+    "def f(a, b):\n",
+    "\r\n",
+    "aa",
+]
+FIRST_TOKEN = 0x4E17
+ROUNDS = 12
+CALLS = ("bootstrap", "lanes", "updates", "have", "upload_pack", "prepare", "finalize", "seal", "tree")
+STEPS = ("create", "exchange", "move", "remove", "stat", "read")
+
+
+class Killed(BaseException):
+    """The process is gone: nothing may catch this."""
+
+
+def tokens(data: bytes) -> set[str]:
+    """The characters that stand for one edit each."""
+    return {c for c in data.decode("utf-8", "ignore") if "\u4e17" < c < "\u9fff"}
+
+
+class World:
+    """Three people on one branch."""
+
+    def __init__(self, seed: int, root: Path, calm: bool) -> None:
+        self.random = random.Random(seed)
+        self.calm = calm
+        self.relay = ModelRelay(seed)
+        self.places = [Place(root, self.relay, name) for name in ("ann", "bob", "cyd")]
+        self.count = 0
+        self.born: set[str] = set()
+        self.dead: set[str] = set()
+        self.moved: set[str] = set()
+        self.twice: set[str] = set()
+        self.late: list[tuple[Transport, UpdateBatch]] = []
+        self.nested = False
+        self.faults = False
+        for place in self.places:
+            place.wrap = lambda transport, place=place: Faulty(transport, self, place)  # type: ignore[misc]
+
+    # --- people
+
+    def token(self) -> str:
+        self.count += 1
+        fresh = chr(FIRST_TOKEN + self.count)
+        self.born.add(fresh)
+        return fresh
+
+    def edit(self, place: Place) -> None:
+        """One save, deletion or rename by a person."""
+        r = self.random
+        path = r.choice(NAMES)
+        target = place.folder / path
+        if any(parent.is_file() for parent in target.parents):
+            return
+        if target.is_dir():
+            if r.random() < 0.3:
+                for file in [one for one in target.rglob("*") if one.is_file()]:
+                    self.dead |= tokens(file.read_bytes())
+                shutil.rmtree(target)
+            return
+        old = target.read_bytes() if target.exists() else None
+        new = self._version(path, old, r)
+        self.dead |= tokens(old or b"") - tokens(new or b"")
+        if new is None:
+            target.unlink(missing_ok=True)
+        elif r.random() < 0.5 or old is None:
+            place.write(path, new)
+        else:
+            other = target.with_name("editor.tmp")
+            other.write_bytes(new)
+            other.replace(target)
+
+    def _version(self, path: str, old: bytes | None, r: random.Random) -> bytes | None:
+        binary = path.endswith("bin")
+        if old is None or (b"\0" in old and r.random() < 0.8):
+            return (b"\0" if binary else b"") + (
+                self.token() + "\n" + "".join(r.choices(WORDS, k=5))
+            ).encode()
+        if r.random() < 0.08:
+            return None
+        if b"\0" in old or r.random() < 0.05:
+            return (b"" if b"\0" in old else b"\0") + (self.token() + "kind\n").encode()
+        chars = list(old.decode())
+        before = self.born.copy()
+        for _ in range(r.randint(1, 3)):
+            at = r.randint(0, len(chars))
+            if r.random() < 0.3:
+                del chars[at : at + r.randint(1, 8)]
+            else:
+                chars[at:at] = r.choice(WORDS) + self.token() + r.choice(WORDS)
+        new = "".join(chars).encode()
+        self.dead |= self.born - before - tokens(new)  # written and deleted again before the save
+        return new
+
+    def command(self, place: Place) -> None:
+        """One command, which a fault may end."""
+        choice = self.random.choice(
+            ["push", "push", "merge", "merge", "plain", "force" if self.calm else "merge"]
+        )
+        try:
+            with self.killable(place) as device:
+                _run(device, choice)
+        except (SvcError, Killed):
+            return
+
+    @contextmanager
+    def killable(self, place: Place) -> Iterator[Device]:
+        with place.device() as device:
+            device.files.close()
+            device.files = FaultyFiles(place.folder, self, place)
+            step = device.db.step
+
+            @contextmanager
+            def fragile() -> Iterator[None]:
+                self.maybe_die(0.004)
+                with step():
+                    yield
+
+            device.db.step = fragile  # type: ignore[method-assign]
+            yield device
+
+    def maybe_die(self, chance: float) -> None:
+        if self.faults and self.random.random() < chance:
+            raise Killed
+
+    def meanwhile(self, chance: float, act: Callable[[], None]) -> None:
+        """Something else happens in between."""
+        if self.faults and not self.nested and self.random.random() < chance:
+            self.nested = True
+            try:
+                act()
+            finally:
+                self.nested = False
+
+    def somebody(self, here: Place) -> None:
+        self.command(self.random.choice([place for place in self.places if place is not here]))
+
+    # --- the end
+
+    def act(self) -> None:
+        self.faults = True
+        for _ in range(self.random.randint(10, 45)):
+            place = self.random.choice(self.places)
+            if self.random.random() < 0.45:
+                self.edit(place)
+            elif self.late and self.random.random() < 0.15:
+                transport, batch = self.late.pop(self.random.randrange(len(self.late)))
+                transport.updates(batch)
+            else:
+                self.command(place)
+        self.faults = False
+
+    def rest(self) -> None:
+        for _ in range(ROUNDS):
+            for place in self.places:
+                place.pull("merge")
+                place.push()
+            for transport, batch in self.late:
+                transport.updates(batch)
+            tree = self.relay.tree("main")
+            if all(place.files() == tree for place in self.places):
+                return
+        raise AssertionError("the folders do not converge")
+
+    def check(self) -> None:
+        tree = self.relay.tree("main")
+        for place in self.places:
+            for file in (place.home.root / "trash").rglob("*"):
+                self.dead |= tokens(file.read_bytes()) if file.is_file() else set()
+        written = {c for c in self.born if any(c in data.decode("utf-8", "ignore") for data in tree.values())}
+        lost = self.born - self.dead - written
+        assert not lost, f"lost {sorted(lost)}"
+        seen: dict[str, str] = {}
+        for path, data in tree.items():
+            if "sync-conflict" in path:
+                continue
+            for c in data.decode("utf-8", "ignore"):
+                if c in self.born - self.moved:
+                    assert c not in seen, f"{c} is in {seen.get(c)} and again in {path}"
+                    seen[c] = path
+        head, chain = self.relay.branches["main"].head, 0
+        assert self.relay.sealed_tree(head) == tree
+        while head:
+            chain += 1
+            parents = self.relay.seals[head].seal.parents
+            head = parents[0] if parents else None
+        assert chain == len(self.relay.seals)
+        for place in self.places:
+            with place.device() as device:
+                assert not device.db.intents() and not device.db.flights()
+                assert device.last == self.relay.branches["main"].head
+
+
+def _run(device: Device, choice: str) -> None:
+    from svc.flows.pull import pull
+    from svc.flows.push import push
+
+    if choice == "push":
+        push(device, "work")
+    else:
+        pull(device, choice)  # type: ignore[arg-type]
+
+
+class Faulty:
+    """A transport that loses requests and answers, keeps copies of updates, and lets others act meanwhile."""
+
+    def __init__(self, real: Transport, world: World, place: Place) -> None:
+        self._real, self._world, self._place = real, world, place
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._real, name)
+        if name not in CALLS:
+            return call
+
+        def risky(*arguments: Any) -> Any:
+            world = self._world
+            world.meanwhile(0.06, lambda: world.somebody(self._place))
+            world.meanwhile(0.04, lambda: world.edit(self._place))
+            world.maybe_die(0.02)
+            if name == "updates" and world.faults and world.random.random() < 0.2:
+                world.late.append((self._real, arguments[0]))
+            answer = call(*arguments)
+            world.maybe_die(0.03)
+            return answer
+
+        return risky
+
+
+class FaultyFiles(Files):
+    """File operations between which people save and processes die."""
+
+    def __init__(self, root: Path, world: World, place: Place) -> None:
+        super().__init__(root)
+        self._world, self._place = world, place
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name not in STEPS:
+            return found
+        world, place = self._world, self._place
+
+        def risky(*arguments: Any) -> Any:
+            world.meanwhile(0.02, lambda: world.edit(place))
+            world.maybe_die(0.006)
+            answer = found(*arguments)
+            world.maybe_die(0.006)
+            return answer
+
+        return risky
+
+
+def play(seed: int) -> None:
+    """One history. AssertionError if it loses, doubles or diverges."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(seed, Path(folder), calm=seed % 3 == 0)
+
+        def watched(old: bytes, new: bytes) -> Any:
+            changes = edits(old, new)
+            gone = tokens(b"".join(old[c.offset : c.offset + c.deleted] for c in changes))
+            world.moved |= gone & tokens(b"".join(c.inserted for c in changes))
+            return changes
+
+        with patch.object(lanes.textdiff, "edits", watched):
+            world.act()
+            world.rest()
+            world.check()

@@ -1,0 +1,71 @@
+"""What a command may import: start-up is kept cheap by import lists, not by timings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from svc.cmd.table import COMMANDS
+from tests.svc.conftest import ROOT, clean_environment
+
+PROBE = """
+import sys
+sys.argv = ["svc", *{words!r}]
+import runpy
+try:
+    runpy.run_module("svc", run_name="__main__")
+except SystemExit:
+    pass
+sys.stderr.write(",".join(sorted(sys.modules)))
+"""
+
+
+def loaded(*words: str) -> set[str]:
+    """Every module in memory after `svc WORDS`."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROBE.format(words=list(words))],
+        capture_output=True,
+        text=True,
+        env=clean_environment(SVC_HOME="/nonexistent"),
+        cwd=ROOT,
+        check=True,
+    )
+    return set(ended.stderr.rpartition("\n")[2].split(","))
+
+
+def test_version_loads_nothing_to_speak_of() -> None:
+    unwanted = {"typer", "httpx", "textual", "msgspec", "svc.cmd", "svc.out", "rich"}
+    assert loaded("--version") & unwanted == set()
+
+
+def test_help_asks_no_command_and_no_network() -> None:
+    unwanted = {"httpx", "textual", "rich", "nacl", "svc.cmd.push", "svc.api"}
+    assert loaded("--help") & unwanted == set()
+
+
+def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
+    script = "import sys; from svc.cmd.command import build; from svc.cmd.table import COMMANDS\n"
+    script += "for path in COMMANDS: build(path)\n"
+    script += "print(','.join(sorted(sys.modules)))"
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        cwd=ROOT,
+        check=True,
+    )
+    modules = set(ended.stdout.strip().split(","))
+    assert len(COMMANDS) > 30
+    unwanted = {"textual", "relay", "sanic", "httpx", "pydantic", "keyring", "jinja2", "jq", "rich"}
+    assert modules & unwanted == set()
+
+
+@pytest.mark.parametrize("words", [("repo", "list"), ("log", "-R", "a/b")])
+def test_a_read_loads_httpx_without_its_command_line(words: tuple[str, ...]) -> None:
+    modules = loaded(*words, "--server", "http://127.0.0.1:9")
+    assert "httpx" in modules
+    unwanted = {"rich", "pygments", "click", "keyring", "sanic", "textual", "jinja2", "jq", "pydantic"}
+    assert modules & unwanted == set()

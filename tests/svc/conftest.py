@@ -1,0 +1,83 @@
+"""A real relay beside the tests, and machines that talk to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from svc.cmd.app import run
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "NO_COLOR": "1"}
+
+
+def clean_environment(**settings: str) -> dict[str, str]:
+    """This process's environment without anything of svc's, and `settings`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    return {**kept, **QUIET, "PYTHONPATH": str(ROOT), **settings}
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a development relay with a process of its own."""
+    data = tmp_path_factory.mktemp("relay")
+    with (data / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data / "data")],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "listening on " in line, (data / "log").read_text()[-3000:]
+        yield line.split("listening on ")[1].strip()
+        process.terminate()
+        process.wait(20)
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+Svc = Callable[..., Answer]
+
+
+@pytest.fixture
+def svc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Svc:
+    """Run commands in this process, in a pipe, as a fresh machine in an empty folder."""
+    for name in list(os.environ):
+        if name.startswith("SVC_"):
+            monkeypatch.delenv(name)
+    for name, value in {**QUIET, "SVC_HOME": str(tmp_path / "home")}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+    def call(*words: str) -> Answer:
+        capsys.readouterr()
+        code = run(list(words))
+        said = capsys.readouterr()
+        return Answer(code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def alice(svc: Svc, node: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Svc:
+    """The same, signed in to the node under a handle of this test's own."""
+    monkeypatch.setenv("SVC_SERVER", node)
+    handle = "t-" + "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[:40].strip("-")
+    assert svc("login", "--device-key", "--handle", handle).code == 0
+    monkeypatch.setenv("TEST_HANDLE", handle)
+    return svc

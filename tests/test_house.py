@@ -1,0 +1,160 @@
+"""The house stays as docs/design/001-the-house.md says: floors, one word for one thing, files of a size."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LAYERS = {
+    "model": "localstore/core/model",
+    "routes": "relay/routes",
+    "service": "relay/service",
+    "db": "relay/db",
+    "api": "svc/api",
+}
+
+# noun → the layers where it has a file of its own name. What a layer lacks, it does not need, or finds under
+# the noun's neighbour.
+NOUNS = {
+    "account": "service db",
+    "audit": "service db",
+    "auth": "model routes api",
+    "blame": "service db",
+    "compare": "service",
+    "device_grant": "service db",
+    "device_key": "routes service db",
+    "event": "db",
+    "handle": "routes",
+    "history": "model routes service db api",
+    "job": "db",
+    "lane": "db",
+    "live": "model routes service api",
+    "node": "model routes service db api",
+    "object": "db",
+    "pack": "routes service",
+    "payload": "routes service api",
+    "public": "routes service",
+    "ref": "model routes service db api",
+    "replica": "db",
+    "repo": "model routes service db api",
+    "seal": "model routes service db api",
+    "search": "routes service",
+    "session": "service db api",
+    "sync": "model routes service",
+    "token": "routes service",
+}
+
+# The known exceptions: (layer, file) → the noun it is about, where the layer's word differs.
+OTHER_WORDS = {
+    ("routes", "cli_grant"): "device_grant",  # as its path: /api/v1/auth/cli
+    ("api", "device"): "device_key",  # as its commands: svc auth device
+}
+
+# Files that are no noun but parts and tools of their layer.
+TOOLS = {
+    "model": "base",
+    "routes": "pages",
+    "service": "ancestry archive content epochs frontier history_pack landing live_rules once seal_payload "
+    "seal_trees sealed upkeep",
+    "db": "database idempotency listener nonce operator schema sqlite upkeep upsert",
+    "api": "answer http identity origin private_file transport",
+}
+
+LONGEST = 400
+LONGER = {
+    "relay/db/schema.py": "the one picture of all tables, which refer to each other",
+    "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
+    "tests/localstore/core/tree/test_tree.py": "one plain model and everything held against it",
+}
+
+_WORDS = (
+    "TO" + "DO",
+    "FIX" + "ME",
+    "XX" + "X",
+    "HA" + "CK",
+    "TB" + "D",
+    "WI" + "P",
+)  # so that this file has none
+MARKS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
+TEXT = {".py", ".md", ".toml", ".html", ".css", ".mako", ""}
+
+
+def tracked() -> Iterator[Path]:
+    """Text files of the project: those of git, or in a copy without git all that are not hidden."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0") if listed.returncode == 0 else _walked()):
+        path = ROOT / name
+        if path.is_file() and path.suffix in TEXT and path.name != "LICENSE":
+            yield path
+
+
+def _walked() -> list[str]:
+    found = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+    return [str(path) for path in found if not any(part.startswith(".") for part in path.parts)]
+
+
+def modules(folder: str) -> set[str]:
+    return {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
+
+
+def test_imports_keep_to_the_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True, no_logo=True) == EXIT_STATUS_SUCCESS
+
+
+def test_the_relay_knows_the_kernel_only() -> None:
+    """The contract names what it forbids; here everything of ours but the kernel is forbidden."""
+    ours = ("svc", "tui", "llm", "localstore")
+    found = []
+    for path in sorted((ROOT / "relay").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module == "localstore":
+                names = [f"localstore.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found += [
+                f"{path.relative_to(ROOT)}: {name}"
+                for name in names
+                if name.partition(".")[0] in ours and not f"{name}.".startswith("localstore.core.")
+            ]
+    assert found == []
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_noun_has_one_name_in_every_layer(layer: str) -> None:
+    nouns = {noun for noun, layers in NOUNS.items() if layer in layers.split()}
+    words = {file for where, file in OTHER_WORDS if where == layer}
+    assert modules(LAYERS[layer]) == nouns | words | set(TOOLS[layer].split())
+
+
+def test_other_words_mean_nouns() -> None:
+    assert set(OTHER_WORDS.values()) <= set(NOUNS)
+
+
+def test_files_stay_short() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in tracked()
+        if path.suffix == ".py" and path.parent.name != "versions"
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST and name not in LONGER} == {}
+    assert [name for name in LONGER if lengths.get(name, 0) <= LONGEST] == []
+
+
+def test_nothing_is_left_unfinished() -> None:
+    marked = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if MARKS.search(line)
+    ]
+    assert marked == []

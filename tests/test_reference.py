@@ -1,0 +1,39 @@
+"""The committed reference is what the code says now."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts import reference, reference_environment
+from scripts.reference_environment import Mismatch, Variable
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_the_committed_page_is_current(name: str) -> None:
+    written = (reference.FOLDER / name).read_text("utf-8")
+    assert written == reference.MADE + reference.PAGES[name](), "run: python -m scripts.reference"
+
+
+def test_a_variable_without_a_description_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {k: v for k, v in reference_environment.RELAY.items() if k != "TR_PUBLIC_URL"}
+    monkeypatch.setattr(reference_environment, "RELAY", described)
+    with pytest.raises(Mismatch, match="TR_PUBLIC_URL"):
+        reference_environment.environment()
+
+
+def test_a_description_without_a_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {**reference_environment.CLIENT, "SVC_NOBODY_READS": Variable("–", "nothing")}
+    monkeypatch.setattr(reference_environment, "CLIENT", described)
+    with pytest.raises(Mismatch, match="SVC_NOBODY_READS"):
+        reference_environment.environment()
+
+
+def test_every_route_and_every_limit_has_a_row() -> None:
+    from localstore.core import limits
+    from relay.routing import TABLE
+
+    routes, numbers = reference.routes(), reference.limits()
+    assert all(f"`{route.method} {route.path}`" in routes for route in TABLE)
+    units = {"KIB", "MIB", "GIB"}
+    named = [name for name, value in vars(limits).items() if name.isupper() and isinstance(value, int)]
+    assert [name for name in named if f"`{name}`" not in numbers and name not in units] == []
