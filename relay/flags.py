@@ -52,8 +52,9 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on. A name that is no flag is a mistake of ours and raises KeyError."""
-        return self.values[name]
+        """Whether the flag is on; TR_REPO_* only matter where there are repositories at all. A name that is
+        no flag is a mistake of ours and raises KeyError."""
+        return self.values[name] and (not name.startswith("TR_REPO_") or self.values["TR_REPOS_ENABLED"])
 
     def report(self) -> dict[str, bool | str]:
         """What client-config says."""

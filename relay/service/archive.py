@@ -22,6 +22,7 @@ SHORT = 12  # digits of the seal id in the folder's name
 
 
 async def archive(view: View, sha: str) -> Reply:
+    sealed.require_plaintext(view)
     found = await sealed.seal(view, sha)
     name = f"{view.repo.name}-{found.id[:SHORT]}"
     return Reply(

@@ -129,8 +129,8 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
     if before is not None:
         found = await sealed.changes(view, before.root, row.root)
         sent = {old.digest for old, _ in found.values() if old is not None}
-        for _, file in found.values():
-            _name(manifest, file if file is not None and file.digest not in sent else None)
+        for _, new in found.values():
+            _name(manifest, new if new is not None and new.digest not in sent else None)
 
 
 async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:

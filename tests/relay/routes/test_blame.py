@@ -135,6 +135,19 @@ def test_a_merge_that_takes_a_file_whole_owns_nothing_of_it(http: httpx.Client, 
     assert owners(repo, merge) == [root, side]
 
 
+def test_a_moved_file_keeps_its_owners(http: httpx.Client, owner: Account, git: Git) -> None:
+    before, after = b"a\nb\nc\nd\n", b"a\nB\nc\nd\n"
+    repo = create(http, owner, "moved")
+    made = repo.seal({"f.txt": before}, {"f.txt": None, "g.txt": before}, {"g.txt": after})
+    git.commit({"f.txt": before}, made[0])
+    git.run("mv", "f.txt", "g.txt")
+    git.commit({}, made[1])
+    commit = git.commit({"g.txt": after}, made[2])
+    assert (
+        owners(repo, made[2], "g.txt") == git.blame(commit, "g.txt") == [made[0], made[2], made[0], made[0]]
+    )
+
+
 def test_a_file_that_was_removed_and_came_back_is_new(http: httpx.Client, owner: Account) -> None:
     repo = create(http, owner, "returned")
     _, _, back, same = repo.seal({"f.txt": b"a\n"}, {"f.txt": None}, {"f.txt": b"a\n"}, {"g": b"x"})

@@ -88,7 +88,7 @@ def test_patches_are_those_of_git(repo: Repository, tmp_path: Path) -> None:
         done = subprocess.run(
             ["git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-prefix", *sides],
             cwd=tmp_path,
-            capture_output=True,  # fmt: skip
+            capture_output=True,
         )
         theirs = [line for line in done.stdout.decode().splitlines() if not line.startswith("index ")]
         file = next(

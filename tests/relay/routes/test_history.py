@@ -7,15 +7,20 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 from blake3 import blake3
+from sqlalchemy import bindparam, update
 
 from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import unb64u
+from relay.db.schema import repo as repo_table
+from relay.db.schema import seal as seal_table
+from relay.paging import Cursor
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -101,10 +106,6 @@ def test_log_really_verifies(relay: Relay, repo: Repository) -> None:
 
 
 def test_log_tells_a_forged_signature(relay: Relay, http: httpx.Client, owner: Account) -> None:
-    from sqlalchemy import bindparam, update
-
-    from relay.db.schema import seal as seal_table
-
     mine = create(http, owner, "forged")
     (made,) = mine.seal({"f": b"x"})
 
@@ -203,15 +204,9 @@ def test_archive_is_the_tree_and_the_same_bytes_twice(http: httpx.Client, owner:
             assert content is not None
             found[member.name.removeprefix(f"{top}/")] = content.read()
             assert (member.mode, member.uid, member.uname) == (0o644, 0, "")
-            assert int(member.mtime) == int(kernel_seconds(sealed_at))
+            assert int(member.mtime) == int(datetime.fromisoformat(sealed_at).timestamp())
     assert found == files
     assert list(found) == sorted(files)
-
-
-def kernel_seconds(text: str) -> float:
-    from datetime import datetime
-
-    return datetime.fromisoformat(text).timestamp() // 1
 
 
 def unpack(content: bytes) -> tuple[list[dict[str, Any]], dict[str, bytes], list[str]]:
@@ -325,8 +320,6 @@ def test_paths_that_no_tree_can_hold_are_refused(repo: Repository, path: str) ->
 
 
 def test_far_cursors_and_skips_end_the_walk(repo: Repository) -> None:
-    from relay.paging import Cursor
-
     far = Cursor.write(seals(repo)[2], 2**52)
     assert repo.get("/commits", cursor=far) == {"items": [], "next_cursor": None}
     lines, blobs, _ = unpack(repo.http.get(f"{repo.url}/history-pack?skip=99").content)
@@ -369,8 +362,33 @@ def test_private_history_is_hidden(http: httpx.Client, owner: Account, relay: Re
     mine = create(http, owner, "secret-history")
     (made,) = mine.seal({"f": b"x"})
     with relay.client(account()) as stranger:
-        for path in ("/commits", "/log", f"/seals/{made}", f"/tree/{made}", f"/blob/{made}/f", f"/raw/{made}/f",
-                     f"/archive/{made}.tar.gz", "/history-pack", f"/seals/{made}/blame/f", "/refs"):  # fmt: skip
+        of_seal = ("seals/{}", "tree/{}", "blob/{}/f", "raw/{}/f", "archive/{}.tar.gz", "seals/{}/blame/f")
+        for path in (
+            "/commits",
+            "/log",
+            "/history-pack",
+            "/refs",
+            *(f"/{one.format(made)}" for one in of_seal),
+        ):
             hidden, missing = (stranger.get(f"/api/v1/repos/{one}{path}") for one in (mine.id, "0" * 32))
             assert (hidden.status_code, hidden.content) == (404, missing.content), path
     assert ok(http.get(f"{mine.url}/blob/{made}/f"))["content"] == "x"
+
+
+def test_encrypted_repositories_have_seals_but_no_readable_content(
+    relay: Relay, http: httpx.Client, owner: Account
+) -> None:
+    mine = create(http, owner, "sealed-away")
+    (made,) = mine.seal({"f": b"x\n"})
+
+    async def encrypt() -> None:
+        async with relay.node.db.write() as tx:
+            change = update(repo_table).where(repo_table.c.id == bindparam("this"))
+            await tx.run(change.values({"class": "private_e2ee"}), this=mine.id)
+
+    relay.run(encrypt())
+    assert [one["id"] for one in mine.get("/commits")["items"]] == [made]
+    assert mine.get(f"/seals/{made}")["id"] == made
+    of_seal = ("tree/{}", "blob/{}/f", "raw/{}/f", "archive/{}.tar.gz", "seals/{}/blame/f")
+    for path in ("history-pack", "compare?base=main&head=main", *(one.format(made) for one in of_seal)):
+        assert http.get(f"{mine.url}/{path}").status_code == 404, path

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import bindparam, insert, update
+from sqlalchemy import bindparam, insert, select, update
 
 from relay.clock import now_ms
-from relay.db.schema import collaborator, repo_alias
+from relay.db.schema import collaborator, event, idempotency, repo_alias
 from relay.db.schema import repo as repo_table
 from relay.ids import new_id
 from tests.relay.conftest import Account, Relay
@@ -30,9 +31,8 @@ def own(account: Maker, client: Client, **wish: Any) -> Repository:
 def set_columns(relay: Relay, repo_id: str, **values: Any) -> None:
     async def write() -> None:
         async with relay.node.db.write() as tx:
-            await tx.run(
-                update(repo_table).where(repo_table.c.id == bindparam("this")).values(**values), this=repo_id
-            )
+            change = update(repo_table).where(repo_table.c.id == bindparam("this"))
+            await tx.run(change.values(**values), this=repo_id)
 
     relay.run(write())
 
@@ -95,9 +95,7 @@ def test_classes_names_and_visibility(account: Maker, client: Client, wish: Any,
         assert answer.json()["code"] == "e2ee_unavailable"
 
 
-def test_guests_and_people_without_a_handle_create_nothing(
-    relay: Relay, client: Client, account: Maker
-) -> None:
+def test_guests_and_the_nameless_create_nothing(relay: Relay, client: Client, account: Maker) -> None:
     guest = client(account(kind="guest")).post("/api/v1/repos", json={"name": "x"})
     assert (guest.status_code, guest.json()["code"]) == (403, "identity_level")
     nameless = client(relay.account(None)).post("/api/v1/repos", json={"name": "x"})
@@ -123,9 +121,34 @@ def test_a_repeated_creation_gets_the_first_answer(account: Maker, client: Clien
     assert other.status_code == 422
     stranger = client(account()).post("/api/v1/repos", json={"name": "once"}, headers=key)
     assert stranger.json()["id"] != first.json()["id"]
-    assert (
-        http.post("/api/v1/repos", json={"name": "x"}, headers={"idempotency-key": "a b"}).status_code == 422
-    )
+    broken = http.post("/api/v1/repos", json={"name": "x"}, headers={"idempotency-key": "a b"})
+    assert broken.status_code == 422
+
+
+def test_a_key_is_forgotten_after_its_day(relay: Relay, account: Maker, client: Client) -> None:
+    http = client(account())
+    key = {"idempotency-key": "yesterday"}
+    ok(http.post("/api/v1/repos", json={"name": "once"}, headers=key))
+
+    async def expire() -> None:
+        async with relay.node.db.write() as tx:
+            await tx.run(update(idempotency).values(expires_at=bindparam("then")), then=now_ms() - 1)
+
+    relay.run(expire())
+    assert http.post("/api/v1/repos", json={"name": "once"}, headers=key).status_code == 409
+    assert http.post("/api/v1/repos", json={"name": "more"}, headers=key).status_code == 201
+
+
+def test_one_key_sent_many_times_at_once_creates_once(account: Maker, client: Client) -> None:
+    http = client(account())
+
+    def send(_: int) -> str:
+        answer = http.post("/api/v1/repos", json={"name": "race"}, headers={"idempotency-key": "k"})
+        return str(ok(answer)["id"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(send, range(8)))) == 1
+    assert len(ok(http.get("/api/v1/repos", params={"owner": "@me"}))["items"]) == 1
 
 
 # --- visibility
@@ -151,7 +174,7 @@ def compared(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
 @pytest.mark.parametrize("who", ["stranger", "guest", "anonymous"])
 def test_hidden_and_missing_are_the_same_answer_everywhere(account: Maker, client: Client, who: str) -> None:
     hidden = own(account, client)
-    caller = {"stranger": account, "guest": lambda: account(kind="guest"), "anonymous": lambda: None}[who]()
+    caller = None if who == "anonymous" else account(kind="guest" if who == "guest" else "user")
     http = client(caller)
     for method, path in ROUTES:
         answers = [
@@ -187,9 +210,8 @@ def test_settings_are_the_owners_alone(relay: Relay, account: Maker, client: Cli
     assert ok(http.get(mine.url))["viewer"] == {"role": role}
     assert http.patch(mine.url, json={"description": "mine now"}).status_code == 403
     assert http.delete(mine.url).status_code == 403
-    assert [
-        one["id"] for one in ok(http.get("/api/v1/repos", params={"owner": mine.owner.handle}))["items"]
-    ] == [mine.id]
+    listed = ok(http.get("/api/v1/repos", params={"owner": mine.owner.handle}))["items"]
+    assert [one["id"] for one in listed] == [mine.id]
 
 
 # --- settings
@@ -313,11 +335,8 @@ def test_pages_have_no_doubles_and_no_holes_while_rows_arrive(account: Maker, cl
         found: list[str] = []
         cursor: str | None = None
         while True:
-            page = ok(
-                http.get(
-                    "/api/v1/repos", params={**query, "limit": 5, **({"cursor": cursor} if cursor else {})}
-                )
-            )
+            more = {"cursor": cursor} if cursor else {}
+            page = ok(http.get("/api/v1/repos", params={**query, "limit": 5, **more}))
             found += [one["name"] for one in page["items"] if one["owner"] == owner.handle]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -339,8 +358,11 @@ def test_private_ones_are_in_nobody_elses_list(account: Maker, client: Client) -
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=0", "limit=101", "limit=99999999999999999999", "limit=x", "cursor=!!", "cursor=e30", "cursor=WzFd",
-     "cursor=WyJhIiwxXQ", "owner=a&owner=b", "name=x", "state=all", "owner=a%00b", "owner=%ff"],
+    [
+        "limit=0", "limit=101", "limit=99999999999999999999", "limit=x", "cursor=!!", "cursor=e30",
+        "cursor=WzFd", "cursor=WyJhIiwxXQ", "owner=a&owner=b", "name=x", "state=all", "owner=a%00b",
+        "owner=%ff",
+    ],
 )  # fmt: skip
 def test_hostile_lists_are_refused_plainly(client: Client, account: Maker, query: str) -> None:
     assert client(account()).get(f"/api/v1/repos?{query}").status_code == 422
@@ -367,10 +389,6 @@ def test_public_coordinates(account: Maker, client: Client) -> None:
 
 
 def test_changes_are_announced_to_listeners(relay: Relay, account: Maker, client: Client) -> None:
-    from sqlalchemy import select
-
-    from relay.db.schema import event
-
     mine = own(account, client)
     mine.http.patch(mine.url, json={"description": "x"})
     ok(mine.http.delete(mine.url))
@@ -378,10 +396,8 @@ def test_changes_are_announced_to_listeners(relay: Relay, account: Maker, client
 
     async def actions() -> list[Any]:
         async with relay.node.db.read() as tx:
-            statement = (
-                select(event.c.kind, event.c.data).where(event.c.repo_id == mine.id).order_by(event.c.id)
-            )
-            return [tuple(row) for row in await tx.all(statement)]
+            asked = select(event.c.kind, event.c.data).where(event.c.repo_id == mine.id)
+            return [tuple(row) for row in await tx.all(asked.order_by(event.c.id))]
 
     kinds = ["created", "edited", "deleted", "restored"]
     assert relay.run(actions()) == [("repo", f'{{"action":"{one}"}}') for one in kinds]
