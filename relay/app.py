@@ -42,7 +42,10 @@ def build(node: Node) -> Sanic[Any, Any]:
     routes.load()
     entry = _Entry(node)
     app: Sanic[Any, Any] = Sanic(
-        f"relay-{secrets.token_hex(8)}", configure_logging=False, router=_OneEntry(), env_prefix="NOT_FROM_ENV_"
+        f"relay-{secrets.token_hex(8)}",
+        configure_logging=False,
+        router=_OneEntry(),
+        env_prefix="NOT_FROM_ENV_",
     )
     app.config.update(
         ACCESS_LOG=False,
@@ -70,7 +73,7 @@ def build(node: Node) -> Sanic[Any, Any]:
 class _OneEntry(SanicRouter):
     """Every path and method goes to the one entry."""
 
-    def get(self, path: str, method: str, host: str | None) -> Any:
+    def get(self, path: str, method: str, host: str | None) -> Any:  # type: ignore[override]
         route = self.routes[0]
         return route, route.handler, {}
 
@@ -148,8 +151,9 @@ class _Entry:
                 await response.send(part)
             await response.eof()
         except BaseException as error:
-            if request.transport is not None:
-                request.transport.abort()
+            transport: Any = request.transport
+            if transport is not None:
+                transport.abort()
             if isinstance(error, asyncio.CancelledError):
                 raise
             logger().error(
@@ -176,9 +180,7 @@ class _Entry:
         ctx = request.ctx
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
-        self._node.metrics.observe(
-            ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent
-        )
+        self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
         logger().info(
             "request",
             request_id=ctx.request_id,
@@ -210,8 +212,8 @@ def _common_headers(request: Request, response: HTTPResponse) -> None:
 async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     """Answer first, then take what is left of the body for a while: a client that is still sending reads
     the answer, and the connection ends afterwards."""
-    if request.stream is not None:
-        request.stream.keep_alive = False
+    stream: Any = request.stream
+    stream.keep_alive = False
     sent = await request.respond(response)
     await sent.send(end_stream=True)
     await drain(request)

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from blake3 import blake3
 from sanic.exceptions import SanicException
@@ -90,7 +90,7 @@ class Incoming:
             self._hash.update(part)
 
     async def _arriving(self) -> AsyncIterator[bytes]:
-        stream = self._request.stream
+        stream: Any = self._request.stream
         began = time.monotonic()
         while stream is not None and stream.request_body:
             patience = FIRST_SECONDS + self.received / SLOWEST_RATE - (time.monotonic() - began)
@@ -110,7 +110,7 @@ class Incoming:
 
 def skip_arrived(request: Request) -> bool:
     """Drop an unread body that has arrived as a whole; answers whether nothing of it is left."""
-    stream = request.stream
+    stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
     left = stream.request_bytes_left
@@ -125,7 +125,7 @@ def skip_arrived(request: Request) -> bool:
 async def drain(request: Request) -> None:
     """Read and drop what is left of a refused body, within bounds, so that the client reads our answer
     instead of a reset connection; past the bounds the connection closes anyway."""
-    stream = request.stream
+    stream: Any = request.stream
     left = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -136,7 +136,7 @@ async def drain(request: Request) -> None:
 
 
 def _announced(request: Request) -> int | None:
-    stream = request.stream
+    stream: Any = request.stream
     if stream is None or not stream.request_body:
         return 0
     return None if stream.request_body == "chunked" else int(stream.request_bytes_left)

@@ -37,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, default=8080, help="0 takes a free one")
     serve.set_defaults(run=_serve)
 
-    migrate = commands.add_parser("migrate", parents=[common], help="bring the database to this build's schema")
+    migrate = commands.add_parser(
+        "migrate", parents=[common], help="bring the database to this build's schema"
+    )
     migrate.set_defaults(run=_migrate)
 
     signer = commands.add_parser("signer", parents=[common], help="serve tokens from the root keys")
@@ -56,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(asked: argparse.Namespace) -> int:
     from relay import config as configuration
     from relay import data, logs, migrations, server
+    from relay.environment import StartRefused
 
     given = dict(os.environ)
     config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
@@ -72,7 +75,7 @@ def _serve(asked: argparse.Namespace) -> int:
         try:
             bound = server.bind(config.host, config.port)
         except OSError as error:
-            raise configuration.StartRefused(
+            raise StartRefused(
                 f"cannot listen on {config.host} port {config.port}: {error.strerror}"
             ) from None
         config = config.at(bound.getsockname()[1])
@@ -85,7 +88,8 @@ def _serve(asked: argparse.Namespace) -> int:
 def _migrate(asked: argparse.Namespace) -> int:
     from relay import config, migrations
 
-    print(f"relay: the database is at revision {migrations.upgrade(config.migration_url(os.environ, asked.data))}")
+    revision = migrations.upgrade(config.migration_url(os.environ, asked.data))
+    print(f"relay: the database is at revision {revision}")
     return 0
 
 

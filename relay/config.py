@@ -242,7 +242,9 @@ def _secrets(env: Environment, dev: bool) -> Secrets:
 def _boot_secret(env: Environment, name: str, dev: bool) -> str:
     value = env.secret(name)
     if value is None and not dev:
-        raise StartRefused(f"{name} is not set; give it or {name}_FILE at least {BOOT_SECRET_CHARS} characters")
+        raise StartRefused(
+            f"{name} is not set; give it or {name}_FILE at least {BOOT_SECRET_CHARS} characters"
+        )
     if value is not None and len(value) < BOOT_SECRET_CHARS:
         raise StartRefused(f"{name} is shorter than {BOOT_SECRET_CHARS} characters")
     return value or ""

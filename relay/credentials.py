@@ -1,7 +1,7 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by the digest of its bytes; that its session and account live is read from the
-database every time. Mutations with a token, and everything a device key does on its own, are signed
+A token's verdict is remembered by the digest of its bytes; that its session and account live is read from
+the database every time. Mutations with a token, and everything a device key does on its own, are signed
 (localstore.core.request_signature); the nonce of a signed mutation goes to the Caller, whose effect spends it.
 """
 
@@ -29,7 +29,7 @@ from relay.clock import now_ms
 from relay.db import device_key as device_keys
 from relay.db import session as sessions
 from relay.node import Node
-from relay.routing import Anonymous, Route, SignedIn, Write
+from relay.routing import Anonymous, Read, Route, SignedIn, Write
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
 SELF_CAPS = frozenset({"read", "write", "admin"})
@@ -60,7 +60,8 @@ async def identify(
 def op_of(route: Route) -> Op:
     """The operation a token must include for this route."""
     access = route.access
-    if route.method in SAFE_METHODS or isinstance(access, Anonymous):
+    open_to_all = isinstance(access, Anonymous) or (isinstance(access, Read) and access.anonymous)
+    if route.method in SAFE_METHODS or open_to_all:  # a POST that anybody may send carries a question
         return "read"
     if isinstance(access, SignedIn):
         return access.op
@@ -96,7 +97,7 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
     text = request.cookies.get(cookies.session_name(config))
     if not text:
         return
-    if request.method not in SAFE_METHODS:
+    if request.method not in SAFE_METHODS or "upgrade" in request.headers:  # no foreign page opens a socket
         cookies.require_own_page(config, request)
     try:
         token = await _authorized(caller.node, bearer.from_text(text), route, params)
@@ -123,7 +124,7 @@ async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: by
         handle=handle,
         kind=kind,
         phase=phase,
-        session_id="",
+        session_id=parsed.key_id,  # there is none; the sockets of this key close by its id
         session_kind="self",
         expires_at=(parsed.created + SIGNATURE_MAX_AGE) * 1000,
         caps=SELF_CAPS,

@@ -41,7 +41,7 @@ Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
 
 def handler_of(route: Route, node: Node) -> Handle:
-    """The function that answers requests for this route. It raises errors; `relay.app` makes them problems."""
+    """The function that answers requests for this route. Errors it raises become problems in `relay.app`."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
@@ -79,7 +79,8 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
-    socket = await request.transport.get_protocol().websocket_handshake(request, SUBPROTOCOLS)
+    protocol: Any = request.transport.get_protocol()
+    socket = await protocol.websocket_handshake(request, SUBPROTOCOLS)
     request.ctx.upgraded = True
     try:
         await route.handler(**wanted, socket=socket)

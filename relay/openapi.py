@@ -29,7 +29,7 @@ TITLES = {
     503: "A dependency is down",
 }
 _REF = "#/components/schemas/{name}"
-_SECURITY = [{"session": []}, {"bearer": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"session": []}, {"bearer": []}]
 
 
 @functools.cache
@@ -52,7 +52,9 @@ def document() -> dict[str, Any]:
 
 
 def _shapes() -> list[Any]:
-    found = {repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape}
+    found = {
+        repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape
+    }
     return [*({repr(Problem): Problem} | found).values()]
 
 

@@ -44,7 +44,9 @@ async def _encode_reply(request: Request, route: Route, reply: Reply) -> Answer:
     headers.setdefault("cache-control", "no-store")
     if reply.etag is not None:
         headers["etag"] = reply.etag
-        if request.method in ("GET", "HEAD") and not_modified(request.headers.get("if-none-match"), reply.etag):
+        if request.method in ("GET", "HEAD") and not_modified(
+            request.headers.get("if-none-match"), reply.etag
+        ):
             await _close(reply.stream)
             return Answer(_with_cookies(HTTPResponse(b"", 304, headers=headers), reply))
     if reply.stream is not None:

@@ -7,8 +7,9 @@
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
-(JSON), None (204), or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI document.
+(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
+every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+The table drives routing, the gate, validation and the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class SignedIn(Access):
     include for a route that changes something; admin for keys, tokens and the account itself."""
 
     guests: bool = False
-    op: typing.Literal["write", "admin"] = "write"
+    op: typing.Literal["read", "write", "admin"] = "write"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
     """A node that answers on `bound`, whose data folder exists and whose database is migrated."""
     async with _open(config) as node:
         app = http.build(node)
-        server = await app.create_server(
+        server: Any = await app.create_server(
             sock=bound, return_asyncio_server=True, backlog=BACKLOG, ssl=_tls(config.tls)
         )
         if server is None:

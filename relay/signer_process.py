@@ -26,7 +26,7 @@ import msgspec
 
 from localstore.core import capability
 from localstore.core.errors import Invalid, SvcError, Unavailable
-from localstore.core.limits import REFRESH_TOKEN
+from localstore.core.limits import REFRESH_TOKEN, SCRIPT_TOKEN_DAYS
 from relay.signer import (
     ENCODE,
     LENGTH,
@@ -42,7 +42,8 @@ from relay.signer import (
 
 KEYS_NAME = "signer.keys"
 CAPABILITIES = frozenset({"read", "write", "admin"})
-LONGEST = REFRESH_TOKEN  # seconds a token may live
+LONGEST = REFRESH_TOKEN  # seconds a token may live that is bound to no key
+LONGEST_BOUND = SCRIPT_TOKEN_DAYS * 24 * 3600
 SOCKET_PATH_BYTES = 107  # what the kernel takes
 
 _requests: msgspec.msgpack.Decoder[Mint | Keys] = msgspec.msgpack.Decoder(Mint | Keys)
@@ -81,8 +82,9 @@ class RootKeys:
         if not set(wish.caps) <= CAPABILITIES:
             raise Invalid(f"capabilities are {', '.join(sorted(CAPABILITIES))}")
         left = wish.expires - time.time()
-        if not 0 < left <= LONGEST:
-            raise Invalid(f"a token lives at most {LONGEST} seconds and ends in the future")
+        longest = LONGEST if wish.bound_key is None else LONGEST_BOUND
+        if not 0 < left <= longest:
+            raise Invalid(f"such a token lives at most {longest} seconds and ends in the future")
         return capability.mint(
             self._keys[self._newest],
             user=wish.user,

@@ -2,8 +2,8 @@
 
     python scripts/attack_store.py [ROUNDS]
 
-A child stores objects and prints each digest once the store has acknowledged it. The parent kills the child at
-a random moment, opens the store anew and reads back, verified, everything that was printed.
+A child stores objects and prints each digest once the store has acknowledged it. The parent kills the child
+at a random moment, opens the store anew and reads back, verified, everything that was printed.
 """
 
 from __future__ import annotations

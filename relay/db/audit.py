@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import insert
+from sqlalchemy import bindparam, insert
 
 from relay.db.schema import audit
 
-INSERT = insert(audit)
+INSERT = insert(audit).values(
+    {name: bindparam(name) for name in ("at", "actor", "action", "subject", "data")}
+)

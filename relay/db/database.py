@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from sqlalchemy import Insert
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 
@@ -29,11 +28,13 @@ class Compiled:
     __slots__ = ("defaults", "lists", "order", "sql")
 
     def __init__(self, statement: ClauseElement, dialect: Dialect) -> None:
-        compiled = statement.compile(dialect=dialect, column_keys=_inserted(statement))
+        compiled: Any = statement.compile(dialect=dialect)
         self.sql = str(compiled)
-        self.order: list[str] = list(compiled.positiontup or [])  # type: ignore[attr-defined]
-        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}  # type: ignore[attr-defined]
-        self.defaults = {k: v for k, v in compiled.params.items() if v is not None}
+        self.order: list[str] = list(compiled.positiontup or [])
+        self.lists = {name for bind, name in compiled.bind_names.items() if bind.expanding}
+        self.defaults = {
+            n: bind.effective_value for bind, n in compiled.bind_names.items() if not bind.required
+        }
         for name in self.lists & self.defaults.keys():
             self._spell_out(name)
 
@@ -44,13 +45,6 @@ class Compiled:
         self.defaults.update(items)
         self.sql = self.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(items)))
         self.order = [key for known in self.order for key in (items if known == name else [known])]
-
-
-def _inserted(statement: ClauseElement) -> list[str] | None:
-    """Columns of a plain `insert(table)`: all but the key that the database counts itself."""
-    if not isinstance(statement, Insert) or statement._values:
-        return None
-    return [c.key for c in statement.table.columns if not (c.primary_key and c.autoincrement is True)]
 
 
 class Tx(Protocol):

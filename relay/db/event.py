@@ -8,7 +8,8 @@ from relay.db.schema import event
 
 COLUMNS = (event.c.id, event.c.repo_id, event.c.kind, event.c.data)
 
-INSERT = insert(event).returning(event.c.id)
+_WRITTEN = (event.c.repo_id, event.c.kind, event.c.data, event.c.created_at)
+INSERT = insert(event).values({one: bindparam(one.name) for one in _WRITTEN}).returning(event.c.id)
 LAST = select(func.coalesce(func.max(event.c.id), 0))
 AFTER = select(*COLUMNS).where(event.c.id > bindparam("since")).order_by(event.c.id).limit(bindparam("limit"))
 OF_REPO = (

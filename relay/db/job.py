@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, delete, or_, select, update
+from sqlalchemy import and_, bindparam, delete, null, or_, select, update
 
 from relay.db.schema import job
 from relay.db.upsert import InsertNew
@@ -29,9 +29,13 @@ CLAIM = (
     .values(leased_until=bindparam("lease"), attempts=job.c.attempts + 1)
     .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts)
 )
-DONE = update(job).where(_MINE).values(done_at=bindparam("now"), leased_until=None, error=bindparam("error"))
+DONE = (
+    update(job).where(_MINE).values(done_at=bindparam("now"), leased_until=null(), error=bindparam("error"))
+)
 AGAIN = (
-    update(job).where(_MINE).values(run_at=bindparam("next_at"), leased_until=None, error=bindparam("error"))
+    update(job)
+    .where(_MINE)
+    .values(run_at=bindparam("next_at"), leased_until=null(), error=bindparam("error"))
 )
 SWEEP = delete(job).where(job.c.done_at < bindparam("before"))
 KEYS = select(job.c.key).where(job.c.key.in_(bindparam("keys", expanding=True)))

@@ -50,7 +50,9 @@ _IN_REPO = and_(
     repo_object.c.digest.in_(bindparam("digests", expanding=True)),
 )
 
-PACK_INSERT = InsertNew(pack)
+PACK_INSERT = InsertNew(pack).values(
+    {one: bindparam(one.name) for one in (pack.c.name, pack.c.size, pack.c.created_at)}
+)
 PACK_ID = select(pack.c.id).where(pack.c.name == bindparam("name"))
 PACK_GROW = (
     update(pack)

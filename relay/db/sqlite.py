@@ -19,7 +19,7 @@ from sqlalchemy.sql import ClauseElement
 
 from relay.db.database import LIST_CHUNK, Compiled, Row, UniqueViolation
 
-_DIALECT = sqlite_dialect.dialect(paramstyle="qmark")  # type: ignore[no-untyped-call]
+_DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
 
 

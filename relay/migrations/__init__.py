@@ -37,7 +37,9 @@ def check(url: str) -> None:
     if found is None:
         raise StartRefused("the database is not migrated; run: relay migrate")
     if found < HEAD:
-        raise StartRefused(f"the database is at revision {found}, this build needs {HEAD}; run: relay migrate")
+        raise StartRefused(
+            f"the database is at revision {found}, this build needs {HEAD}; run: relay migrate"
+        )
 
 
 def upgrade(url: str) -> str:

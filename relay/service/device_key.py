@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
+from functools import partial
 
 from localstore.core import device_grant, limits, names
 from localstore.core.device_grant import CHALLENGE_BYTES, CHALLENGE_ID_BYTES, Purpose
@@ -97,6 +98,7 @@ async def revoke(caller: Caller, id: str) -> None:
             raise NotFound
         bound = await tx.all(session_rows.BOUND_TO, account=me.account_id, key_id=id)
         await sessions.end_all(tx, caller.node, [row[0] for row in bound])
+        tx.after_commit(partial(caller.node.hub.end_sessions, [id]))
         await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
 
 

@@ -17,7 +17,7 @@ from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
 from relay.routing import Upload
 
-STEP = 1 * MIB  # bytes verified at once, off the event loop
+STEP = 4 * MIB  # bytes verified at once, off the event loop
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:

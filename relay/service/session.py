@@ -28,7 +28,6 @@ from relay.paging import Cursor, page_size
 from relay.service import audit
 
 USER_CAPS = ("admin", "read", "write")
-GUEST_CAPS = ("read", "write")
 PHASES = ("ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device")
 
 _REFRESH_BYTES = 32
@@ -129,7 +128,7 @@ async def start_guest(caller: Caller) -> Made:
     """An account nobody has credentials for, and a session of a day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
-    made = await plan(caller.node, account_id, "guest", "guest", expires_at, caps=GUEST_CAPS)
+    made = await plan(caller.node, account_id, "guest", "guest", expires_at)
     async with caller.write() as tx:
         await tx.run(
             accounts.INSERT,
@@ -199,7 +198,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
 async def sign_out(caller: Caller) -> None:
     """End the caller's session and its children. Without a session there is nothing to do."""
     me = caller.principal
-    if me is None or not me.session_id:
+    if me is None or me.via == "self":
         return
     async with caller.write() as tx:
         await end(tx, caller.node, me.account_id, me.session_id)

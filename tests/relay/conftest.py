@@ -1,9 +1,9 @@
 """A real relay for tests: in this process, on a thread and port of its own, over a fresh data folder.
 
-    def test_list(relay, account, client):
-        mira = account("mira")                       # a user with a device key and a session
-        assert client(mira).get("/api/v1/repos").status_code == 200
-        relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
+def test_list(relay, account, client):
+    mira = account("mira")                       # a user with a device key and a session
+    assert client(mira).get("/api/v1/repos").status_code == 200
+    relay.run(relay.node.db.schema_version())    # a coroutine on the relay's loop
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+from sanic import Sanic
 from sqlalchemy import insert
 
 from localstore.core.bearer import authorization
 from localstore.core.keys import DeviceKey, TransportKey
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, sign
 from relay import config as configuration
-from relay import data, migrations, server
+from relay import data, logs, migrations, server
 from relay.clock import now_ms
 from relay.db.schema import account as accounts
 from relay.db.schema import device_key as device_keys
@@ -35,7 +36,10 @@ from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
 
+Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
+
 T = TypeVar("T")
+Sanic.test_mode = True  # several applications one after another in one process
 CAPS = ("read", "write", "admin")
 
 
@@ -108,7 +112,7 @@ class Relay:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
     def account(self, handle: str | None, kind: str = "user") -> Account:
-        """A new account with a device key and a session that lasts a day, written straight into the database."""
+        """A new account with a device key and a session of a day, straight into the database."""
         return self.run(self._account(handle, kind))
 
     def client(self, who: Account | None = None, **options: Any) -> httpx.Client:
@@ -136,6 +140,7 @@ class Relay:
             self._ready.set()
 
     def _config(self) -> configuration.Config:
+        logs.configure("critical")
         data.make(self.folder)
         variables = data.dev_secrets(self.folder, self._variables)
         config = configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)

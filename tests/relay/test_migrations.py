@@ -44,7 +44,11 @@ def described(path):
             table: (
                 sorted(db.execute(f"SELECT name, type, \"notnull\", pk FROM pragma_table_info('{table}')")),
                 sorted(
-                    (_named(row[0]), row[1], tuple(db.execute(f"SELECT name FROM pragma_index_info('{row[0]}')")))
+                    (
+                        _named(row[0]),
+                        row[1],
+                        tuple(db.execute(f"SELECT name FROM pragma_index_info('{row[0]}')")),
+                    )
                     for row in db.execute(f"SELECT name, \"unique\" FROM pragma_index_list('{table}')")
                 ),
                 sorted(db.execute(f'SELECT "table", "from", "to" FROM pragma_foreign_key_list(\'{table}\')')),

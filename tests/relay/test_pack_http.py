@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
+import secrets
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -14,20 +16,22 @@ from localstore.core.encoding import digest
 from localstore.core.limits import BLOB_FILE, HAVE_DIGESTS, PACK_BYTES
 from localstore.core.pack import Pack, PackReader, write_packs
 from relay.db import schema
-from tests.relay.node_fixture import Relay, make_account, make_repo, running
+from tests.relay.conftest import Account, Relay
+from tests.relay.node_fixture import make_repo
 
 
-@pytest.fixture
-async def relay(tmp_path, monkeypatch):
-    async with running(tmp_path, monkeypatch) as found:
-        yield found
-
-
-async def two_repos(relay: Relay, class_: str = "private_plaintext") -> tuple[str, str, str, str]:
-    """Account and repository, twice."""
+def two_repos(relay: Relay, class_: str = "private_plaintext") -> tuple[Account, str, Account, str]:
+    """An account and its repository, twice."""
+    ann, bob = (relay.account(f"u{secrets.token_hex(6)}") for _ in range(2))
     db = relay.node.db
-    ann, bob = await make_account(db, "ann"), await make_account(db, "bob")
-    return ann, await make_repo(db, ann, class_), bob, await make_repo(db, bob, class_)
+    mine, theirs = (relay.run(make_repo(db, owner.id, class_)) for owner in (ann, bob))
+    return ann, mine, bob, theirs
+
+
+def signed(pack: bytes) -> dict[str, Any]:
+    """A pack as a request body; its signature covers the table of contents, if it has one."""
+    length = int.from_bytes(pack[8:12], "big")
+    return {"content": pack, "extensions": {"blake3": digest(pack[12 : 12 + length])}}
 
 
 def pack_of(*datas: bytes, text: bool = False) -> Pack:
@@ -42,64 +46,64 @@ def unpack(raw: bytes) -> dict[bytes, bytes]:
     return found
 
 
-async def rows(relay: Relay) -> tuple[int, ...]:
+def rows(relay: Relay) -> list[int]:
     """How many frames, objects and scopes there are."""
-    async with relay.node.db.read() as tx:
-        return tuple(
-            [
-                await tx.value(select(func.count()).select_from(table))
-                for table in (schema.frame, schema.object_, schema.repo_object)
-            ]
-        )
+
+    async def count() -> list[int]:
+        tables = (schema.frame, schema.object_, schema.repo_object)
+        async with relay.node.db.read() as tx:
+            return [await tx.value(select(func.count()).select_from(table)) for table in tables]
+
+    return relay.run(count())
 
 
-async def test_a_pack_goes_in_and_comes_out(relay):
-    ann, mine, _, _ = await two_repos(relay)
+def test_a_pack_goes_in_and_comes_out(relay):
+    ann, mine, _, _ = two_repos(relay)
     datas = [os.urandom(70_000) for _ in range(30)] + [b"text %d" % n for n in range(50)] + [b""]
-    async with relay.client(ann) as client:
+    with relay.client(ann) as client:
         sent = b"".join(pack_of(*datas, text=True).parts())
-        answer = await client.post(f"/api/v1/repos/{mine}/packs", content=sent)
+        answer = client.post(f"/api/v1/repos/{mine}/packs", **signed(sent))
         assert answer.status_code == 201, answer.text
         assert answer.json()["objects"] == len(datas)
         asked = b"".join(map(digest, [*datas, b"absent"]))
-        have = await client.post(f"/api/v1/repos/{mine}/have", content=asked)
+        have = client.post(f"/api/v1/repos/{mine}/have", content=asked)
         assert have.json() == {"missing": [len(datas)]}
-        got = await client.post(f"/api/v1/repos/{mine}/packs/fetch", content=asked[:-32])
+        got = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=asked[:-32])
         assert got.status_code == 200
         assert got.headers["svc-remaining"] == "0"
         assert int(got.headers["content-length"]) == len(got.content)
         assert unpack(got.content) == {digest(data): data for data in datas}
 
 
-async def test_another_repository_gets_nothing_by_digest(relay):
-    ann, mine, bob, theirs = await two_repos(relay)
+def test_another_repository_gets_nothing_by_digest(relay):
+    ann, mine, bob, theirs = two_repos(relay)
     secret, shared = b"a secret of ann", b"known to both"
-    async with relay.client(ann) as client:
+    with relay.client(ann) as client:
         pack = b"".join(pack_of(secret, shared, text=True).parts())
-        assert (await client.post(f"/api/v1/repos/{mine}/packs", content=pack)).status_code == 201
-    async with relay.client(bob) as client:
-        put = await client.put(f"/api/v1/repos/{theirs}/payloads/{digest(shared).hex()}", content=shared)
+        assert (client.post(f"/api/v1/repos/{mine}/packs", **signed(pack))).status_code == 201
+    with relay.client(bob) as client:
+        put = client.put(f"/api/v1/repos/{theirs}/payloads/{digest(shared).hex()}", content=shared)
         assert put.status_code == 201
         both = digest(secret) + digest(shared)
-        assert (await client.post(f"/api/v1/repos/{theirs}/have", content=both)).json() == {"missing": [0]}
-        assert (await client.post(f"/api/v1/repos/{theirs}/packs/fetch", content=both)).status_code == 422
-        hidden = await client.get(f"/api/v1/repos/{theirs}/payloads/{digest(secret).hex()}")
-        absent = await client.get(f"/api/v1/repos/{theirs}/payloads/{digest(b'none').hex()}")
+        assert (client.post(f"/api/v1/repos/{theirs}/have", content=both)).json() == {"missing": [0]}
+        assert (client.post(f"/api/v1/repos/{theirs}/packs/fetch", content=both)).status_code == 422
+        hidden = client.get(f"/api/v1/repos/{theirs}/payloads/{digest(secret).hex()}")
+        absent = client.get(f"/api/v1/repos/{theirs}/payloads/{digest(b'none').hex()}")
         assert (hidden.status_code, hidden.content) == (404, absent.content)
-        got = await client.post(f"/api/v1/repos/{theirs}/packs/fetch", content=digest(shared))
+        got = client.post(f"/api/v1/repos/{theirs}/packs/fetch", content=digest(shared))
         assert unpack(got.content) == {digest(shared): shared}
         assert secret not in got.content
         for path in ("have", "packs", "packs/fetch"):
-            foreign = await client.post(f"/api/v1/repos/{mine}/{path}", content=digest(secret))
+            foreign = client.post(f"/api/v1/repos/{mine}/{path}", content=digest(secret))
             assert foreign.status_code == 404
 
 
-async def test_a_changed_pack_is_refused_and_leaves_nothing(relay):
-    ann, mine, _, _ = await two_repos(relay)
+def test_a_changed_pack_is_refused_and_leaves_nothing(relay):
+    ann, mine, _, _ = two_repos(relay)
     whole = b"".join(pack_of(os.urandom(900), b"compressible " * 900, text=True).parts())
     chance = random.Random(7)
-    before = await rows(relay)
-    async with relay.client(ann) as client:
+    before = rows(relay)
+    with relay.client(ann) as client:
         for _ in range(60):
             raw = bytearray(whole)
             match chance.randrange(4):
@@ -112,106 +116,109 @@ async def test_a_changed_pack_is_refused_and_leaves_nothing(relay):
                 case 3:
                     start = chance.randrange(len(raw))
                     del raw[start : start + chance.randint(1, 9)]
-            answer = await client.post(f"/api/v1/repos/{mine}/packs", content=bytes(raw))
+            answer = client.post(f"/api/v1/repos/{mine}/packs", **signed(bytes(raw)))
             assert 400 <= answer.status_code < 500, answer.text
-        assert await rows(relay) == before
-        assert (await client.post(f"/api/v1/repos/{mine}/packs", content=whole)).status_code == 201
+        assert rows(relay) == before
+        assert (client.post(f"/api/v1/repos/{mine}/packs", **signed(whole))).status_code == 201
 
 
-async def test_bodies_over_their_cap_are_refused_while_they_arrive(relay):
-    ann, mine, _, _ = await two_repos(relay)
+def test_bodies_over_their_cap_are_refused_while_they_arrive(relay):
+    ann, mine, _, _ = two_repos(relay)
 
-    async def endless(size: int):
+    before = rows(relay)
+
+    def endless(size: int):
         for _ in range(size // 65_536 + 2):
             yield bytes(65_536)
 
-    async with relay.client(ann) as client:
+    with relay.client(ann) as client:
         name = digest(b"").hex()
-        large = await client.put(f"/api/v1/repos/{mine}/payloads/{name}", content=endless(BLOB_FILE))
+        large = client.put(f"/api/v1/repos/{mine}/payloads/{name}", content=endless(BLOB_FILE))
         assert large.status_code == 413
-        many = await client.post(f"/api/v1/repos/{mine}/have", content=bytes(32 * HAVE_DIGESTS + 32))
+        many = client.post(f"/api/v1/repos/{mine}/have", content=bytes(32 * HAVE_DIGESTS + 32))
         assert many.status_code == 413
-        declared = await client.post(
-            f"/api/v1/repos/{mine}/packs", headers={"content-length": str(PACK_BYTES + 1)}, content=b""
-        )
+        declared = client.post(f"/api/v1/repos/{mine}/packs", **signed(bytes(PACK_BYTES + 1)))
         assert declared.status_code == 413
-        unsized = await client.post(f"/api/v1/repos/{mine}/packs", content=endless(1))
+        unsized = client.post(f"/api/v1/repos/{mine}/packs", content=endless(1))
         assert unsized.status_code == 400
         for body in (b"", b"x" * 33):
-            assert (await client.post(f"/api/v1/repos/{mine}/have", content=body)).status_code == 422
-    assert await rows(relay) == (0, 0, 0)
+            assert (client.post(f"/api/v1/repos/{mine}/have", content=body)).status_code == 422
+    assert rows(relay) == before
 
 
-async def test_a_client_that_leaves_half_way_leaves_nothing(relay):
-    ann, mine, _, _ = await two_repos(relay)
+def test_a_client_that_leaves_half_way_leaves_nothing(relay):
+    ann, mine, _, _ = two_repos(relay)
     whole = b"".join(pack_of(*[os.urandom(100_000) for _ in range(40)]).parts())
-    reader, writer = await asyncio.open_connection("127.0.0.1", relay.node.config.port)
-    head = f"POST /api/v1/repos/{mine}/packs HTTP/1.1\r\nHost: x\r\nX-Account: {ann}\r\n"
-    writer.write(f"{head}Content-Length: {len(whole)}\r\n\r\n".encode() + whole[: len(whole) * 2 // 3])
-    await writer.drain()
-    writer.transport.abort()
-    async with relay.client(ann) as client:
-        assert (await client.post(f"/api/v1/repos/{mine}/have", content=bytes(32))).status_code == 200
-        assert await rows(relay) == (0, 0, 0)
-        assert (await client.post(f"/api/v1/repos/{mine}/packs", content=whole)).status_code == 201
+    before = rows(relay)
+
+    def half() -> Iterator[bytes]:
+        yield whole[: len(whole) * 2 // 3]
+        raise ConnectionAbortedError
+
+    with relay.client(ann) as client:
+        request = client.build_request("POST", f"/api/v1/repos/{mine}/packs", **signed(whole))
+        (headers,) = [sent.headers for sent in [next(client.auth.auth_flow(request))]]
+        with httpx.Client(base_url=relay.url) as bare, pytest.raises(ConnectionAbortedError):
+            bare.post(f"/api/v1/repos/{mine}/packs", content=half(), headers=headers)
+        assert client.post(f"/api/v1/repos/{mine}/have", content=bytes(32)).status_code == 200
+        assert rows(relay) == before
+        assert client.post(f"/api/v1/repos/{mine}/packs", **signed(whole)).status_code == 201
 
 
-async def test_payloads(relay):
-    ann, mine, _, _ = await two_repos(relay)
+def test_payloads(relay):
+    ann, mine, _, _ = two_repos(relay)
     data = os.urandom(10_000)
     url = f"/api/v1/repos/{mine}/payloads/{digest(data).hex()}"
-    async with relay.client(ann) as client:
-        assert (await client.put(url, content=b"other")).status_code == 422
-        assert (await client.get(url)).status_code == 404
-        first, second = await client.put(url, content=data), await client.put(url, content=data)
+    with relay.client(ann) as client:
+        assert (client.put(url, content=b"other")).status_code == 422
+        assert (client.get(url)).status_code == 404
+        first, second = client.put(url, content=data), client.put(url, content=data)
         assert (first.status_code, second.status_code) == (201, 200)
         assert first.json() == {"blake3": digest(data).hex(), "size": len(data)}
-        got = await client.get(url)
+        got = client.get(url)
         assert got.content == data
-        part = await client.get(url, headers={"range": "bytes=10-19"})
+        part = client.get(url, headers={"range": "bytes=10-19"})
         assert (part.status_code, part.content) == (206, data[10:20])
-        assert (await client.get(url, headers={"if-none-match": got.headers["etag"]})).status_code == 304
-        assert (await client.get(url[:-1])).status_code == 422
+        assert (client.get(url, headers={"if-none-match": got.headers["etag"]})).status_code == 304
+        assert (client.get(url[:-1])).status_code == 422
 
 
-async def test_encrypted_repositories_have_no_payloads(relay):
-    ann, mine, _, _ = await two_repos(relay, "private_e2ee")
-    async with relay.client(ann) as client:
+def test_encrypted_repositories_have_no_payloads(relay):
+    ann, mine, _, _ = two_repos(relay, "private_e2ee")
+    with relay.client(ann) as client:
         for answer in (
-            await client.put(f"/api/v1/repos/{mine}/payloads/{digest(b'x').hex()}", content=b"x"),
-            await client.get(f"/api/v1/repos/{mine}/payloads/{digest(b'x').hex()}"),
-            await client.post(f"/api/v1/repos/{mine}/have", content=bytes(32)),
+            client.put(f"/api/v1/repos/{mine}/payloads/{digest(b'x').hex()}", content=b"x"),
+            client.get(f"/api/v1/repos/{mine}/payloads/{digest(b'x').hex()}"),
+            client.post(f"/api/v1/repos/{mine}/have", content=bytes(32)),
         ):
             assert answer.status_code == 404
 
 
-async def test_public_repositories_are_fetched_without_a_session_but_not_written(relay):
-    ann, mine, bob, _ = await two_repos(relay, "published_public")
+def test_public_repositories_are_fetched_without_a_session_but_not_written(relay):
+    ann, mine, bob, _ = two_repos(relay, "published_public")
     pack = b"".join(pack_of(b"open").parts())
-    async with relay.client(ann) as client:
-        await client.post(f"/api/v1/repos/{mine}/packs", content=pack)
-    async with relay.client() as client:
-        got = await client.post(f"/api/v1/repos/{mine}/packs/fetch", content=digest(b"open"))
+    with relay.client(ann) as client:
+        client.post(f"/api/v1/repos/{mine}/packs", **signed(pack))
+    with relay.client() as client:
+        got = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=digest(b"open"))
         assert unpack(got.content) == {digest(b"open"): b"open"}
-        assert (await client.post(f"/api/v1/repos/{mine}/packs", content=pack)).status_code == 401
-    async with relay.client(bob) as client:
-        assert (await client.post(f"/api/v1/repos/{mine}/packs", content=pack)).status_code == 403
+        assert (client.post(f"/api/v1/repos/{mine}/packs", **signed(pack))).status_code == 401
+    with relay.client(bob) as client:
+        assert (client.post(f"/api/v1/repos/{mine}/packs", **signed(pack))).status_code == 403
 
 
-async def test_a_fetch_that_does_not_fit_says_how_much_is_left(relay, monkeypatch):
+def test_a_fetch_that_does_not_fit_says_how_much_is_left(relay, monkeypatch):
     from localstore.core import limits
 
-    ann, mine, _, _ = await two_repos(relay)
+    ann, mine, _, _ = two_repos(relay)
     datas = [os.urandom(30_000) for _ in range(10)]
-    async with relay.client(ann) as client:
-        await client.post(f"/api/v1/repos/{mine}/packs", content=b"".join(pack_of(*datas).parts()))
+    with relay.client(ann) as client:
+        client.post(f"/api/v1/repos/{mine}/packs", **signed(b"".join(pack_of(*datas).parts())))
         monkeypatch.setattr(limits, "PACK_BYTES", 100_000)
         left = [digest(data) for data in datas]
         found: dict[bytes, bytes] = {}
         while left:
-            got: httpx.Response = await client.post(
-                f"/api/v1/repos/{mine}/packs/fetch", content=b"".join(left)
-            )
+            got: httpx.Response = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=b"".join(left))
             assert len(got.content) <= 100_000
             found |= unpack(got.content)
             left = [one for one in left if one not in found]

@@ -82,7 +82,11 @@ REFUSALS = [
     ("TR_PUBLIC_URL", None, "TR_PUBLIC_URL is not set"),
     ("TR_PUBLIC_URL", "https://node.example/prefix", "more than an origin"),
     ("TR_PUBLIC_URL", "ftp://node.example", "not an origin"),
-    ("RAUTHY_REDIRECT_URI", "https://other.example/auth/callback", "must be https://node.example/auth/callback"),
+    (
+        "RAUTHY_REDIRECT_URI",
+        "https://other.example/auth/callback",
+        "must be https://node.example/auth/callback",
+    ),
     ("MANAGED_KEY_SECRET", "abc", "MANAGED_KEY_SECRET is not 32 bytes in hex"),
     ("DATABASE_URL", "postgresql://relay@db/relay", "PostgreSQL is not supported"),
     ("DATABASE_URL", "mysql://x", "not of the form sqlite:///PATH"),
@@ -98,7 +102,12 @@ REFUSALS = [
 def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
     variables = {**GOOD, name: value}
     done = relay(
-        "serve", "--port", "0", "--data", str(tmp_path), **{k: v for k, v in variables.items() if v is not None}
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        str(tmp_path),
+        **{k: v for k, v in variables.items() if v is not None},
     )
     assert done.returncode == 1
     assert done.stdout == ""

@@ -44,7 +44,8 @@ def unpack(pack: bytes) -> dict[bytes, bytes]:
 
 
 objects = st.lists(
-    st.one_of(st.binary(max_size=300), st.integers(0, 90_000).map(lambda n: b"line of text\n" * n)), max_size=8
+    st.one_of(st.binary(max_size=300), st.integers(0, 90_000).map(lambda n: b"line of text\n" * n)),
+    max_size=8,
 )
 
 
@@ -114,10 +115,9 @@ async def test_directories_are_stored_under_names_of_their_own(tmp_path):
 
 
 async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path):
-    async with opened(tmp_path) as (store, mine, _):
-        async with store._db.write() as tx:
-            name = await store.put(mine, b"now", tx)
-            assert await store.read(name, mine, tx) == b"now"
+    async with opened(tmp_path) as (store, mine, _), store._db.write() as tx:
+        name = await store.put(mine, b"now", tx)
+        assert await store.read(name, mine, tx) == b"now"
 
 
 async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):

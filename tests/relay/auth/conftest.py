@@ -1,0 +1,47 @@
+"""People in front of the running relay."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.relay.auth.people import Browser, Device, Terminal
+
+
+@pytest.fixture
+def name() -> Callable[[], str]:
+    """Handles nobody has."""
+    return lambda: f"u{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def browser(relay) -> Iterator[Callable[[], Browser]]:
+    made: list[Browser] = []
+
+    def make() -> Browser:
+        made.append(Browser(relay.url))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def device(relay) -> Callable[[], Device]:
+    return lambda: Device(relay.url)
+
+
+@pytest.fixture
+def terminal(device, name) -> Callable[[], Terminal]:
+    """A terminal signed in by device key, to an account of its own."""
+
+    def make() -> Terminal:
+        one = device()
+        answer = one.sign_in(name())
+        assert answer.status_code == 201, answer.text
+        return one.client(answer.json()["token"])
+
+    return make

@@ -1,0 +1,53 @@
+"""Guessing and spraying meet a wall; and a node that allows less."""
+
+from __future__ import annotations
+
+import pytest
+
+from localstore.core.device_grant import new_user_code
+from tests.relay.auth.people import PASSWORD
+
+
+@pytest.fixture(scope="module")
+def relay_variables():
+    return {"RUST_LOG": "off", "TR_DEVICE_KEY_SIGN_IN": "off"}
+
+
+def test_guessing_a_password_is_stopped_even_with_the_right_one_at_last(browser, name):
+    handle = name()
+    browser().sign_up(handle)
+    guesses = [browser().sign_in(handle, f"wrong guess {n}").status_code for n in range(12)]
+    assert guesses[:10] == [401] * 10
+    assert guesses[10:] == [429] * 2
+    refused = browser().sign_in(handle)
+    assert refused.status_code == 429
+    assert "wait" in refused.text or "try again" in refused.text
+
+
+def test_spraying_many_accounts_is_stopped_by_address(browser, name):
+    sprayed = [browser().sign_in(name(), PASSWORD).status_code for _ in range(45)]
+    assert 429 in sprayed
+    assert sprayed[-1] == 429
+
+
+def test_good_sign_ins_count_nothing(browser, name):
+    pytest.importorskip("argon2")
+    one = browser()
+    answer = one.post("/auth/sign-up", data={"handle": name(), "password": PASSWORD})
+    assert answer.status_code == 303
+
+
+def test_guessing_user_codes_is_stopped(browser, name):
+    one = browser().sign_up(name())
+    guess = {"fingerprint": "AAAA", "decision": "approve"}
+    answers = [
+        one.post("/api/v1/auth/cli/approve", json=guess | {"user_code": new_user_code()}) for _ in range(12)
+    ]
+    assert [answer.status_code for answer in answers] == [404] * 10 + [429] * 2
+    assert int(answers[-1].headers["retry-after"]) > 0
+    assert one.get("/cli/authorize", params={"user_code": new_user_code()}).status_code == 429
+
+
+def test_a_node_may_forbid_the_sign_in_by_device_key(device, name):
+    refused = device().sign_in(name())
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")

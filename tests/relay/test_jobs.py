@@ -1,0 +1,129 @@
+"""Jobs: at least once, by one worker at a time, again after a failure; and the node's own hourly work."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sqlalchemy import func, insert, select, update
+
+from relay import jobs as module
+from relay.clock import now_ms
+from relay.db import schema
+from relay.jobs import Jobs
+from relay.service import upkeep
+from tests.relay.node_fixture import DAY, database, make_account, make_repo
+
+
+async def test_each_job_is_run_by_one_of_many_workers(tmp_path):
+    async with database(tmp_path) as db:
+        ran: list[int] = []
+
+        async def handle(data):
+            ran.append(data["n"])
+
+        workers = [Jobs(db) for _ in range(4)]
+        for worker in workers:
+            worker.register("count", handle)
+        async with db.write() as tx:
+            for n in range(20):
+                await workers[0].add(tx, "count", {"n": n})
+        while any(await asyncio.gather(*(worker.run_due() for worker in workers))):
+            pass
+        assert sorted(ran) == list(range(20))
+
+
+async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_RETRY", 0)
+    monkeypatch.setattr(module, "LAST_RETRY", 0)
+    async with database(tmp_path) as db:
+        tried = 0
+
+        async def handle(data):
+            nonlocal tried
+            tried += 1
+            raise ValueError("no")
+
+        jobs = Jobs(db)
+        jobs.register("fail", handle)
+        async with db.write() as tx:
+            await jobs.add(tx, "fail", {})
+        while await jobs.run_due():
+            pass
+        assert tried == module.ATTEMPTS
+        async with db.read() as tx:
+            assert await tx.value(select(schema.job.c.error)) == "ValueError: no"
+
+
+async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path, monkeypatch):
+    async with database(tmp_path) as db:
+        started = asyncio.Event()
+        ran: list[str] = []
+
+        async def dies(data):
+            started.set()
+            await asyncio.sleep(3600)
+
+        async def works(data):
+            ran.append("done")
+
+        dead, alive = Jobs(db), Jobs(db)
+        dead.register("work", dies)
+        alive.register("work", works)
+        async with db.write() as tx:
+            await dead.add(tx, "work", {})
+        task = asyncio.create_task(dead.run_due())
+        await started.wait()
+        task.cancel()
+        assert await alive.run_due() == 0
+        async with db.write() as tx:
+            await tx.run(update(schema.job).values(leased_until=1))
+        assert await alive.run_due() == 1
+        assert ran == ["done"]
+
+
+async def test_hourly_work_is_done_once_an_hour_by_all_together(tmp_path, monkeypatch):
+    async with database(tmp_path) as db:
+        ran = 0
+
+        async def handle(data):
+            nonlocal ran
+            ran += 1
+
+        monkeypatch.setattr(module, "now_ms", lambda: 500 * module.HOUR)
+        workers = [Jobs(db), Jobs(db)]
+        for worker in workers:
+            worker.register("hourly", handle, hourly=True)
+        for _ in range(3):
+            await asyncio.gather(*(worker.run_due() for worker in workers))
+        assert ran == 1
+        monkeypatch.setattr(module, "now_ms", lambda: 501 * module.HOUR)
+        await workers[0].run_due()
+        assert ran == 2
+
+
+class Node:
+    def __init__(self, db):
+        self.db = db
+
+
+async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
+    async with database(tmp_path) as db:
+        ann = await make_account(db, "ann")
+        gone, fresh, forked = [await make_repo(db, ann, state="deleted") for _ in range(3)]
+        fork = await make_repo(db, ann)
+        now = now_ms()
+        async with db.write() as tx:
+            for repo_id, purge_at in ((gone, now - 1), (fresh, now + DAY), (forked, now - 1)):
+                await tx.run(update(schema.repo).where(schema.repo.c.id == repo_id).values(purge_at=purge_at))
+                await tx.run(insert(schema.repo_object), repo_id=repo_id, digest=repo_id.encode())
+            await tx.run(update(schema.repo).where(schema.repo.c.id == fork).values(parent_id=forked))
+            for expires_at in (now - 1, now + DAY):
+                await tx.run(insert(schema.nonce), key_id="k", nonce=str(expires_at), expires_at=expires_at)
+        node = Node(db)
+        assert await upkeep.sweep(node) == 1
+        assert await upkeep.purge(node) == 1
+        assert await upkeep.purge(node) == 0
+        async with db.read() as tx:
+            left = {row[0] for row in await tx.all(select(schema.repo.c.id))}
+            assert left == {fresh, forked, fork}
+            assert await tx.value(select(func.count()).select_from(schema.repo_object)) == 2
