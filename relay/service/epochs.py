@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from localstore.core.errors import UpdateInvalid
-from localstore.core.limits import EPOCHS_RETAINED
+from localstore.core.limits import EPOCHS_RETAINED, MIB
 from relay.db import lane as rows
 from relay.db.database import Tx
 from relay.db.lane import LaneRow
@@ -13,6 +15,7 @@ from relay.lanes import LaneKey, Lanes, Source
 from relay.node import Node
 from relay.service import content, frontier
 
+PORTION = 32 * MIB
 Wanted = list[tuple[LaneKey, LaneRow, Source]]
 
 
@@ -22,8 +25,11 @@ async def texts(
     """The current texts, by digest, of edited lanes whose text the repository does not hold as bytes yet."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.held(tx, repo_id, edited.keys())
-    wanted = await _wanted(tx, node, repo_id, branch_id, [edited[d] for d in edited if d not in held])
-    return await node.lanes.run(_texts, node.lanes, wanted) if wanted else {}
+    found: dict[bytes, bytes] = {}
+    for part in _portions([row for digest, row in edited.items() if digest not in held]):
+        wanted = await _wanted(tx, node, repo_id, branch_id, part)
+        found |= await node.lanes.run(_texts, node.lanes, wanted)
+    return found
 
 
 async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> None:
@@ -32,8 +38,10 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     edited = [rows.row(one) for one in found]
     if not edited:
         return
-    wanted = await _wanted(tx, node, repo_id, branch_id, edited)
-    states = await node.lanes.run(_states, node.lanes, wanted)
+    states: dict[LaneKey, bytes] = {}
+    for part in _portions(edited):
+        wanted = await _wanted(tx, node, repo_id, branch_id, part)
+        states |= await node.lanes.run(_states, node.lanes, wanted)
     await tx.many(
         rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in edited]
     )
@@ -60,16 +68,28 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     await tx.many(rows.UPDATE, [_next(branch_id, row) for row in edited])
 
 
+def _portions(edited: list[LaneRow]) -> Iterator[list[LaneRow]]:
+    """Rows whose texts fit into memory together."""
+    part: list[LaneRow] = []
+    weight = 0
+    for row in edited:
+        if part and weight + row.size > PORTION:
+            yield part
+            part, weight = [], 0
+        part.append(row)
+        weight += row.size
+    if part:
+        yield part
+
+
 def _next(branch_id: str, row: LaneRow) -> dict[str, object]:
     fresh = msgspec.structs.replace(row, epoch=row.epoch + 1, genesis=row.digest, edited=False)
     return {**frontier.values(branch_id, fresh), "at_branch": branch_id, "at_path": row.path}
 
 
 async def _wanted(tx: Tx, node: Node, repo_id: str, branch_id: str, edited: list[LaneRow]) -> Wanted:
-    return [
-        (frontier.key_of(branch_id, row), row, await frontier.source(node, tx, repo_id, branch_id, row))
-        for row in edited
-    ]
+    found = await frontier.sources(node, tx, repo_id, branch_id, edited)
+    return [(key := frontier.key_of(branch_id, row), row, found[key]) for row in edited]
 
 
 def _texts(lanes: Lanes, wanted: Wanted) -> dict[bytes, bytes]:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from localstore.core import paths, tree
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.keys import KEY_ID_CHARS
+from localstore.core.limits import MIB
 from localstore.core.tree import Entry
 from relay.clock import now_ms
 from relay.db import lane as rows
@@ -22,6 +24,8 @@ from relay.node import Node
 from relay.service import content
 from relay.service.live_rules import Frontier
 
+LOADED_AT_ONCE = 256 * MIB
+
 
 async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
     """The branch, or NotFound."""
@@ -33,6 +37,8 @@ async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
 
 async def device_key(tx: Tx, account_id: str, key_id: str) -> KeyRow | None:
     """The registered key of this account, None when there is none or it is revoked."""
+    if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
+        return None
     found = await tx.one(replicas.KEY, key_id=key_id)
     key = replicas.key(found) if found else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None
@@ -57,11 +63,19 @@ async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Fronti
     return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
 
 
-async def source(node: Node, tx: Tx, repo_id: str, branch_id: str, row: LaneRow) -> Source:
-    """What the lane of `row` is made of."""
-    text = await content.read(node, tx, repo_id, [row.genesis])
-    log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
-    return Source(text[row.genesis], [bytes(one[0]) for one in log])
+async def sources(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
+) -> dict[LaneKey, Source]:
+    """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
+    wanted = list(lanes)
+    if sum(row.size for row in wanted) > LOADED_AT_ONCE:
+        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
+    texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
+    found: dict[LaneKey, Source] = {}
+    for row in wanted:
+        log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
+        found[key_of(branch_id, row)] = Source(texts[row.genesis], [bytes(one[0]) for one in log])
+    return found
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:

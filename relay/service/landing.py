@@ -181,10 +181,11 @@ async def _texts(
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
     """Bytes and lanes of the paths that are merged by characters."""
     wanted: set[bytes] = set()
-    sources: dict[LaneKey, Source] = {}
+    texts: list[LaneRow] = []
     for path in merged:
         row, (old, new) = loaded.rows[path], changes[path]
         if old is not None and new is not None:
             wanted |= {old.digest, new.digest}
-        sources[frontier.key_of(ref.id, row)] = await frontier.source(node, tx, ref.repo_id, ref.id, row)
+        texts.append(row)
+    sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)
     return await content.read(node, tx, ref.repo_id, wanted), sources

@@ -88,12 +88,16 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
             rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
         )
         by_path = {row.path: row for row in map(rows.row, known) if row.living}
+        asked_for = [by_path[one.path] for one in wish.lanes if one.path in by_path]
+        edited = {row.path: row for row in asked_for if row.kind == "text" and row.edited}
+        sources = await frontier.sources(view.node, tx, view.repo.id, ref.id, edited.values())
+        states = await view.node.lanes.run(_states, view.node.lanes, ref.id, edited, sources)
         for asked in wish.lanes:
             row = by_path.get(asked.path)
             if row is None or row.gen != asked.gen:
                 missing.append(asked.path)
             else:
-                found.append(await _state(tx, view, ref, row, asked.epoch, wish.replica or 0))
+                found.append(await _state(tx, ref, row, states.get(row.path), asked.epoch, wish.replica or 0))
     return LaneStates(lanes=found, missing=missing)
 
 
@@ -131,7 +135,7 @@ async def _take(
     replica = await _my_replica(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
-    before = await frontier.load(tx, ref.id, seq, [update.path for update in batch.updates])
+    before = await frontier.load(tx, ref.id, seq, [u.path for u in batch.updates if "\0" not in u.path])
     work = Batch(
         frontier=before,
         replica=replica.id,
@@ -163,17 +167,22 @@ async def _decide(
     edited = {
         frontier.key_of(work.frontier.branch_id, row): row
         for update in asked
-        if update.kind == "edit_text" and (row := work.frontier.living(update.path)) and row.gen == update.gen
+        if update.kind == "edit_text"
+        and (row := work.frontier.living(update.path))
+        and row.kind == "text"
+        and row.gen == update.gen
     }
     used.update(edited)
     node = view.node
     absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.ver)}
-    sources = await _sources(tx, node, view.repo.id, absent)
+    branch_id = work.frontier.branch_id
+    sources = await frontier.sources(node, tx, view.repo.id, branch_id, absent.values())
     try:
         return await node.lanes.run(_run, work, asked, sources)
     except LaneSourceMissing:
         node.lanes.forget(edited)
-        return await node.lanes.run(_run, work, asked, await _sources(tx, node, view.repo.id, edited))
+        sources = await frontier.sources(node, tx, view.repo.id, branch_id, edited.values())
+        return await node.lanes.run(_run, work, asked, sources)
 
 
 def _run(
@@ -186,14 +195,6 @@ def _run(
     )
     batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={})
     return batch, batch.run(asked)
-
-
-async def _sources(tx: Tx, node: Node, repo_id: str, edited: dict[LaneKey, LaneRow]) -> dict[LaneKey, Source]:
-    return {
-        key: await frontier.source(node, tx, repo_id, key.branch_id, row)
-        for key, row in edited.items()
-        if row.kind == "text"
-    }
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
@@ -332,13 +333,9 @@ async def _require_clock(tx: Tx, replica_id: int, n: int) -> None:
         )
 
 
-async def _state(tx: Tx, view: View, ref: RefRow, row: LaneRow, epoch: int | None, asker: int) -> LaneState:
-    state = None
-    if row.kind == "text" and row.edited:
-        source = await frontier.source(view.node, tx, view.repo.id, ref.id, row)
-        state = b64u(
-            await view.node.lanes.run(_encoded, view.node.lanes, frontier.key_of(ref.id, row), row, source)
-        )
+async def _state(
+    tx: Tx, ref: RefRow, row: LaneRow, state: bytes | None, epoch: int | None, asker: int
+) -> LaneState:
     finals: dict[str, FinalState] = {}
     if epoch is not None and 0 <= epoch < row.epoch:
         for old, genesis, final in await tx.all(rows.FINALS, branch_id=ref.id, gen=row.gen, epoch=epoch):
@@ -353,16 +350,23 @@ async def _state(tx: Tx, view: View, ref: RefRow, row: LaneRow, epoch: int | Non
         digest=row.digest.hex(),
         size=row.size,
         genesis=row.genesis.hex(),
-        state=state,
+        state=None if state is None else b64u(state),
         finals=finals,
     )
 
 
-def _encoded(lanes: Lanes, key: LaneKey, row: LaneRow, source: Source) -> bytes:
-    lane = lanes.open(key, row.ver) or source.build(key)
-    if lane.digest() != row.digest:
-        raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
-    return lane.state()
+def _states(
+    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: dict[LaneKey, Source]
+) -> dict[str, bytes]:
+    """Full states by path, on the lanes' thread."""
+    found: dict[str, bytes] = {}
+    for path, row in edited.items():
+        key = frontier.key_of(branch_id, row)
+        lane = lanes.open(key, row.ver) or sources[key].build(key)
+        if lane.digest() != row.digest:
+            raise UpdateInvalid(f"the log of {path} does not give its recorded text")
+        found[path] = lane.state()
+    return found
 
 
 def _sane(asked: LaneAsked) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core import limits, tree
 from localstore.core import seal as seals
-from localstore.core.encoding import b64u, unb64u
+from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Forbidden, NotFound, PrepareExpired, SealBudgetExceeded, StaleHead
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
@@ -76,6 +76,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
     async with view.write() as tx:
         ref = await frontier.branch(tx, view.repo.id, branch)
+        require_prepare_id(wish.prepare_id)
         known = await find(tx, view.repo.id, [wish.prepare_id])
         if known:
             require_same(view, known[0], wish.device_key_id)
@@ -98,6 +99,12 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         )
         (sealed,) = await find(tx, view.repo.id, [made.id])
     return shown(sealed)
+
+
+def require_prepare_id(text: str) -> None:
+    """What is prepared is named by the id of the (last) seal it will be."""
+    if not is_hex_digest(text):
+        raise NotFound
 
 
 async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:

@@ -92,6 +92,7 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
 
 async def finalize(view: View, wish: FinalizeSealsRequest) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
+    seal.require_prepare_id(wish.prepare_id)
     async with view.write() as tx:
         known = await seal.find(tx, view.repo.id, [wish.prepare_id])
         if known:

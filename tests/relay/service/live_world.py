@@ -143,9 +143,7 @@ class Device:
         return answer
 
     def sign(self, update: LiveUpdate) -> LiveUpdate:
-        raw = updates.signing_bytes(
-            self.view.repo.id, self.branch_id, self.replica, self.key.id, update
-        )
+        raw = updates.signing_bytes(self.view.repo.id, self.branch_id, self.replica, self.key.id, update)
         return msgspec.structs.replace(update, signature=b64u(self.key.sign(raw)))
 
     def make(self, kind: str, path: str, gen: int = 0, base: int = 0, **members: Any) -> LiveUpdate:
@@ -187,9 +185,7 @@ class Device:
         return (await self.send(update))[0]
 
     def batch(self, *batch: LiveUpdate, turn: str | None = None) -> UpdateBatch:
-        return UpdateBatch(
-            device_key_id=self.key.id, replica=self.replica, updates=list(batch), turn_id=turn
-        )
+        return UpdateBatch(device_key_id=self.key.id, replica=self.replica, updates=list(batch), turn_id=turn)
 
     async def fetch(self, path: str, gen: int, epoch: int | None = None) -> tuple[LaneState, Lane]:
         """A lane as the relay tells it: genesis, then its state."""

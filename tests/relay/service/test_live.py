@@ -76,9 +76,7 @@ async def test_bootstrap_refuses_foreign_replicas_keys_and_branches(w: World) ->
         await b.bootstrap()
     stranger = await w.account()
     with pytest.raises(Forbidden):
-        await live.bootstrap(
-            await w.view(stranger), "main", BootstrapRequest(device_key_id=a.key.id)
-        )
+        await live.bootstrap(await w.view(stranger), "main", BootstrapRequest(device_key_id=a.key.id))
     with pytest.raises(NotFound):
         await live.bootstrap(a.view, "no-such", BootstrapRequest(device_key_id=a.key.id))
     with pytest.raises(Invalid):
@@ -174,7 +172,7 @@ async def test_rule_2_operations_of_another_lane_or_replica_are_refused_and_chan
     a, b = await w.device(), await w.device()
     gen, lane = await text(a, "x", b"hello")
     other, foreign = await text(a, "y", b"hello")
-    good, = [lane.edit(a.replica, b"hello!")]
+    (good,) = [lane.edit(a.replica, b"hello!")]
     bad = foreign.edit(a.replica, b"hello?")
     assert good and bad
     ops = [b64u(good), b64u(bad)]
@@ -257,7 +255,9 @@ async def test_rule_3_a_file_and_a_directory_of_one_name_are_stale(w: World) -> 
         await a.create("ab", b"2"),
     )
     assert [answer.result for answer in answers] == ["stale"] * 3 + ["ok"] * 3
-    after = await a.send(a.delete("a/b/c", gen, gen), await a.create("a/b", b"2"), await a.create("a/b/x", b""))
+    after = await a.send(
+        a.delete("a/b/c", gen, gen), await a.create("a/b", b"2"), await a.create("a/b/x", b"")
+    )
     assert [answer.result for answer in after] == ["ok", "ok", "stale"]
 
 
