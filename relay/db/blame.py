@@ -30,6 +30,9 @@ def _versions() -> Any:
 
 
 VERSIONS = _versions()
+REMOVED = select(seal_change.c.path).where(
+    seal_change.c.seal_id == bindparam("seal_id"), seal_change.c.kind.is_(None)
+)
 _CACHED = and_(blame_cache.c.repo_id == bindparam("repo_id"), blame_cache.c.path == bindparam("path"))
 CACHED = select(blame_cache.c.owners).where(_CACHED, blame_cache.c.seal_id == bindparam("seal_id"))
 CACHED_AMONG = select(blame_cache.c.seal_id).where(

@@ -13,4 +13,3 @@ ONE = select(idempotency.c.request, idempotency.c.body).where(
 )
 DROP = delete(idempotency).where(_THIS)
 INSERT = insert(idempotency)
-EXPIRED = delete(idempotency).where(idempotency.c.expires_at <= bindparam("now"))

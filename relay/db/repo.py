@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, func, insert, null, or_, select, update
 
 from relay.db.database import Row
 from relay.db.schema import account, collaborator, repo, repo_alias, seal
@@ -184,9 +184,9 @@ RESTORE = (
     )
     .values(
         state=func.coalesce(repo.c.resume_state, "active"),
-        resume_state=None,
-        deleted_at=None,
-        purge_at=None,
+        resume_state=null(),
+        deleted_at=null(),
+        purge_at=null(),
         updated_at=bindparam("now"),
     )
 )

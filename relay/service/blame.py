@@ -1,7 +1,7 @@
 """Which seal each line came with. Computed when asked, kept, and continued from what was kept.
 
 Owners of a version follow from those of its parents' versions, as in git: what a merge took over from a
-parent stays with whoever brought it there, first parent first.
+parent stays with whoever brought it there, first parent first. A file that moved as it was keeps its owners.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from localstore.core.tree import Entry
 from relay.caller import View
 from relay.db import blame as rows
 from relay.db import seal as seals
+from relay.db.seal import SealRow
 from relay.service import sealed
 from relay.service.history import seals as seal_rows
 from relay.service.seal import shown
@@ -119,10 +120,15 @@ async def _versions(work: _Work, seal_id: str) -> list[_Version]:
 
 async def _advance(work: _Work, version: _Version, older: _Version | None) -> Owners:
     """Owners of a version, given those of the version that its first parent has."""
-    others = await _other_parents(work, version)
+    parents = await _parents(work, version)
+    others = await _merged(work, parents[1:])
     for parent_id, file in others:
         if file.digest == version.digest:
             return await _owners(work, parent_id, file)  # taken over whole
+    if older is None and parents and not others:
+        moved = await _moved(work, version, parents[0])
+        if moved is not None:
+            return moved
     text = await _text(work, version.digest)
     before = [(work.owners[older.seal_id], await _text(work, older.digest))] if older else []
     for parent_id, file in others:
@@ -130,17 +136,33 @@ async def _advance(work: _Work, version: _Version, older: _Version | None) -> Ow
     return await asyncio.to_thread(_inherit, version.seal_id, text, before)
 
 
-async def _other_parents(work: _Work, version: _Version) -> list[tuple[str, Entry]]:
-    """The file at the second and later parents of a merge, where it is text there."""
+async def _parents(work: _Work, version: _Version) -> list[SealRow]:
     async with work.view.read() as tx:
-        ids = (await seals.parents(tx, [version.seal_id]))[version.seal_id][1:]
-        merged = await seal_rows(tx, work.view, ids) if ids else []
+        ids = (await seals.parents(tx, [version.seal_id]))[version.seal_id]
+        return await seal_rows(tx, work.view, ids) if ids else []
+
+
+async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, Entry]]:
+    """The file at the second and later parents of a merge, where it is text there."""
     found = []
-    for row in merged:
+    for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
             found.append((row.id, file))
     return found
+
+
+async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | None:
+    """Owners of the file with the same bytes that the seal removed elsewhere, if it removed one."""
+    async with work.view.read() as tx:
+        gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
+    if not gone or not version.size:
+        return None
+    before = await sealed.entries(work.view, parent.root, gone)
+    for path, file in sorted(before.items()):
+        if file.digest == version.digest and file.kind == "text":
+            return await _owners(_Work(work.view, path, steps=work.steps), parent.id, file)
+    return None
 
 
 def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import cast
 
 import msgspec
 
@@ -71,7 +72,6 @@ async def _page(
     view: View, start: str | None, path: str | None, cursor: str | None, limit: int | None
 ) -> tuple[list[SealRow], str | None]:
     """A page of the walk. The cursor names the seal it began at, so pages fit together while refs move."""
-    sealed.require_plaintext(view)
     size = page_size(limit)
     if path:
         check_path(path)
@@ -86,8 +86,8 @@ async def _page(
 
 
 def _position(cursor: str | None) -> tuple[str, int]:
-    at, skip = Cursor.read(cursor, "", 0)
-    if not isinstance(skip, int) or not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
+    at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
     return at, skip
 

@@ -11,6 +11,7 @@ out the files of the seal before it in the walk: who follows the walk has them a
 from __future__ import annotations
 
 import asyncio
+import itertools
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
     try:
         if rows:
             await _first_line(view, manifest, rows[0], before)
-        for older, row in zip(rows, rows[1:], strict=False):
+        for older, row in itertools.pairwise(rows):
             await _line(view, manifest, row, older)
         await manifest.flush()
     except BaseException:
@@ -126,8 +127,10 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
             manifest.blobs.setdefault(file.digest, file.size)
     await manifest.write(b"]}\n")
     if before is not None:
-        for _, file_now in (await sealed.changes(view, before.root, row.root)).values():
-            _name(manifest, file_now)
+        found = await sealed.changes(view, before.root, row.root)
+        sent = {old.digest for old, _ in found.values() if old is not None}
+        for _, new in found.values():
+            _name(manifest, new if new is not None and new.digest not in sent else None)
 
 
 async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:

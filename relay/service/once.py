@@ -47,7 +47,7 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """`key` None: the client sent none, and nothing is remembered. `request`: BLAKE3 of what it stands for."""
+    """`key` None: the client sent none, so nothing is remembered. `request`: BLAKE3 of what it stands for."""
 
     key: str | None = None
     request: bytes = b""

@@ -22,6 +22,8 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     size = page_size(limit)
     kinds = [type] if type else ["branch", "tag"]
     start_kind, after = Cursor.read(cursor, kinds[0], "")
+    if start_kind not in kinds:
+        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
     found: list[RefRow] = []
     async with view.read() as tx:
         for kind in kinds[kinds.index(start_kind) :]:

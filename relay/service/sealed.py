@@ -5,14 +5,15 @@ Paths that are missing, hidden or not of the kind asked for are one answer: not 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import MIB
-from localstore.core.tree import Child, Directory, Entry
+from localstore.core.tree import Child, Entry
 from localstore.core.tree.directory import decode, join
+from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
@@ -21,11 +22,11 @@ from relay.db.seal import SealRow
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
+AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
     """The seal with this full id. Deleted branches do not matter: seals stay readable by id."""
-    require_plaintext(view)
     if not is_hex_digest(seal_id):
         raise NotFound
     if tx is None:
@@ -47,12 +48,17 @@ async def head(view: View, tx: Tx, name: str) -> str | None:
 
 
 def require_plaintext(view: View) -> None:
-    """End-to-end encrypted repositories have no trees that a server could read (contract, AMB-150)."""
+    """End-to-end encrypted repositories have seals, but no trees that a server reads (contract, AMB-150)."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 
 
 # --- trees
+
+
+def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]:
+    require_plaintext(view)
+    return view.node.objects.read_many
 
 
 async def entry(view: View, root: bytes, path: str) -> Entry:
@@ -66,62 +72,49 @@ async def entry(view: View, root: bytes, path: str) -> Entry:
 
 async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, Entry]:
     """The files among `paths`."""
-    return await tree.arun(tree.lookup(root, paths), view.node.objects.read_many)
+    return await tree.arun(tree.lookup(root, paths), _loader(view))
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
     """The directory at `path`, "" being the root."""
     if path:
         tree.check_path(path)
-    return await tree.arun(tree.list_directory(root, path), view.node.objects.read_many)
+    return await tree.arun(tree.list_directory(root, path), _loader(view))
 
 
-async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, tree.read.Change]:
-    """What differs between two trees, by path."""
-    return await tree.arun(tree.diff(old, new), view.node.objects.read_many)
+async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
+    """What differs between two trees: path → (old, new), None where a side has no such file."""
+    return await tree.arun(tree.diff(old, new), _loader(view))
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
-    """Every file below `prefix` in the order of their paths; one directory's siblings are in memory."""
-    digest: bytes | None = root
-    here = ""
-    for name in prefix.split("/") if prefix else ():
-        found = {child.name: child for child in await children(view, root, here)}.get(name)
-        here = join(here, name)
-        if found is None:
+    """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
+    file at hand, and some of those that come next."""
+    above, _, name = prefix.rpartition("/")
+    if not prefix:
+        top = [Child("", "dir", root, 0)] if root != tree.EMPTY_ROOT else []
+    else:
+        top = [child for child in await children(view, root, above) if child.name == name]
+        if not top:
             raise NotFound
-        if found.kind != "dir":
-            if here == prefix:
-                yield prefix, found.entry
-                return
-            raise NotFound
-        digest = found.digest
-    if digest is not None and digest != tree.EMPTY_ROOT:
-        async for found_file in _below(view, prefix, digest):
-            yield found_file
-
-
-async def _below(view: View, prefix: str, digest: bytes) -> AsyncIterator[tuple[str, Entry]]:
-    """Depth first; the stack holds what is still to come of the directories above."""
-    stack: list[tuple[str, Child | Entry | Directory]] = [(prefix, await _directory(view, digest))]
+    load = _loader(view)
+    stack = [(prefix, child) for child in top]
+    ready: dict[bytes, bytes] = {}
     while stack:
-        path, item = stack.pop()
-        if isinstance(item, Entry):
-            yield path, item
-        elif isinstance(item, Directory):
-            below = sorted(item.children, key=_path_order, reverse=True)
-            stack += [(join(path, one.name), one if one.kind == "dir" else one.entry) for one in below]
-        else:
-            stack.append((path, await _directory(view, item.digest)))
+        path, child = stack.pop()
+        if child.kind != "dir":
+            yield path, child.entry
+            continue
+        if child.digest not in ready:
+            ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
+            ready = await load(list({child.digest, *ahead}))
+        below = sorted(decode(ready[child.digest]).children, key=_path_order, reverse=True)
+        stack += [(join(path, one.name), one) for one in below]
 
 
 def _path_order(child: Child) -> str:
     """Files and directories of one parent in the order of the full paths: `a.txt` before `a/b`."""
     return child.name + "/" if child.kind == "dir" else child.name
-
-
-async def _directory(view: View, digest: bytes) -> Directory:
-    return decode(await view.node.objects.read(digest))
 
 
 # --- bytes

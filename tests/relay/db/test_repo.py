@@ -1,0 +1,67 @@
+"""How the statements on repositories and history are carried out: by index, at any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy.sql import ClauseElement
+
+from relay.db import blame as blames
+from relay.db import history, repo
+from relay.db.sqlite import compiled
+from tests.relay.conftest import Relay
+
+
+async def plan(relay: Relay, statement: ClauseElement) -> list[str]:
+    """SQLite's plan for the statement, a line for each step."""
+    form = compiled(statement)
+    sql = form.sql
+    for name in form.lists:
+        sql = sql.replace(f"__[POSTCOMPILE_{name}]", "?")
+    values: list[Any] = [form.defaults.get(name, 1) for name in form.order]
+    async with relay.node.db.read() as tx:
+        rows = await tx._connection.execute_fetchall(f"EXPLAIN QUERY PLAN {sql}", values)  # type: ignore[attr-defined]
+    return [str(row[3]) for row in rows]
+
+
+def run(relay: Relay, statement: ClauseElement) -> list[str]:
+    return relay.run(plan(relay, statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        repo.VISIBLE,
+        repo.BY_NAME,
+        repo.BY_ALIAS,
+        repo.OF_OWNER,
+        repo.DELETED_OF_OWNER,
+        history.GENERATION,
+        history.REFS_NAMED,
+    ],
+    ids=["visible", "by name", "by alias", "of owner", "deleted", "generation", "refs named"],
+)
+def test_one_repository_and_the_pages_of_an_owner_never_scan(relay: Relay, statement: ClauseElement) -> None:
+    steps = run(relay, statement)
+    assert any("INDEX" in step for step in steps)
+    assert [step for step in steps if step.startswith("SCAN")] == []
+    assert [
+        step for step in steps if "TEMP B-TREE" in step and "ORDER BY" in step and "LAST" not in step
+    ] == []
+
+
+def test_the_page_of_everything_walks_the_key_and_stops_at_its_end(relay: Relay) -> None:
+    steps = run(relay, repo.ALL)
+    assert any(step.startswith("SEARCH repo USING INDEX") and "id<" in step for step in steps)
+    assert [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [history.WALK, history.WALK_PATH, history.GRAPH, blames.VERSIONS],
+    ids=["walk", "walk of a path", "graph", "versions"],
+)
+def test_walks_follow_indexes_from_their_heads(relay: Relay, statement: ClauseElement) -> None:
+    scanned = [step for step in run(relay, statement) if step.startswith("SCAN")]
+    assert {step.split()[1] for step in scanned} <= {"walk", "chain", "2-ROW", "CONSTANT"}, scanned

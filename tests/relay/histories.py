@@ -1,0 +1,92 @@
+"""Repositories and sealed histories for tests, made through the relay's own routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from blake3 import blake3
+
+from localstore.core.classify import kind_of
+from localstore.core.encoding import b64u, unb64u
+from tests.relay.conftest import Account
+
+Files = Mapping[str, bytes | None]
+"""A change of a tree: path → content, None removes the file."""
+
+
+def ok(answer: httpx.Response) -> Any:
+    """The JSON of a successful answer."""
+    assert answer.is_success, (answer.status_code, answer.text)
+    return answer.json()
+
+
+@dataclass
+class Repository:
+    """A repository and its owner at work on it."""
+
+    http: httpx.Client
+    owner: Account
+    body: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.body["id"])
+
+    @property
+    def url(self) -> str:
+        return f"/api/v1/repos/{self.id}"
+
+    def get(self, path: str, /, **query: Any) -> Any:
+        return ok(self.http.get(self.url + path, params=query))
+
+    def branch(self, name: str, start: str) -> None:
+        ok(self.http.post(f"{self.url}/refs", json={"type": "branch", "name": name, "head": start}))
+
+    def head(self, branch: str = "main") -> str | None:
+        found: str | None = self.get(f"/refs/branch/{branch}")["head"]
+        return found
+
+    def seal(
+        self, *changes: Files, branch: str = "main", messages: Sequence[str] = (), parents: Sequence[str] = ()
+    ) -> list[str]:
+        """Seal each change onto the branch; `parents` are further parents of every seal. Returns the ids."""
+        for content in {data for files in changes for data in files.values() if data is not None}:
+            digest = blake3(content).hexdigest()
+            ok(self.http.put(f"{self.url}/payloads/{digest}", content=content, extensions=_streamed(content)))
+        named = messages or [f"change {number}" for number in range(1, len(changes) + 1)]
+        wish = {
+            "branch": branch,
+            "device_key_id": self.owner.key.id,
+            "expected_head": self.head(branch),
+            "seals": [
+                {"message": message, "changes": _delta(files), "parents": list(parents)}
+                for message, files in zip(named, changes, strict=True)
+            ],
+        }
+        prepared = ok(self.http.post(f"{self.url}/seals/prepare", json=wish))
+        signatures = [b64u(self.owner.key.sign(unb64u(one["bytes"]))) for one in prepared["seals"]]
+        done = {
+            "prepare_id": prepared["prepare_id"],
+            "device_key_id": self.owner.key.id,
+            "signatures": signatures,
+        }
+        made = ok(self.http.post(f"{self.url}/seals/finalize", json=done))
+        return [one["id"] for one in made["items"]]
+
+
+def create(http: httpx.Client, owner: Account, name: str, **wish: Any) -> Repository:
+    return Repository(http, owner, ok(http.post("/api/v1/repos", json={"name": name, **wish})))
+
+
+def _streamed(content: bytes) -> dict[str, Any]:
+    return {"blake3": blake3(content).digest()}
+
+
+def _delta(files: Files) -> list[list[Any]]:
+    return [
+        [path, None, "", 0] if data is None else [path, kind_of(data), blake3(data).hexdigest(), len(data)]
+        for path, data in sorted(files.items())
+    ]

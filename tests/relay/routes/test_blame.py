@@ -1,0 +1,188 @@
+"""Line blame, against the real git on generated histories."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from relay.db.schema import blame_cache
+from tests.relay.conftest import Account, Relay
+from tests.relay.histories import Repository, create
+
+SEALS = 30
+WORDS = ("alpha", "beta", "gamma", "delta", "}", "", "return")
+
+
+@pytest.fixture(scope="module")
+def owner(relay: Relay) -> Account:
+    return relay.account("blamed")
+
+
+@pytest.fixture(scope="module")
+def http(relay: Relay, owner: Account) -> Any:
+    with relay.client(owner) as client:
+        yield client
+
+
+class Git:
+    """A repository of the real git whose commits stand for seals."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seal_of: dict[str, str] = {}
+        self.run("init", "-q", "-b", "main")
+
+    def run(self, *arguments: str) -> str:
+        identity = {
+            f"GIT_{who}_{what}": "t@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
+        clean = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, env={**identity, **clean}, check=True, capture_output=True
+        )
+        return done.stdout.decode()
+
+    def commit(self, files: dict[str, bytes], seal_id: str) -> str:
+        for path, data in files.items():
+            (self.folder / path).write_bytes(data)
+        self.run("add", "-A")
+        self.run("commit", "-q", "--allow-empty", "-m", seal_id)
+        return self.name(seal_id)
+
+    def name(self, seal_id: str) -> str:
+        commit = self.run("rev-parse", "HEAD").strip()
+        self.seal_of[commit] = seal_id
+        return commit
+
+    def blame(self, commit: str, path: str) -> list[str]:
+        lines = self.run("blame", "--porcelain", commit, "--", path).splitlines()
+        return [self.seal_of[line[:40]] for line in lines if line[:40] in self.seal_of and line[40:41] == " "]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    return Git(tmp_path)
+
+
+def owners(repo: Repository, seal_id: str, path: str = "f.txt") -> list[str]:
+    body = repo.get(f"/seals/{seal_id}/blame/{path}")
+    found = [one["seal_id"] for one in body["ranges"] for _ in range(one["start"], one["end"] + 1)]
+    assert len(found) == body["lines"]
+    return found
+
+
+def edited(lines: list[bytes], rng: random.Random) -> list[bytes]:
+    """Some lines changed, removed and added."""
+    new = list(lines)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randint(0, len(new))
+        fresh = [f"{rng.choice(WORDS)} {rng.randint(0, 4)}\n".encode() for _ in range(rng.randint(0, 3))]
+        new[at : at + rng.randint(0, 2)] = fresh
+    return new
+
+
+def test_a_linear_history_blames_as_git_does(http: httpx.Client, owner: Account, git: Git) -> None:
+    rng = random.Random(20261121)
+    lines: list[bytes] = []
+    texts = []
+    for _ in range(SEALS):
+        lines = edited(lines, rng) or [b"one\n"]
+        texts.append(b"".join(lines))
+    repo = create(http, owner, "linear")
+    made = repo.seal(*({"f.txt": text} for text in texts))
+    commits = [git.commit({"f.txt": text}, one) for text, one in zip(texts, made, strict=True)]
+    for at in (SEALS - 1, 4, SEALS // 2):  # the newest first, then continued from and before what was kept
+        assert owners(repo, made[at]) == git.blame(commits[at], "f.txt")
+
+
+def test_a_merge_leaves_lines_with_whoever_brought_them(http: httpx.Client, owner: Account, git: Git) -> None:
+    base = b"".join(b"line %d\n" % n for n in range(12))
+    mine, theirs = base.replace(b"line 2\n", b"mine\n"), base.replace(b"line 9\n", b"theirs\nmore\n")
+    merged = theirs.replace(b"line 2\n", b"mine\n") + b"by the merge\n"
+    repo = create(http, owner, "joined")
+    (root,) = repo.seal({"f.txt": base})
+    repo.branch("side", root)
+    (side,) = repo.seal({"f.txt": theirs}, branch="side")
+    (main,) = repo.seal({"f.txt": mine})
+    (merge,) = repo.seal({"f.txt": merged}, parents=[side])
+    git.commit({"f.txt": base}, root)
+    git.run("checkout", "-q", "-b", "side")
+    git.commit({"f.txt": theirs}, side)
+    git.run("checkout", "-q", "main")
+    git.commit({"f.txt": mine}, main)
+    git.run("merge", "-q", "--no-ff", "--no-commit", "side")
+    commit = git.commit({"f.txt": merged}, merge)
+    assert set(owners(repo, merge)) == {root, side, main, merge}
+    assert owners(repo, merge) == git.blame(commit, "f.txt")
+
+
+def test_a_merge_that_takes_a_file_whole_owns_nothing_of_it(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "taken")
+    (root,) = repo.seal({"f.txt": b"a\nb\n"})
+    repo.branch("side", root)
+    (side,) = repo.seal({"f.txt": b"a\nB\n"}, branch="side")
+    repo.seal({"other": b"x"})
+    (merge,) = repo.seal({"f.txt": b"a\nB\n"}, parents=[side])
+    assert owners(repo, merge) == [root, side]
+
+
+def test_a_moved_file_keeps_its_owners(http: httpx.Client, owner: Account, git: Git) -> None:
+    before, after = b"a\nb\nc\nd\n", b"a\nB\nc\nd\n"
+    repo = create(http, owner, "moved")
+    made = repo.seal({"f.txt": before}, {"f.txt": None, "g.txt": before}, {"g.txt": after})
+    git.commit({"f.txt": before}, made[0])
+    git.run("mv", "f.txt", "g.txt")
+    git.commit({}, made[1])
+    commit = git.commit({"g.txt": after}, made[2])
+    assert (
+        owners(repo, made[2], "g.txt") == git.blame(commit, "g.txt") == [made[0], made[2], made[0], made[0]]
+    )
+
+
+def test_a_file_that_was_removed_and_came_back_is_new(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "returned")
+    _, _, back, same = repo.seal({"f.txt": b"a\n"}, {"f.txt": None}, {"f.txt": b"a\n"}, {"g": b"x"})
+    assert owners(repo, same) == [back]
+
+
+def test_owners_are_kept_and_continued(relay: Relay, http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "kept")
+    made = repo.seal(*({"f.txt": b"".join(b"%d\n" % n for n in range(count))} for count in range(1, 80)))
+
+    async def kept() -> int:
+        async with relay.node.db.read() as tx:
+            return int(await tx.value(select(func.count()).where(blame_cache.c.repo_id == repo.id)))
+
+    assert owners(repo, made[-1]) == made
+    first = relay.run(kept())
+    assert first == 2  # one on the way, one at the end
+    assert owners(repo, made[-1]) == made
+    assert relay.run(kept()) == first
+
+
+def test_the_answer_names_people_and_times(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "named")
+    (made,) = repo.seal({"f.txt": b"a\nb\n"}, messages=["why"])
+    (only,) = repo.get(f"/seals/{made}/blame/f.txt")["ranges"]
+    seal = repo.get(f"/seals/{made}")
+    assert (only["start"], only["end"], only["message"]) == (1, 2, "why")
+    assert only["who"]["handle"] == "blamed"
+    assert (only["sealed_at"], only["device_key_id"]) == (seal["created_at"], owner.key.id)
+
+
+def test_bytes_have_no_lines_and_missing_files_no_blame(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "bytes")
+    (made,) = repo.seal({"f.bin": b"\0\1", "empty": b""})
+    answer = http.get(f"{repo.url}/seals/{made}/blame/f.bin")
+    assert (answer.status_code, answer.json()["code"]) == (422, "not_text")
+    assert http.get(f"{repo.url}/seals/{made}/blame/nothing").status_code == 404
+    assert repo.get(f"/seals/{made}/blame/empty")["ranges"] == []

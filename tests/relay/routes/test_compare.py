@@ -1,0 +1,153 @@
+"""Comparison of refs and seals, against the real git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from localstore.core.limits import DIFF_BYTES
+from tests.relay.conftest import Account, Relay
+from tests.relay.histories import Repository, create
+
+BASE = {
+    "keep.txt": b"same\n",
+    "edit.txt": b"".join(b"line %d\n" % n for n in range(30)),
+    "old name.txt": b"moved as it is\n",
+    "gone.txt": b"bye\n",
+    "image.bin": b"\0" * 50,
+}
+HEAD: dict[str, bytes | None] = {
+    "edit.txt": BASE["edit.txt"].replace(b"line 3\n", b"").replace(b"line 20\n", b"LINE 20\nand more"),
+    "old name.txt": None,
+    "new/näme.txt": BASE["old name.txt"],
+    "gone.txt": None,
+    "image.bin": b"\0" * 60,
+    "added.txt": b"no newline at the end",
+}
+
+
+@pytest.fixture(scope="module")
+def owner(relay: Relay) -> Account:
+    return relay.account("comparer")
+
+
+@pytest.fixture(scope="module")
+def http(relay: Relay, owner: Account) -> Any:
+    with relay.client(owner) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def repo(http: httpx.Client, owner: Account) -> Repository:
+    """`topic` changed files since `main`, which went on with another file."""
+    made = create(http, owner, "compared")
+    (root,) = made.seal(BASE)
+    made.branch("topic", root)
+    topic = made.seal(HEAD, branch="topic")
+    main = made.seal({"other.txt": b"1\n"}, {"other.txt": b"2\n"})
+    made.body.update(root=root, topic=topic[-1], main=main[-1])
+    return made
+
+
+def write(folder: Path, files: dict[str, bytes | None]) -> None:
+    for path, data in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if data is not None:
+            target.write_bytes(data)
+
+
+def test_refs_and_seals_are_compared_from_the_merge_base(repo: Repository) -> None:
+    by_ref = repo.get("/compare", base="main", head="topic")
+    assert by_ref == repo.get("/compare", base=repo.body["main"], head=repo.body["topic"])
+    assert (by_ref["merge_base"], by_ref["ahead"], by_ref["behind"]) == (repo.body["root"], 1, 2)
+    assert {one["path"]: one["status"] for one in by_ref["files"]} == {
+        "added.txt": "added",
+        "edit.txt": "modified",
+        "gone.txt": "removed",
+        "image.bin": "modified",
+        "new/näme.txt": "renamed",
+    }
+    image = next(one for one in by_ref["files"] if one["path"] == "image.bin")
+    assert (image["binary"], image["patch"], image["additions"]) == (True, None, 0)
+    moved = next(one for one in by_ref["files"] if one["status"] == "renamed")
+    assert (moved["old_path"], moved["additions"], moved["deletions"]) == ("old name.txt", 0, 0)
+
+
+def test_patches_are_those_of_git(repo: Repository, tmp_path: Path) -> None:
+    write(tmp_path / "a", dict(BASE))
+    write(tmp_path / "b", {**BASE, **HEAD})
+    for path in ("added.txt", "edit.txt", "gone.txt"):
+        sides = [f"{side}/{path}" if (tmp_path / side / path).exists() else "/dev/null" for side in "ab"]
+        if HEAD[path] is None:
+            sides[1] = "/dev/null"
+        done = subprocess.run(
+            ["git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-prefix", *sides],
+            cwd=tmp_path,
+            capture_output=True,
+        )
+        theirs = [line for line in done.stdout.decode().splitlines() if not line.startswith("index ")]
+        file = next(
+            one for one in repo.get("/compare", base="main", head="topic")["files"] if one["path"] == path
+        )
+        ours = file["patch"].splitlines()
+        hunks = next(at for at, line in enumerate(ours) if line.startswith("@@"))
+        place = next(at for at, line in enumerate(theirs) if line.startswith("@@"))
+        heading = [line.split(" @@")[0] if line.startswith("@@") else line for line in theirs[place:]]
+        assert [line.split(" @@")[0] if line.startswith("@@") else line for line in ours[hunks:]] == heading
+        assert file["additions"] == sum(line.startswith("+") for line in theirs[place:])
+        assert file["deletions"] == sum(line.startswith("-") for line in theirs[place:])
+
+
+def test_the_patches_apply_with_git(repo: Repository, tmp_path: Path) -> None:
+    write(tmp_path, {path: data for path, data in BASE.items() if path != "image.bin"})
+    patches = [
+        one["patch"] for one in repo.get("/compare", base="main", head="topic")["files"] if one["patch"]
+    ]
+    subprocess.run(["git", "apply", "-"], input="".join(patches).encode(), cwd=tmp_path, check=True)
+    found = {
+        str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    }
+    wanted = {
+        path: data for path, data in {**BASE, **HEAD}.items() if data is not None and path != "image.bin"
+    }
+    assert found == wanted
+
+
+def test_a_ref_compared_with_itself_or_its_past(repo: Repository) -> None:
+    same = repo.get("/compare", base="main", head="main")
+    assert (same["ahead"], same["behind"], same["files"]) == (0, 0, [])
+    past = repo.get("/compare", base="main", head=repo.body["root"])
+    assert (past["ahead"], past["behind"], past["merge_base"], past["files"]) == (0, 2, repo.body["root"], [])
+    future = repo.get("/compare", base=repo.body["root"], head="main")
+    assert (future["ahead"], future["behind"]) == (2, 0)
+    assert [one["path"] for one in future["files"]] == ["other.txt"]
+
+
+def test_criss_cross_merges_count_each_seal_once(http: httpx.Client, owner: Account) -> None:
+    mine = create(http, owner, "crossed")
+    (root,) = mine.seal({"f": b"0"})
+    mine.branch("b", root)
+    (a1,) = mine.seal({"a": b"1"})
+    (b1,) = mine.seal({"b": b"1"}, branch="b")
+    (a2,) = mine.seal({"b": b"1"}, parents=[b1])
+    (b2,) = mine.seal({"a": b"1"}, branch="b", parents=[a1])
+    found = mine.get("/compare", base="main", head="b")
+    assert (found["ahead"], found["behind"]) == (1, 1)
+    assert found["merge_base"] in (a1, b1)
+    assert {a2, b2} == {found["base"], found["head"]}
+
+
+def test_long_texts_go_without_a_patch(http: httpx.Client, owner: Account) -> None:
+    mine = create(http, owner, "heavy")
+    mine.seal({"big.txt": b"x\n" * (DIFF_BYTES // 2 + 1), "small.txt": b"1\n"})
+    (first,) = [mine.head()]
+    mine.seal({"big.txt": b"y\n" * (DIFF_BYTES // 2 + 1), "small.txt": b"2\n"})
+    files = {one["path"]: one for one in mine.get("/compare", base=first, head="main")["files"]}
+    assert files["big.txt"]["patch"] is None
+    assert files["big.txt"]["binary"] is False
+    assert files["small.txt"]["patch"] is not None
