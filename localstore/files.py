@@ -148,7 +148,7 @@ class Files:
         if not folder:
             yield self._fd, name
             return
-        if self._near is None or self._near[0] != folder:
+        if self._near is None or self._near[0] != folder or os.fstat(self._near[1]).st_nlink == 0:
             self.forget()
             self._near = (folder, self._walk(folder.split("/"), make))
         yield self._near[1], name

@@ -126,8 +126,8 @@ class Writer:
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
             inode = self._files.create(intent.temp, [data], mode, durable)
-        except Blocked:
-            return None
+        except (Blocked, FileNotFoundError):
+            return None  # its directory was swapped or removed just now
         return intent._replace(inode=inode, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:

@@ -19,10 +19,15 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
     """Everything is captured and nothing is in flight. Returns the paths that changed, removals first."""
     rows = device.db.rows()
     flying = device.db.flight_kinds()
+    index = device.db.number("since")
     gone = [
         path
         for path, entry in device.entries.items()
-        if path not in rows and entry.gen and path not in flying and not scan.unknown(path)
+        if path not in rows
+        and 0 < entry.gen
+        and entry.seen <= index
+        and path not in flying
+        and not scan.unknown(path)
     ]
     removed = _removals(device, sorted(gone))
     unwritable = _unwritable(device, rows)
@@ -53,6 +58,8 @@ def _is_shown(device: Device, path: str) -> bool:
 
 def _behind(entry: Entry | None, row: Row) -> bool:
     """Whether the row holds something that this folder does not."""
+    if entry is not None and row.ver < entry.seen and not entry.foreign:
+        return False  # the row is older than an answer that we have
     if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
         return True
     return row.other > entry.seen

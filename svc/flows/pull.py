@@ -38,8 +38,9 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     head = begin(device)
     if dry_run:
         return _foreseen(device, head)
-    if device.key is not None:
+    if device.db.flight_kinds():
         send(device)
+        head = begin(device)  # the rows of before do not know what was just accepted
     scan = device.look_around()
     if mode == "plain":
         in_the_way = dirty(device, scan)

@@ -13,7 +13,7 @@ from svc.flows.working import unwritable
 @dataclass
 class Status:
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
-    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates that await an answer."""
+    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer."""
 
     repo: str
     branch: str
