@@ -109,6 +109,8 @@ def _bodies(route: object) -> str:
 def _type_name(kind: object) -> str:
     inner = getattr(kind, "__args__", ())
     name = getattr(kind, "__name__", str(kind))
+    if name == "Union":
+        return " or ".join(map(_type_name, inner))
     return f"{name}[{', '.join(map(_type_name, inner))}]" if inner else name
 
 
