@@ -58,7 +58,9 @@ def errors() -> str:
         _row("---", "---:", "---:", "---"),
     ]
     for kind in _leaves(SvcError):
-        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or f"{kind.title}."
+        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _spoken(
+            kind.code
+        )
         text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning))
     text += ["", "A status of – means that the error arises on this machine and is never sent."]
     return "\n".join(text) + "\n"
@@ -138,6 +140,10 @@ def _leaves(kind: type[SvcError]) -> Iterator[type[SvcError]]:
         yield kind
         for child in kind.__subclasses__():
             yield from _leaves(child)
+
+
+def _spoken(code: str) -> str:
+    return code.replace("_", " ").capitalize() + "."
 
 
 def _names(node: ast.Assign) -> list[str]:

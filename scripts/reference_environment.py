@@ -71,7 +71,9 @@ RELAY: dict[str, Variable] = {
     "S3_REGION": Variable("`us-east-1`", _NOT_YET),
     "S3_ACCESS_KEY": Variable("–", _NOT_YET),
     "S3_SECRET_KEY": Variable("–", _NOT_YET),
-    "TR_SINGLE_USER_E2EE_ENABLED": Variable("off", "End-to-end encrypted projects. " + _NOT_YET),
+    "TR_SINGLE_USER_E2EE_ENABLED": Variable(
+        "off", "End-to-end encrypted projects; with it on, `/readyz` fails, since this build has none."
+    ),
     "TR_ORG_E2EE_ENABLED": Variable("off", _NOT_YET),
     "TR_PRIVATE_E2EE_ENABLED": Variable("off", _NOT_YET),
     "TR_LAKEFS_S3_CONDITIONAL_PUT": Variable("`emulated`", "`native` or `emulated`. " + _NOT_YET),
