@@ -62,7 +62,7 @@ RELAY: dict[str, Variable] = {
     ),
     "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
     "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
-    "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
+    "RAUTHY_URL": Variable("–", "OIDC provider; set, it switches local accounts off. " + _NOT_YET),
     "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
     "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
     "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
