@@ -1,8 +1,9 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by the digest of its bytes; that its session and account live is read from
-the database every time. Mutations with a token, and everything a device key does on its own, are signed
-(localstore.core.request_signature); the nonce of a signed mutation goes to the Caller, whose effect spends it.
+A token's verdict is remembered by the digest of its bytes; that its session and account still live is read
+from the database every time. Mutations with a token, and everything a device key does on its own, are signed
+(`localstore.core.request_signature`); the nonce of a signed mutation goes to the Caller, whose effect spends
+it.
 """
 
 from __future__ import annotations

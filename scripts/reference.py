@@ -58,7 +58,9 @@ def errors() -> str:
         _row("---", "---:", "---:", "---"),
     ]
     for kind in _leaves(SvcError):
-        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or f"{kind.title}."
+        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _spoken(
+            kind.code
+        )
         text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning))
     text += ["", "A status of – means that the error arises on this machine and is never sent."]
     return "\n".join(text) + "\n"
@@ -109,6 +111,8 @@ def _bodies(route: object) -> str:
 def _type_name(kind: object) -> str:
     inner = getattr(kind, "__args__", ())
     name = getattr(kind, "__name__", str(kind))
+    if name == "Union":
+        return " or ".join(map(_type_name, inner))
     return f"{name}[{', '.join(map(_type_name, inner))}]" if inner else name
 
 
@@ -136,6 +140,10 @@ def _leaves(kind: type[SvcError]) -> Iterator[type[SvcError]]:
         yield kind
         for child in kind.__subclasses__():
             yield from _leaves(child)
+
+
+def _spoken(code: str) -> str:
+    return code.replace("_", " ").capitalize() + "."
 
 
 def _names(node: ast.Assign) -> list[str]:

@@ -62,7 +62,7 @@ RELAY: dict[str, Variable] = {
     ),
     "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
     "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
-    "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
+    "RAUTHY_URL": Variable("–", "OIDC provider; set, it switches local accounts off. " + _NOT_YET),
     "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
     "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
     "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
@@ -71,7 +71,9 @@ RELAY: dict[str, Variable] = {
     "S3_REGION": Variable("`us-east-1`", _NOT_YET),
     "S3_ACCESS_KEY": Variable("–", _NOT_YET),
     "S3_SECRET_KEY": Variable("–", _NOT_YET),
-    "TR_SINGLE_USER_E2EE_ENABLED": Variable("off", "End-to-end encrypted projects. " + _NOT_YET),
+    "TR_SINGLE_USER_E2EE_ENABLED": Variable(
+        "off", "End-to-end encrypted projects; with it on, `/readyz` fails, since this build has none."
+    ),
     "TR_ORG_E2EE_ENABLED": Variable("off", _NOT_YET),
     "TR_PRIVATE_E2EE_ENABLED": Variable("off", _NOT_YET),
     "TR_LAKEFS_S3_CONDITIONAL_PUT": Variable("`emulated`", "`native` or `emulated`. " + _NOT_YET),

@@ -1,4 +1,4 @@
-"""The hand-written pages lead somewhere: their links exist, and their commands are commands."""
+"""The hand-written pages lead somewhere: links and files exist, commands are commands."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from svc.cmd.table import COMMANDS, GROUPS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s#]+)[^)]*\)")
+SOURCE = re.compile(r"`((?:localstore|relay|svc|tui|llm|scripts|tests)/[\w/.-]+\.\w+)`")
 TYPED = re.compile(r"(?:^\$ |`)svc ([a-z][a-z-]*(?: [a-z][a-z-]*)*)", re.MULTILINE)
 
 
@@ -24,6 +25,12 @@ def test_links_lead_to_files(name: str) -> None:
     page = ROOT / name
     targets = [t for t in LINK.findall(page.read_text("utf-8")) if "://" not in t]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("name", pages())
+def test_files_that_are_named_exist(name: str) -> None:
+    named = SOURCE.findall((ROOT / name).read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("name", pages())

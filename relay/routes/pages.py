@@ -59,6 +59,12 @@ async def style() -> Reply:
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
+@route("GET", "/", access=Anonymous(), media=HTML)
+async def home() -> Reply:
+    """Where signing in leads when nothing else was asked for"""
+    return redirect("/settings?tab=tokens")
+
+
 @route("GET", "/auth/login", access=Anonymous(), media=HTML, errors=(400,))
 async def login_page(caller: Caller, query: LoginQuery) -> Reply:
     """Sign in with an account of this node"""

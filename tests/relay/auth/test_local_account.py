@@ -79,6 +79,15 @@ def test_a_path_of_ours_is_returned_to(browser, name):
     assert answer.headers["location"] == "/settings?tab=tokens"
 
 
+def test_signing_in_leads_to_a_page(browser, name):
+    handle = name()
+    browser().sign_up(handle)
+    one = browser()
+    answer = one.post("/auth/login", data={"handle": handle, "password": PASSWORD}, follow_redirects=True)
+    assert answer.status_code == 200
+    assert "Tokens and sessions" in answer.text
+
+
 def test_no_provider_is_configured(client):
     assert client().get("/auth/login?provider=google").status_code == 400
 

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from localstore import files as module
+from localstore.files import Blocked, Files
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    return folder
+
+
+def test_creates_directories_on_the_way_and_reads_back(root: Path) -> None:
+    files = Files(root)
+    files.create("a/b/c.txt", [b"one ", b"two"], None, sync=True)
+    assert files.read("a/b/c.txt") == b"one two"
+    assert b"".join(files.chunks("a/b/c.txt")) == b"one two"
+    assert files.names("a/b") == ["c.txt"]
+    with pytest.raises(FileExistsError):
+        files.create("a/b/c.txt", [b"x"], None, sync=False)
+    files.remove("a/b/c.txt")
+    files.prune("a/b/c.txt")
+    assert list(root.iterdir()) == []
+
+
+def test_never_follows_a_link_out_of_the_folder(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"theirs")
+    (root / "d").symlink_to(outside)
+    (root / "link").symlink_to(outside / "secret")
+    files = Files(root)
+    with pytest.raises(Blocked):
+        files.create("d/new", [b"mine"], None, sync=False)
+    with pytest.raises(Blocked):
+        files.move("d/secret", "stolen")
+    with pytest.raises(OSError):
+        files.read("link")
+    assert files.stat("d/secret") is None
+    assert sorted(p.name for p in outside.iterdir()) == ["secret"]
+
+
+def test_a_directory_swapped_for_a_link_between_two_writes_leads_nowhere(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    files = Files(root)
+    files.create("d/one", [b"1"], None, sync=False)
+    files.forget()
+    (root / "d").rename(root / "e")
+    (root / "d").symlink_to(outside)
+    with pytest.raises(Blocked):
+        files.create("d/two", [b"2"], None, sync=False)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_removed_directory_is_not_written_to_through_its_old_descriptor(root: Path) -> None:
+    files = Files(root)
+    files.create("d/one", [b"1"], None, sync=False)
+    (root / "d/one").unlink()
+    (root / "d").rmdir()
+    files.create("d/two", [b"2"], None, sync=False)
+    assert (root / "d/two").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_exchange_and_move(root: Path, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not native:
+        monkeypatch.setattr(module, "_renameat2_call", None)
+    files = Files(root)
+    files.create("a", [b"A"], None, sync=False)
+    files.create("d/b", [b"B"], None, sync=False)
+    files.exchange("a", "d/b")
+    assert (files.read("a"), files.read("d/b")) == (b"B", b"A")
+    with pytest.raises(FileExistsError):
+        files.move("a", "d/b")
+    files.move("a", "d/c")
+    assert sorted(os.listdir(root / "d")) == ["b", "c"]
+    with pytest.raises(FileNotFoundError):
+        files.exchange("d/c", "missing")
+
+
+def test_a_failed_write_leaves_nothing(root: Path) -> None:
+    def broken() -> object:
+        yield b"begun"
+        raise OSError(28, "No space left on device")
+
+    files = Files(root)
+    with pytest.raises(OSError, match="No space"):
+        files.create("x", broken(), None, sync=False)  # type: ignore[arg-type]
+    assert list(root.iterdir()) == []
+
+
+def test_a_special_file_is_not_opened(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    with pytest.raises(OSError):
+        Files(root).read("pipe")

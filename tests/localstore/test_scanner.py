@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from localstore.core.encoding import digest
+from localstore.db import Stat
+from localstore.files import Files
+from localstore.scanner import RACY, Scan, scan
+
+
+def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
+    return scan(Files(root), cache or {}, tracked)[0]
+
+
+def write(root: Path, path: str, data: bytes = b"x") -> Path:
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return target
+
+
+def test_finds_files_with_kind_size_and_digest(tmp_path: Path) -> None:
+    write(tmp_path, "a/b.txt", b"text")
+    write(tmp_path, "c.bin", b"\0bytes")
+    found = walk(tmp_path).files
+    assert {path: (stat.kind, stat.size, stat.digest) for path, stat in found.items()} == {
+        "a/b.txt": ("text", 4, digest(b"text")),
+        "c.bin": ("blob", 6, digest(b"\0bytes")),
+    }
+
+
+def test_rules_leave_files_out_but_not_those_that_are_tracked(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", b"*.log\nout/\n")
+    for path in ("keep.txt", "new.log", "old.log", "out/old.txt", "out/new.txt", "node_modules/x"):
+        write(tmp_path, path)
+    found = walk(tmp_path, tracked={"old.log", "out/old.txt"})
+    assert sorted(found.files) == [".gitignore", "keep.txt", "old.log", "out/old.txt"]
+    assert found.ignored == 3
+
+
+def test_what_it_cannot_take_is_reported_and_never_counts_as_removed(tmp_path: Path) -> None:
+    write(tmp_path, "nested/.git/HEAD")
+    write(tmp_path, "nested/a.txt")
+    write(tmp_path, "other/.svc/repo.json")
+    (tmp_path / "link").symlink_to("nested")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / os.fsdecode(b"bad\xff.txt")).write_bytes(b"x")
+    write(tmp_path, "evil\u202e.txt")
+    found = walk(tmp_path, tracked={"nested/a.txt", "link", "pipe"})
+    reasons = {one.path: one.reason for one in found.skipped}
+    assert reasons == {
+        "nested": "nested repository",
+        "other": "nested repository",
+        "link": "symlink",
+        "pipe": "special",
+        "bad\\xff.txt": "not UTF-8",
+        "evil\\u202e.txt": "unsafe name",
+    }
+    assert found.files == {}
+    assert all(found.unknown(path) for path in ("nested/a.txt", "link", "pipe", "other/deep/file"))
+    assert not found.unknown("gone.txt")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_folder_hides_its_files(tmp_path: Path) -> None:
+    write(tmp_path, "d/a.txt").parent.chmod(0)
+    try:
+        found = walk(tmp_path, tracked={"d/a.txt"})
+    finally:
+        (tmp_path / "d").chmod(0o755)
+    assert found.unknown("d/a.txt")
+    assert found.skipped[0].reason.startswith("unreadable")
+
+
+def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    target = write(tmp_path, "a.txt", b"old")
+    old = target.stat()
+    wrong = Stat(
+        "a.txt", 3, old.st_mtime_ns, old.st_ctime_ns, old.st_ino, "text", digest(b"???"),
+        max(old.st_mtime_ns, old.st_ctime_ns) + 10**10,
+    )  # fmt: skip
+    assert walk(tmp_path, {"a.txt": wrong}).files["a.txt"].digest == digest(b"???")
+
+
+def test_a_file_hashed_right_after_it_changed_is_not_trusted(tmp_path: Path) -> None:
+    """The same size within the clock's grain would otherwise hide the second save."""
+    target = write(tmp_path, "a.txt", b"new")
+    info = target.stat()
+    raced = Stat(
+        "a.txt", 3, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, "text", digest(b"old"),
+        info.st_ctime_ns + RACY // 2,
+    )  # fmt: skip
+    found = walk(tmp_path, {"a.txt": raced})
+    assert found.files["a.txt"].digest == digest(b"new")
+    assert found.bytes_hashed == 3
+
+
+def test_a_save_that_keeps_size_and_mtime_is_seen(tmp_path: Path) -> None:
+    target = write(tmp_path, "a.txt", b"one")
+    before = target.stat()
+    first = walk(tmp_path).files["a.txt"]._replace(checked=before.st_ctime_ns + 10**12)
+    target.write_bytes(b"two")
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if target.stat().st_ctime_ns == before.st_ctime_ns:
+        pytest.skip("the clock of this file system is too coarse")
+    assert walk(tmp_path, {"a.txt": first}).files["a.txt"].digest == digest(b"two")

@@ -1,0 +1,359 @@
+"""The flows of a working copy, against the model relay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from localstore.core.errors import (
+    FolderNotEmpty,
+    LocalEdits,
+    NotFound,
+    ServerMisbehaved,
+    UnpulledSeal,
+)
+from localstore.core.model.history import Tree
+from localstore.core.model.seal import Prepared, PrepareRequest
+from svc.flows.clone import clone
+from svc.flows.diff import diff
+from svc.flows.init import init
+from svc.flows.restore import restore
+from svc.flows.status import status
+from svc.flows.switch import switch
+from tests.localstore.model_relay import ModelRelay, ModelTransport
+from tests.localstore.place import LINK, Place
+
+
+@pytest.fixture
+def relay() -> ModelRelay:
+    return ModelRelay()
+
+
+@pytest.fixture
+def ann(relay: ModelRelay, tmp_path: Path) -> Place:
+    return Place(tmp_path, relay, "ann")
+
+
+@pytest.fixture
+def bob(relay: ModelRelay, tmp_path: Path) -> Place:
+    return Place(tmp_path, relay, "bob")
+
+
+def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> None:
+    ann.write("a.txt", "one\n")
+    ann.write("d/b.bin", b"\0\1")
+    pushed = ann.push("first")
+    assert pushed.sent == ["a.txt", "d/b.bin"]
+    assert relay.sealed_tree(pushed.seal) == {"a.txt": b"one\n", "d/b.bin": b"\0\1"}
+    state = json.loads(ann.read(".svc/state.json"))
+    assert state["last_seal"] == pushed.seal == relay.branches["main"].head
+    assert sorted(state["tree"]) == ["a.txt", "d/b.bin"]
+    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == ["repo.json", "state.json"]
+    assert ann.push("again").seal is None
+
+
+def test_push_over_an_unpulled_seal_sends_nothing(ann: Place, bob: Place, relay: ModelRelay) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+    bob.write("b.txt", "two\n")
+    with pytest.raises(UnpulledSeal):
+        bob.push()
+    assert relay.tree("main") == {"a.txt": b"one\n"}
+
+
+def test_edits_of_two_people_in_one_line_meet(ann: Place, bob: Place) -> None:
+    ann.write("a.py", "def area(w, h):\n    return w * h\n")
+    ann.push()
+    bob.pull()
+    ann.write("a.py", "def area(width, h):\n    return width * h\n")
+    bob.write("a.py", "def area(w, h=1):  # of a box\n    return w * h\n")
+    ann.push()
+    bob.pull("merge")
+    bob.push()
+    ann.pull()
+    assert ann.read("a.py") == bob.read("a.py") == b"def area(width, h=1):  # of a box\n    return width * h\n"
+
+
+def test_a_byte_file_edited_twice_keeps_both(ann: Place, bob: Place) -> None:
+    ann.write("c.bin", b"\0one")
+    ann.push()
+    bob.pull()
+    ann.write("c.bin", b"\0ann")
+    bob.write("c.bin", b"\0bob")
+    ann.push()
+    pulled = bob.pull("merge")
+    [(path, copy)] = pulled.conflicts
+    assert (path, bob.read("c.bin"), bob.read(copy)) == ("c.bin", b"\0ann", b"\0bob")
+    assert ".sync-conflict-20261121-060000-" in copy
+
+
+def test_plain_pull_refuses_over_edits_and_leaves_new_files_alone(ann: Place, bob: Place) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+    bob.pull()
+    ann.write("a.txt", "two\n")
+    ann.push()
+    bob.write("new.txt", "mine")
+    bob.write("a.txt", "three\n")
+    with pytest.raises(LocalEdits, match=r"a\.txt"):
+        bob.pull()
+    assert bob.read("a.txt") == b"three\n"
+    bob.write("a.txt", "one\n")
+    assert bob.pull().changed == ["a.txt"]
+    assert bob.files() == {"a.txt": b"two\n", "new.txt": b"mine"}
+
+
+def test_force_moves_edits_to_the_trash(ann: Place, bob: Place) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+    bob.pull()
+    bob.write("a.txt", "precious\n")
+    pulled = bob.pull("force")
+    assert bob.read("a.txt") == b"one\n"
+    assert pulled.trash is not None
+    assert (pulled.trash / "a.txt").read_bytes() == b"precious\n"
+
+
+def test_a_file_over_the_cap_is_skipped_and_never_removed(ann: Place, relay: ModelRelay) -> None:
+    ann.write("c.bin", b"\0small")
+    ann.push()
+    ann.write("c.bin", bytes(17 * 1024 * 1024))
+    ann.write("big.bin", bytes(17 * 1024 * 1024))
+    pushed = ann.push()
+    assert [(one.path, one.size, one.cap) for one in pushed.skipped] == [
+        ("big.bin", 17 << 20, 16 << 20),
+        ("c.bin", 17 << 20, 16 << 20),
+    ]
+    assert relay.tree("main") == {"c.bin": b"\0small"}
+
+
+def test_no_delete_and_dry_run(ann: Place, relay: ModelRelay) -> None:
+    ann.write("a.txt", "one")
+    ann.write("b.txt", "two")
+    ann.push()
+    (ann.folder / "a.txt").unlink()
+    ann.write("b.txt", "TWO")
+    planned = ann.push(dry_run=True)
+    assert (planned.sent, planned.removed, planned.seal) == (["b.txt"], ["a.txt"], None)
+    assert relay.tree("main")["b.txt"] == b"two"
+    assert ann.push(no_delete=True).removed == []
+    assert relay.tree("main") == {"a.txt": b"one", "b.txt": b"TWO"}
+    assert ann.push().removed == ["a.txt"]
+
+
+def test_a_new_ignore_rule_does_not_remove_what_is_sealed(ann: Place, relay: ModelRelay) -> None:
+    ann.write("a.log", "one")
+    ann.push()
+    ann.write(".gitignore", "*.log\n")
+    ann.write("b.log", "two")
+    ann.push()
+    assert sorted(relay.tree("main")) == [".gitignore", "a.log"]
+
+
+def test_a_tracked_file_that_became_a_link_is_not_removed(ann: Place, relay: ModelRelay) -> None:
+    ann.write("a.txt", "one")
+    ann.push()
+    (ann.folder / "a.txt").unlink()
+    (ann.folder / "a.txt").symlink_to("/etc/hostname")
+    assert [one.reason for one in ann.push().skipped] == ["symlink"]
+    assert relay.tree("main") == {"a.txt": b"one"}
+
+
+def test_pull_does_not_write_through_a_directory_that_became_a_link(
+    ann: Place, bob: Place, tmp_path: Path
+) -> None:
+    ann.write("d/a.txt", "one")
+    ann.push()
+    bob.pull()
+    ann.write("d/b.txt", "two")
+    ann.push()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    shutil.rmtree(bob.folder / "d")
+    (bob.folder / "d").symlink_to(outside)
+    bob.pull("merge")
+    assert list(outside.iterdir()) == []
+    assert bob.read("d/b.txt") == b"two"
+
+
+def test_clone_verifies_writes_and_is_ready_to_push(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
+    ann.write("a.txt", "one\n")
+    ann.write("d/b.bin", b"\0\1")
+    ann.push()
+    cyd = Place(tmp_path, relay, "cyd")
+    shutil.rmtree(cyd.folder / ".svc")
+    done = clone(relay.transport("main", cyd.key), cyd.home, LINK, cyd.folder, cyd.key)
+    assert (done.files, cyd.files()) == (2, ann.files())
+    cyd.write("a.txt", "one\ntwo\n")
+    assert cyd.push().sent == ["a.txt"]
+    with pytest.raises(FolderNotEmpty):
+        clone(relay.transport("main", cyd.key), cyd.home, LINK, cyd.folder, cyd.key)
+
+
+def test_clone_without_a_key_reads_and_pulls(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
+    from localstore.home import Home
+    from localstore.sync.device import opened
+    from svc.flows.pull import pull
+
+    ann.write("a.txt", "one\n")
+    ann.push()
+    home, folder, transport = Home(tmp_path / "h"), tmp_path / "copy", ModelTransport(relay, "main")
+    clone(transport, home, LINK, folder)
+    ann.write("a.txt", "two\n")
+    ann.push()
+    with opened(folder, home, transport) as device:
+        assert pull(device).changed == ["a.txt"]
+    assert (folder / "a.txt").read_bytes() == b"two\n"
+
+
+def test_an_interrupted_clone_goes_on(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
+    for number in range(5):
+        ann.write(f"{number}.txt", f"text {number}")
+    ann.push()
+    cyd = Place(tmp_path, relay, "cyd")
+    shutil.rmtree(cyd.folder / ".svc")
+
+    class Cut(ModelTransport):
+        def fetch_pack(self, digests):  # type: ignore[no-untyped-def]
+            for piece in super().fetch_pack(digests):
+                yield piece[: len(piece) // 2]
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(Cut(relay, "main"), cyd.home, LINK, cyd.folder, cyd.key)
+    cyd.write("3.txt", "torn")
+    clone(relay.transport("main", cyd.key), cyd.home, LINK, cyd.folder, cyd.key)
+    assert ann.files().items() <= cyd.files().items()
+    assert b"torn" in cyd.files().values()
+
+
+def test_a_lying_tree_writes_nothing(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+
+    class Liar(ModelTransport):
+        def tree(self, seal_id: str) -> Tree:
+            import msgspec
+
+            told = super().tree(seal_id)
+            return msgspec.structs.replace(
+                told, entries=[msgspec.structs.replace(e, blake3="0" * 64) for e in told.entries]
+            )
+
+    cyd = Place(tmp_path, relay, "cyd")
+    shutil.rmtree(cyd.folder / ".svc")
+    with pytest.raises(ServerMisbehaved, match="does not verify"):
+        clone(Liar(relay, "main"), cyd.home, LINK, cyd.folder, cyd.key)
+    assert cyd.files() == {}
+
+
+def test_a_lying_prepare_is_not_signed(ann: Place) -> None:
+    ann.write("a.txt", "one\n")
+
+    class Liar(ModelTransport):
+        def prepare(self, request: PrepareRequest) -> Prepared:
+            import msgspec
+
+            return super().prepare(msgspec.structs.replace(request, message="something else"))
+
+    ann.wrap = lambda transport: Liar(ann.relay, "main")
+    with pytest.raises(ServerMisbehaved, match="message"):
+        ann.push("mine")
+    assert ann.relay.branches["main"].head is None
+
+
+def test_a_lost_finalize_answer_is_recognised(ann: Place) -> None:
+    class Lost(ModelTransport):
+        def finalize(self, request):  # type: ignore[no-untyped-def]
+            super().finalize(request)
+            raise ConnectionError
+
+    ann.write("a.txt", "one\n")
+    ann.wrap = lambda transport: Lost(ann.relay, "main")
+    with pytest.raises(ConnectionError):
+        ann.push()
+    ann.wrap = lambda transport: transport
+    assert ann.push().seal is None
+    assert json.loads(ann.read(".svc/state.json"))["last_seal"] == ann.relay.branches["main"].head
+
+
+def test_relinking_recognises_versions_and_keeps_the_rest(ann: Place, bob: Place) -> None:
+    for name in "abc":
+        ann.write(f"{name}.txt", f"{name} one\n")
+    ann.push()
+    ann.write("b.txt", "b two\n")
+    ann.push()
+    shutil.rmtree(ann.folder / ".svc")
+    ann.write("b.txt", "b one\n")
+    ann.write("c.txt", "c mine\n")
+    linked = init(ann.relay.transport("main", ann.key), ann.home, LINK, ann.folder, ann.key)
+    assert linked.recognised == 2
+    assert linked.unknown == ["c.txt"]
+    pulled = ann.pull("merge")
+    assert (ann.read("b.txt"), ann.read("c.txt")) == (b"b two\n", b"c one\n")
+    [(path, copy)] = pulled.conflicts
+    assert (path, ann.read(copy)) == ("c.txt", b"c mine\n")
+
+
+def test_status_and_diff_work_offline(ann: Place) -> None:
+    ann.write("a.txt", "one\n")
+    ann.write("b.txt", "b\n")
+    ann.push()
+    ann.write("a.txt", "two\n")
+    ann.write("n.txt", "new\n")
+    (ann.folder / "b.txt").unlink()
+    with ann.device() as device:
+        found = status(device, offline=True)
+        assert (found.changed, found.new, found.removed) == (["a.txt"], ["n.txt"], ["b.txt"])
+        assert found.offline
+        assert not status(device).behind
+        patch = b"".join(diff(device, ["a.txt"]))
+    assert b"-one\n+two\n" in patch
+    assert b"n.txt" not in patch
+
+
+def test_restore_keeps_the_edit_in_the_trash(ann: Place) -> None:
+    ann.write("d/a.txt", "one\n")
+    ann.push()
+    ann.write("d/a.txt", "precious\n")
+    with ann.device() as device:
+        done = restore(device, ["d"])
+        with pytest.raises(NotFound):
+            restore(device, ["nothing"])
+    assert ann.read("d/a.txt") == b"one\n"
+    assert done.trash is not None
+    assert (done.trash / "d/a.txt").read_bytes() == b"precious\n"
+
+
+def test_switch_there_and_back_carrying_an_edit(ann: Place, relay: ModelRelay) -> None:
+    ann.write("a.txt", "one\ntwo\nthree\n")
+    ann.write("main.txt", "only here\n")
+    ann.push()
+    side = Place(ann.folder.parent, relay, "side", "side")
+    side.write("a.txt", "one\ntwo\nTHREE\n")
+    side.push()
+    with ann.device() as device:
+        switch(device, "side", relay.transport("side", ann.key))
+    assert ann.files() == {"a.txt": b"one\ntwo\nTHREE\n"}
+    ann.branch = "side"
+    ann.write("a.txt", "ONE\ntwo\nTHREE\n")
+    with ann.device() as device:
+        with pytest.raises(LocalEdits):
+            switch(device, "main", relay.transport("main", ann.key))
+        switch(device, "main", relay.transport("main", ann.key), "merge")
+    assert ann.files() == {"a.txt": b"ONE\ntwo\nthree\n", "main.txt": b"only here\n"}
+
+
+def test_another_device_key_takes_over_without_losing_edits(ann: Place, relay: ModelRelay) -> None:
+    from localstore.core.keys import DeviceKey
+
+    ann.write("a.txt", "one\n")
+    ann.push()
+    ann.write("a.txt", "one\ntwo\n")
+    ann.key = DeviceKey.generate(b"another".ljust(32, b"."))
+    ann.pull("merge")
+    ann.push()
+    assert relay.tree("main") == {"a.txt": b"one\ntwo\n"}
