@@ -113,9 +113,7 @@ def same(left: Path, right: Path) -> int:
 def tour(base: Path, server: str) -> None:
     laptop, desktop = Device("laptop", base, server), Device("desktop", base, server)
     count, size = make_tree(laptop.folder)
-    say(
-        f"\nA folder of {count} files, {size / 1e6:.1f} MB: its own source and 8 MiB of random binaries."
-    )
+    say(f"\nA folder of {count} files, {size / 1e6:.1f} MB: its own source and 8 MiB of random binaries.")
 
     laptop.svc("login", "--device-key", "--handle", "alice")
     laptop.svc("repo", "create", "project")
@@ -142,9 +140,7 @@ def tour(base: Path, server: str) -> None:
 
     copy = base / "copy"
     laptop.svc("repo", "clone", "alice/project", str(copy), where=base)
-    say(
-        f"\nCompared byte for byte: {same(laptop.folder, copy)} files are the same in folder and clone."
-    )
+    say(f"\nCompared byte for byte: {same(laptop.folder, copy)} files are the same in folder and clone.")
 
 
 def main() -> int:

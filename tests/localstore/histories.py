@@ -27,7 +27,21 @@ from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
 NAMES = ["a.txt", "b.py", "d", "d/x.txt", "d/y.bin", "c.bin"]
-WORDS = ["a", "b", " ", "\n", "ab", "é", "世", "😀", "e\u0301", "    return x\n", "def f(a, b):\n", "\r\n", "aa"]
+WORDS = [
+    "a",
+    "b",
+    " ",
+    "\n",
+    "ab",
+    "é",
+    "世",
+    "😀",
+    "e\u0301",
+    "    return x\n",
+    "def f(a, b):\n",
+    "\r\n",
+    "aa",
+]
 FIRST_TOKEN = 0x4E17
 ROUNDS = 12
 CALLS = ("bootstrap", "lanes", "updates", "have", "upload_pack", "prepare", "finalize", "seal", "tree")
@@ -98,7 +112,9 @@ class World:
     def _version(self, path: str, old: bytes | None, r: random.Random) -> bytes | None:
         binary = path.endswith("bin")
         if old is None or (b"\0" in old and r.random() < 0.8):
-            return (b"\0" if binary else b"") + (self.token() + "\n" + "".join(r.choices(WORDS, k=5))).encode()
+            return (b"\0" if binary else b"") + (
+                self.token() + "\n" + "".join(r.choices(WORDS, k=5))
+            ).encode()
         if r.random() < 0.08:
             return None
         if b"\0" in old or r.random() < 0.05:
@@ -117,7 +133,9 @@ class World:
 
     def command(self, place: Place) -> None:
         """One command, which a fault may end."""
-        choice = self.random.choice(["push", "push", "merge", "merge", "plain", "force" if self.calm else "merge"])
+        choice = self.random.choice(
+            ["push", "push", "merge", "merge", "plain", "force" if self.calm else "merge"]
+        )
         try:
             with self.killable(place) as device:
                 _run(device, choice)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from localstore.core import seal as seals
-from localstore.core.encoding import b64u, digest, unb64u, unhex
+from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, SignatureInvalid, StaleHead
 from localstore.core.keys import DeviceKey, verify
 from localstore.core.lane import Lane
@@ -156,7 +156,7 @@ class ModelRelay:
             branch.seq += 1
             branch.gone[update.path] = branch.seq
             return UpdateAnswer(n=update.n, result="ok", seq=branch.seq)
-        if any(_kin(update.path, other) for other in branch.files):
+        if _collides(update.path, branch.files):
             return UpdateAnswer(n=update.n, result="stale")
         branch.seq += 1
         branch.gone.pop(update.path, None)
@@ -220,8 +220,14 @@ class ModelTransport(Transport):
             raise ClockReused("the folder is older than what it sent before")
         rows = [
             Row(
-                path=path, kind=file.kind, gen=file.gen, epoch=file.epoch, ver=file.ver,
-                other=file.other(replica), digest=file.content().hex(), size=file.size,
+                path=path,
+                kind=file.kind,
+                gen=file.gen,
+                epoch=file.epoch,
+                ver=file.ver,
+                other=file.other(replica),
+                digest=file.content().hex(),
+                size=file.size,
                 live=file.lane is not None,
             )  # fmt: skip
             for path, file in self.branch.files.items()
@@ -251,9 +257,16 @@ class ModelTransport(Transport):
             }
             found.append(
                 LaneState(
-                    path=name.path, kind=file.kind, gen=file.gen, epoch=file.epoch, ver=file.ver,
-                    other=max(file.last.values(), default=0), digest=file.content().hex(), size=file.size,
-                    genesis=file.genesis.hex(), state=b64u(file.lane.state()) if file.lane else None,
+                    path=name.path,
+                    kind=file.kind,
+                    gen=file.gen,
+                    epoch=file.epoch,
+                    ver=file.ver,
+                    other=max(file.last.values(), default=0),
+                    digest=file.content().hex(),
+                    size=file.size,
+                    genesis=file.genesis.hex(),
+                    state=b64u(file.lane.state()) if file.lane else None,
                     finals=finals,
                 )  # fmt: skip
             )
@@ -294,14 +307,21 @@ class ModelTransport(Transport):
         when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=len(self.relay.prepared))
         raw = seals.encode(
             seals.SealPayload(
-                repo_id=REPO_ID, branch=self.name, parents=[branch.head] if branch.head else [],
-                content_digest=content.hex(), tree_key_id="tree-key-1", message=request.message,
+                repo_id=REPO_ID,
+                branch=self.name,
+                parents=[branch.head] if branch.head else [],
+                content_digest=content.hex(),
+                tree_key_id="tree-key-1",
+                message=request.message,
                 provenance=seals.Provenance(
-                    account_id="account", device_key_id=request.device_key_id, capability="write",
+                    account_id="account",
+                    device_key_id=request.device_key_id,
+                    capability="write",
                     author=request.author,
                 ),
-                created_at=seals.timestamp(when), nonce=b64u(self.relay.random.randbytes(16)),
-            )  # fmt: skip
+                created_at=seals.timestamp(when),
+                nonce=b64u(self.relay.random.randbytes(16)),
+            )
         )
         changes = [
             SealChange(path=path, kind=kind, digest=one.hex(), size=size)
@@ -367,8 +387,11 @@ class ModelTransport(Transport):
         )  # fmt: skip
 
 
-def _kin(path: str, other: str) -> bool:
-    return path.startswith(other + "/") or other.startswith(path + "/")
+def _collides(path: str, files: dict[str, File]) -> bool:
+    """Whether a file would lie under a file, or over a directory."""
+    above = path.split("/")
+    under = any("/".join(above[:depth]) in files for depth in range(1, len(above)))
+    return under or (path not in files and any(other.startswith(path + "/") for other in files))
 
 
-__all__ = ["REPO_ID", "ModelRelay", "ModelTransport", "digest"]
+__all__ = ["REPO_ID", "ModelRelay", "ModelTransport"]

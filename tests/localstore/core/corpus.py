@@ -6,7 +6,19 @@ import random
 import sysconfig
 from pathlib import Path
 
-NAMES = ["argparse", "bisect", "calendar", "cmd", "copy", "csv", "fnmatch", "heapq", "queue", "shlex", "textwrap"]
+NAMES = [
+    "argparse",
+    "bisect",
+    "calendar",
+    "cmd",
+    "copy",
+    "csv",
+    "fnmatch",
+    "heapq",
+    "queue",
+    "shlex",
+    "textwrap",
+]
 
 
 def programs() -> list[list[bytes]]:

@@ -25,7 +25,9 @@ def test_everything_outside_the_hunks_is_equal(old: list[int], new: list[int], c
 def test_hunks_do_not_touch_and_are_not_empty(old: list[int], new: list[int], cells: int) -> None:
     found = hunks(old, new, cells)
     assert all(h.old_start < h.old_end or h.new_start < h.new_end for h in found)
-    assert all(a.old_end < b.old_start and a.new_end < b.new_start for a, b in zip(found, found[1:], strict=False))
+    assert all(
+        a.old_end < b.old_start and a.new_end < b.new_start for a, b in zip(found, found[1:], strict=False)
+    )
 
 
 def test_small_gaps_are_minimal() -> None:

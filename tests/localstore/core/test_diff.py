@@ -14,7 +14,9 @@ from localstore.core.diff import lines, opcodes, stat, unified
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
 
-TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"  c\n", b"x\r\n", b"}\n"]), max_size=25).map(b"".join)
+TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"  c\n", b"x\r\n", b"}\n"]), max_size=25).map(
+    b"".join
+)
 
 
 @given(TEXTS, TEXTS, st.booleans())
@@ -69,7 +71,9 @@ def _apply(git: Git, tmp_path: Path, old: bytes | None, new: bytes | None, path:
         after.unlink()
 
 
-@pytest.mark.parametrize("path", ["f", "with space.py", 'quo"te', "tab\there", "漢字/é.txt", "back\\slash", "nl\nname"])
+@pytest.mark.parametrize(
+    "path", ["f", "with space.py", 'quo"te', "tab\there", "漢字/é.txt", "back\\slash", "nl\nname"]
+)
 def test_git_applies_patches_under_any_name(tmp_path: Path, git: Git, path: str) -> None:
     _apply(git, tmp_path, b"a\nb\n", b"a\nc\n", path, path)
     _apply(git, tmp_path, None, b"new\n", path, path)
@@ -95,7 +99,9 @@ def test_git_applies_patches_under_any_name(tmp_path: Path, git: Git, path: str)
         (b"- a\n+ b\n@@ c\n", b"-- a\n+++ b\n"),
     ],
 )
-def test_git_applies_patches_of_any_text(tmp_path: Path, git: Git, old: bytes | None, new: bytes | None) -> None:
+def test_git_applies_patches_of_any_text(
+    tmp_path: Path, git: Git, old: bytes | None, new: bytes | None
+) -> None:
     _apply(git, tmp_path, old, new, "f", "f")
 
 

@@ -46,7 +46,9 @@ def test_marked_conflicts_are_counted_and_keep_every_line(base: bytes, ours: byt
 
 
 @given(LINES, LINES, st.lists(st.sampled_from([b"x\n", b"y\n"]), max_size=3))
-def test_changes_far_apart_never_conflict(first: list[bytes], second: list[bytes], middle: list[bytes]) -> None:
+def test_changes_far_apart_never_conflict(
+    first: list[bytes], second: list[bytes], middle: list[bytes]
+) -> None:
     fence = [b"fence %d\n" % n for n in range(6)]
     base = b"".join([b"top\n", *fence, *middle, b"bottom\n"])
     ours = b"".join([b"top\n", *first, *fence, *middle, b"bottom\n"])
@@ -81,7 +83,9 @@ def test_markers_follow_the_line_endings() -> None:
         (b"a", b"a\r\nb", b"a\r\nc"),
     ],
 )
-def test_corner_cases_end_as_in_git(tmp_path: Path, git: Git, base: bytes, ours: bytes, theirs: bytes) -> None:
+def test_corner_cases_end_as_in_git(
+    tmp_path: Path, git: Git, base: bytes, ours: bytes, theirs: bytes
+) -> None:
     assert merge(base, ours, theirs) == _merge_file(git, tmp_path, base, ours, theirs)
 
 

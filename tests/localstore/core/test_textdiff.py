@@ -12,7 +12,21 @@ from localstore.core.errors import NotText
 from localstore.core.textdiff import UNITS, Edit, apply, coarser, edits, inside_character
 
 WORDS = st.sampled_from(
-    ["a", "é", "😀", "👩‍👩‍👧", "e\u0301", "漢字", "\r\n", "\n", " ", "\0", "def f(x):\n", "    return x\n", "ñ" * 9]
+    [
+        "a",
+        "é",
+        "😀",
+        "👩‍👩‍👧",
+        "e\u0301",
+        "漢字",
+        "\r\n",
+        "\n",
+        " ",
+        "\0",
+        "def f(x):\n",
+        "    return x\n",
+        "ñ" * 9,
+    ]
 )
 TEXTS = st.lists(WORDS, max_size=40).map("".join).map(str.encode)
 
