@@ -229,7 +229,7 @@ class ModelTransport(Transport):
                 digest=file.content().hex(),
                 size=file.size,
                 live=file.lane is not None,
-            )  # fmt: skip
+            )
             for path, file in self.branch.files.items()
             if file.ver > request.since
         ]
@@ -268,7 +268,7 @@ class ModelTransport(Transport):
                     genesis=file.genesis.hex(),
                     state=b64u(file.lane.state()) if file.lane else None,
                     finals=finals,
-                )  # fmt: skip
+                )
             )
         return LaneStates(lanes=found, missing=missing)
 
