@@ -74,7 +74,11 @@ def pattern_of(expected: list[str], known: dict[str, str]) -> re.Pattern[str]:
             continue
         parts = re.split(r"(<[a-z][a-z0-9-]*>|…)", line)
         text = "".join(
-            "[^\\n]*" if part == "…" else PLACEHOLDER.sub(placeholder, part) if PLACEHOLDER.fullmatch(part) else re.escape(part)
+            "[^\\n]*"
+            if part == "…"
+            else PLACEHOLDER.sub(placeholder, part)
+            if PLACEHOLDER.fullmatch(part)
+            else re.escape(part)
             for part in parts
         )
         lines.append(text + r"[ \t]*\n")
@@ -129,7 +133,11 @@ def test_transcript(name: str, node: str, tmp_path: Path) -> None:
         code, out = on_terminal(f"{command}\ncode=$?; pwd > {where}.new; exit $code", environment, start)
         where.write_text(Path(f"{where}.new").read_text().strip())
         found = pattern_of(step.expected, known).fullmatch(out)
-        shown = f"{name}: $ {command}\n--- expected\n" + "\n".join(step.expected) + f"\n--- printed, exit {code}\n{out}"
+        shown = (
+            f"{name}: $ {command}\n--- expected\n"
+            + "\n".join(step.expected)
+            + f"\n--- printed, exit {code}\n{out}"
+        )
         assert found, shown
         assert code == step.code, shown
         known |= {key.replace("_", "-"): value for key, value in found.groupdict().items()}
