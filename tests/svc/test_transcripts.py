@@ -53,6 +53,11 @@ def steps_of(text: str) -> list[Step]:
     return found
 
 
+def filled(command: str, known: dict[str, str]) -> str:
+    """The command with the words that earlier output gave."""
+    return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), command)
+
+
 def pattern_of(expected: list[str], known: dict[str, str]) -> re.Pattern[str]:
     """What the output must match. Each new placeholder becomes a group; its name is its index here."""
     seen: set[str] = set()
@@ -97,7 +102,7 @@ def on_terminal(command: str, environment: dict[str, str], folder: Path) -> tupl
             try:
                 piece = os.read(near, 65536)
             except OSError as error:
-                assert error.errno == errno.EIO  # noqa: PT017 - the terminal's other side has closed
+                assert error.errno == errno.EIO
                 break
             if not piece:
                 break
@@ -127,7 +132,7 @@ def test_transcript(name: str, node: str, tmp_path: Path) -> None:
             COLUMNS="110",
             LC_ALL="C.UTF-8",
         )
-        command = PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), step.command)
+        command = filled(step.command, known)
         where = folder / "where"
         start = Path(where.read_text()) if where.exists() else folder / "work"
         code, out = on_terminal(f"{command}\ncode=$?; pwd > {where}.new; exit $code", environment, start)
