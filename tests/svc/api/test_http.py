@@ -91,9 +91,9 @@ def test_more_bytes_than_agreed_are_refused_while_they_arrive() -> None:
 
 
 def test_escapes_of_a_server_never_reach_the_terminal() -> None:
-    with hostile(problem(409, "name_taken", detail="taken\x1b]0;owned\x07\u202e", title="\x1b[2J")) as server:
-        with pytest.raises(SvcError) as raised:
-            talk(server)[0].call("GET", "/version", Version)
+    document = problem(409, "name_taken", detail="taken\x1b]0;owned\x07\u202e", title="\x1b[2J")
+    with hostile(document) as server, pytest.raises(SvcError) as raised:
+        talk(server)[0].call("GET", "/version", Version)
     assert raised.value.detail == "taken\\x1b]0;owned\\x07\\u202e"
 
 
