@@ -116,8 +116,8 @@ class History:
         )
         try:
             getattr(self, f"_{what}")(machine)
-        except (FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError):
-            return  # a person is told so by the shell
+        except OSError:
+            pass  # a file where a directory is needed, and the like: a person is told so by the shell
         finally:
             after = self.here(machine)
             self.give_up(before, after)
