@@ -196,7 +196,10 @@ class History:
         if self.random.random() < 0.5:  # as editors do: a new file renamed over the old one
             fresh = path.with_name(path.name + "~")
             fresh.write_bytes(data)
-            fresh.rename(path)
+            try:
+                fresh.rename(path)
+            finally:
+                fresh.unlink(missing_ok=True)
         else:
             path.write_bytes(data)
 

@@ -124,6 +124,7 @@ class Machine:
         self.name, self.node = name, node
         self.home = base / name / "home"
         self.folder = base / name / "work"
+        self.output = base / name
         self.folder.mkdir(parents=True)
         self.environment: dict[str, str] = {}
 
@@ -137,8 +138,7 @@ class Machine:
         import svc.flows.push
         import svc.flows.switch  # noqa: F401
 
-        base = self.home.parent
-        out, err = (base / "out").open("w+"), (base / "err").open("w+")
+        out, err = (self.output / "out").open("w+"), (self.output / "err").open("w+")
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
