@@ -16,6 +16,7 @@ from pathlib import Path
 
 from localstore.core import seal as seals
 from localstore.core.encoding import digest, unb64u, unhex
+from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.tree import Entry, root_digest
 from localstore.link import read_repo
 from svc.api import connect
@@ -119,11 +120,18 @@ class History:
         except OSError:
             pass  # a file where a directory is needed, and the like: a person is told so by the shell
         finally:
+            self._keep_rules_short(machine)
             after = self.here(machine)
             self.give_up(before, after)
             written = set(after) - set(before)
             self.alive |= dict.fromkeys(written, machine.name)
             self.trail.append(f"{machine.name} {what} {self.touched} {sorted(map(bytes.decode, written))}")
+
+    def _keep_rules_short(self, machine: Machine) -> None:
+        """An ignore file over its limit stops every command until somebody shortens it."""
+        rules = machine.folder / ".gitignore"
+        if rules.is_file() and rules.stat().st_size > IGNORE_FILE_BYTES // 4:
+            rules.unlink()
 
     def _path(self, machine: Machine, existing: bool = True) -> Path:
         known = sorted(machine.files())
