@@ -29,7 +29,9 @@ class Liar:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
-    def ask(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, list[Any], bytes]:
+    def ask(
+        self, method: str, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, list[Any], bytes]:
         """Put a request to the real relay as it stands: status, headers, body."""
         relay = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=30)
         try:

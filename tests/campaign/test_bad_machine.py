@@ -125,7 +125,15 @@ def test_a_clock_off_by_an_hour_is_corrected(place: Place, hours: int) -> None:
 
 def test_odd_names_are_skipped_by_name_and_stay(place: Place) -> None:
     folder = os.fsencode(place.ann.folder)
-    names = [b"latin-\xe9.txt", b"tab\tname.txt", b"line\nbreak", b"back\\slash", b".git~1", b"esc\x1b[31m", "rtl\u202etxt.exe".encode()]
+    names = [
+        b"latin-\xe9.txt",
+        b"tab\tname.txt",
+        b"line\nbreak",
+        b"back\\slash",
+        b".git~1",
+        b"esc\x1b[31m",
+        "rtl\u202etxt.exe".encode(),
+    ]
     for name in names:
         with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118, PTH123 - no Path holds these bytes
             file.write(b"kept\n")

@@ -74,7 +74,20 @@ def rows(place: Place) -> list[Any]:
     )
 
 
-PATHS = ["../x", "/x", "a/../x", "a//b", "a\0b", ".svc/repo.json", ".GIT/config", "d\\x", "a\nb", ".git\u200c/x", "x" * 5000, ""]
+PATHS = [
+    "../x",
+    "/x",
+    "a/../x",
+    "a//b",
+    "a\0b",
+    ".svc/repo.json",
+    ".GIT/config",
+    "d\\x",
+    "a\nb",
+    ".git\u200c/x",
+    "x" * 5000,
+    "",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
