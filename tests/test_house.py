@@ -62,7 +62,7 @@ OTHER_WORDS = {
 TOOLS = {
     "model": "base",
     "routes": "pages",
-    "service": "ancestry archive content epochs frontier history_pack landing live_rules once seal_payload "
+    "service": "ancestry archive checkpoint content epochs frontier history_pack landing live_rules once seal_payload "
     "seal_trees sealed upkeep",
     "db": "database idempotency listener nonce operator schema sqlite upkeep upsert",
     "api": "answer http identity origin private_file transport",
