@@ -29,13 +29,13 @@ class StrictRequest(Request):
 
     __slots__ = ("well_formed",)
 
-    def __init__(self, url_bytes: bytes, *arguments: Any, head: bytes = b"", **named: Any) -> None:
+    def __init__(self, url_bytes: bytes, **named: Any) -> None:
         readable = True
         try:
-            super().__init__(url_bytes, *arguments, head=head, **named)
+            super().__init__(url_bytes, **named)
         except SanicException:
             readable = False
-            super().__init__(b"*", *arguments, head=head, **named)
+            super().__init__(b"*", **named)
         self.well_formed = readable and _well_formed(self)
 
 
