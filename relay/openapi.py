@@ -118,7 +118,7 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
         shapes = [schema[repr(shape)] for shape in _either(route.returns)]
         found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         good["content"] = {"application/json": {"schema": found}}
-    elif status != 204:
+    elif status < 300 and status != 204:
         good["content"] = {route.media.partition(";")[0]: {}}
     answers = {str(status): good}
     for code in route.others:
@@ -132,12 +132,7 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(route: Route) -> set[int]:
-    codes = {
-        401,
-        403,
-        429,
-        *route.errors,
-    }  # a credential that is not good, or not from here, is never ignored
+    codes = {401, 403, 429, *route.errors}  # a bad credential is refused wherever it is sent
     if route.params or route.flag:
         codes |= {400, 404, 422}
     if not isinstance(route.access, Anonymous):

@@ -147,9 +147,10 @@ def route(
     forms: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
-    flag that must be on, else the constant 404. `others`: good statuses beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit.
-    `media`: content type of the answer when it is not JSON. `per_minute`: a strict limit for each address.
-    `forms`: the body may also come from an HTML form."""
+    flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
+    has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
+    content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
+    the body may also come from an HTML form."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)

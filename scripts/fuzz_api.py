@@ -2,10 +2,10 @@
 
     python -m scripts.fuzz_api [--examples 500] [--seed 1] [--only repo.]
 
-Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in them
-are often replaced by ones that exist, so that requests come through to the handlers. Each goes out as nobody,
-as a guest, as the owner's terminal, as the owner's browser or with a forged token. An answer must have a status, a content type and
-a body that the document names, and every 404 must be the constant one.
+Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
+them are often replaced by ones that exist, so that requests come through to the handlers. Each goes out as
+nobody, as a guest, as the owner's terminal, as the owner's browser or with a forged token. An answer must have
+a status, a content type and a body that the document names, and every 404 must be the constant one.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as relay:
         for operation in operations(relay.url, asked.only):
-            world = World(relay.url)
+            world = World(relay.url)  # what the last one may have deleted, renamed or signed out
             try:
                 sent = attack(world, operation, asked.examples, asked.seed)
                 print(f"{operation.label}: {sent} requests", flush=True)
