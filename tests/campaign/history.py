@@ -44,7 +44,16 @@ class Figures:
     failures: list[str] = field(default_factory=list)
 
     def add(self, other: Figures) -> None:
-        for name in ("histories", "commands", "seals", "client_kills", "relay_kills", "cuts", "refused", "words"):
+        for name in (
+            "histories",
+            "commands",
+            "seals",
+            "client_kills",
+            "relay_kills",
+            "cuts",
+            "refused",
+            "words",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failures += other.failures
 
@@ -219,7 +228,11 @@ class History:
         if roll < 0.94 and len(self.branches) < 3:
             return ("repo", "branch", f"side{len(self.branches)}")
         if len(self.branches) > 1:
-            return ("switch", self.random.choice(self.branches), *self.random.choice([[], ["--merge"], ["--force"]]))
+            return (
+                "switch",
+                self.random.choice(self.branches),
+                *self.random.choice([[], ["--merge"], ["--force"]]),
+            )
         return ("push", "-m", "again")
 
     def act(self, machine: Machine) -> None:

@@ -73,7 +73,17 @@ class Node:
         environment = clean_environment(TR_PUBLIC_URL=self.address, TR_RATE_LIMITS="false")
         with self.log.open("a") as log:
             self.relay = subprocess.Popen(
-                [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(self.base / "data")],
+                [
+                    sys.executable,
+                    "-m",
+                    "relay",
+                    "serve",
+                    "--dev",
+                    "--port",
+                    "0",
+                    "--data",
+                    str(self.base / "data"),
+                ],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -177,7 +187,9 @@ class Machine:
             os.environ.update(settings | self.environment)
             os.chdir(where)
             for handled in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL)
+                signal.signal(
+                    handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL
+                )
             from svc.cmd.app import run
 
             if before is not None:
@@ -204,7 +216,9 @@ def _die_at(number: int) -> None:
         nonlocal left
         if event in ("call", "c_call") and "/localstore/" in frame.f_code.co_filename:
             name = frame.f_code.co_filename
-            if name.endswith(("files.py", "writer.py", "db.py", "device.py", "send.py", "objects.py", "link.py")):
+            if name.endswith(
+                ("files.py", "writer.py", "db.py", "device.py", "send.py", "objects.py", "link.py")
+            ):
                 left -= 1
                 if left <= 0:
                     os.kill(os.getpid(), signal.SIGKILL)
