@@ -50,8 +50,8 @@ class History:
     def blame(self, path: str) -> tuple[int, int]:
         """Lines on which both agree, and all lines."""
         theirs = re.findall(r"(?m)^([0-9a-f]{40}) \d+ \d+", self.git("blame", "--porcelain", "--", path))
-        found = json.loads(self.device.svc("blame", path, "--json", "line,seal", quiet=True))
-        ours = [row["seal"] for row in found]
+        found = json.loads(self.device.svc("blame", path, "--json", "line,seal_id", quiet=True))
+        ours = [row["seal_id"] for row in found]
         if len(ours) != len(theirs):
             raise Failed(f"blame of {path} has {len(ours)} lines, git has {len(theirs)}")
         return sum(self.seals[g] == o for g, o in zip(theirs, ours, strict=True)), len(ours)
