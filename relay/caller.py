@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
+from relay.buffers import Buffers, Lease
 from relay.clock import now_ms
 from relay.db import nonce as nonces
 from relay.db.database import Tx, UniqueViolation
@@ -47,12 +48,14 @@ class Principal:
 
 @dataclass(slots=True)
 class Caller:
-    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect."""
+    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect. `lease`: what
+    the request holds in memory; a service takes from it before it loads much for an answer."""
 
     node: Node
     principal: Principal | None
     address: str
     nonce: tuple[str, str] | None = None
+    lease: Lease = field(default_factory=lambda: Lease(Buffers(), ""))
 
     @property
     def me(self) -> Principal:

@@ -26,6 +26,7 @@ from localstore.core.errors import (
 from relay import credentials
 from relay.address import client_address
 from relay.body import Incoming
+from relay.buffers import Lease
 from relay.caller import Caller, Principal, View
 from relay.db import repo as repos
 from relay.node import Node
@@ -47,12 +48,16 @@ def handler_of(route: Route, node: Node) -> Handle:
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         if route.flag and not node.config.flags.on(route.flag):
             raise NotFound
-        node.limiter.admit(route, client_address(request, node.config.proxy_hops))
+        address = client_address(request, node.config.proxy_hops)
+        node.limiter.admit(route, address)
+        lease = request.ctx.lease = Lease(node.buffers, address)
         params = {name: _segment(value) for name, value in raw_params.items()}
-        incoming = Incoming(request, route.max_body)
+        incoming = Incoming(request, route.max_body, lease)
         request.ctx.incoming = incoming
+        _require_plain(request)
         body = b"" if route.stream else await incoming.read()
         caller = await credentials.identify(node, request, incoming, body, route, params)
+        caller.lease = lease
         if caller.principal is not None:
             request.ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
@@ -79,6 +84,9 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
+    offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
+    if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
+        raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
     protocol: Any = request.transport.get_protocol()
     socket = await protocol.websocket_handshake(request, SUBPROTOCOLS)
     request.ctx.upgraded = True
@@ -125,6 +133,7 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         principal=caller.principal,
         address=caller.address,
         nonce=caller.nonce,
+        lease=caller.lease,
         repo=repos.row(row),
         role=repos.role(row),
     )
@@ -139,6 +148,13 @@ def _may_write(view: View, access: Write, principal: Principal) -> None:
     view.require(access.role)
     if not access.archived:
         view.require_active()
+
+
+def _require_plain(request: Request) -> None:
+    """Bodies are read as they are sent: what unpacks to a thousand times its size is never unpacked."""
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        raise UnsupportedMediaType("send the body without Content-Encoding")
 
 
 def _segment(raw: str) -> str:
