@@ -25,6 +25,7 @@ from relay.node import Node
 from relay.reply import Answer
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
+from relay.wire import StrictRequest
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -45,6 +46,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         f"relay-{secrets.token_hex(8)}",
         configure_logging=False,
         router=_OneEntry(),
+        request_class=StrictRequest,
         env_prefix="NOT_FROM_ENV_",
     )
     app.config.update(
@@ -60,7 +62,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         AUTO_EXTEND=False,
     )
 
-    async def handle(request: Request) -> HTTPResponse | None:
+    async def handle(request: StrictRequest) -> HTTPResponse | None:
         return await entry.handle(request)
 
     handle.is_websocket = True  # type: ignore[attr-defined]  # it may answer by itself, without a response
@@ -85,7 +87,7 @@ class _Entry:
         for route in TABLE:
             self._router.add(route.method, route.path, (route, handler_of(route, node)))
 
-    async def handle(self, request: Request) -> HTTPResponse | None:
+    async def handle(self, request: StrictRequest) -> HTTPResponse | None:
         """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
         ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
@@ -99,13 +101,15 @@ class _Entry:
         try:
             if answer.stream is not None:
                 await self._send(request, answer)
-            elif not skip_arrived(request):
+            elif not (request.well_formed and skip_arrived(request)):
                 await _refuse_rest(request, response)
         finally:
             self._finished(request, response.status)
         return None if answer.stream is not None or request.responded else response
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: StrictRequest) -> Answer:
+        if not request.well_formed:
+            return Answer(_malformed())
         try:
             handle, params = self._find(request)
             return await handle(request, params)
@@ -217,6 +221,10 @@ async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     sent = await request.respond(response)
     await sent.send(end_stream=True)
     await drain(request)
+
+
+def _malformed() -> HTTPResponse:
+    return problems.plain(400, "Bad Request", "the request cannot be read as HTTP/1.1")
 
 
 def _unreadable(error: SanicException) -> HTTPResponse:

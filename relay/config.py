@@ -81,7 +81,7 @@ class Config:
     public_url: str
     node_name: str
     edition: str
-    source_url: str
+    source_link: str  # empty: this node serves its own source
     flags: Flags
     e2ee: E2eeScopes
     database_url: str = field(repr=False)
@@ -104,6 +104,11 @@ class Config:
         derived = self.public_url == dev_origin(self.host, self.port)
         origin = dev_origin(self.host, port) if derived else self.public_url
         return replace(self, port=port, public_url=origin)
+
+    @property
+    def source_url(self) -> str:
+        """Where the source code of this node is (AGPL-3.0-or-later, section 13)."""
+        return self.source_link or f"{self.public_url}/source.tar.gz"
 
     @property
     def secure(self) -> bool:
@@ -149,7 +154,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         public_url=public_url,
         node_name=env.get("TR_NODE_NAME") or (urlsplit(public_url).hostname or host),
         edition=edition.EDITION,
-        source_url=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
+        source_link=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
         flags=Flags.read(env.get),
         e2ee=E2eeScopes(
             single_user=_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),

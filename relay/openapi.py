@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import types
+import typing
 from typing import Any
 
 import msgspec
@@ -52,10 +54,16 @@ def document() -> dict[str, Any]:
 
 
 def _shapes() -> list[Any]:
-    found = {
-        repr(shape): shape for route in TABLE for shape in (route.body, route.query, route.returns) if shape
-    }
-    return [*({repr(Problem): Problem} | found).values()]
+    named = [Problem]
+    for route in TABLE:
+        named += [shape for shape in (route.body, route.query, *_either(route.returns)) if shape]
+    return [*{repr(shape): shape for shape in named}.values()]
+
+
+def _either(returns: Any) -> tuple[Any, ...]:
+    """The shapes of an answer: of `A | B` both. msgspec describes no union of untagged structs."""
+    union = typing.get_origin(returns) in (typing.Union, types.UnionType)
+    return typing.get_args(returns) if union else (returns,)
 
 
 def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +109,9 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     status = route.status if route.returns is not None or route.status != 200 else 200
     good: dict[str, Any] = {"description": route.summary}
     if route.returns is not None:
-        good["content"] = {"application/json": {"schema": schema[repr(route.returns)]}}
+        shapes = [schema[repr(shape)] for shape in _either(route.returns)]
+        found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+        good["content"] = {"application/json": {"schema": found}}
     elif status != 204:
         good["content"] = {route.media.partition(";")[0]: {}}
     answers = {str(status): good}

@@ -35,6 +35,7 @@ from relay.objects.store import ObjectStore
 from relay.service import upkeep
 from relay.signer import Signer
 from relay.signer_process import Child, listens
+from relay.wire import StrictProtocol
 
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
 DRAIN_SECONDS = 20.0
@@ -69,7 +70,11 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
     async with _open(config) as node:
         app = http.build(node)
         server: Any = await app.create_server(
-            sock=bound, return_asyncio_server=True, backlog=BACKLOG, ssl=_tls(config.tls)
+            sock=bound,
+            protocol=StrictProtocol,
+            return_asyncio_server=True,
+            backlog=BACKLOG,
+            ssl=_tls(config.tls),
         )
         if server is None:
             raise RuntimeError("no server was made")

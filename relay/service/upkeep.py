@@ -1,4 +1,4 @@
-"""What a node does for itself every hour: sweep what has expired, purge what was deleted long ago."""
+"""What a node does for itself: sweep what has expired, purge what was deleted, mark idle branches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
 from relay.node import Node
+from relay.service import checkpoint
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
@@ -23,6 +24,10 @@ def register(node: Node) -> None:
         while await purge(node):
             pass
 
+    async def checkpoint_job(_: dict[str, Any]) -> None:
+        await checkpoint.idle_checkpoints(node)
+
+    node.jobs.register("checkpoint", checkpoint_job)
     node.jobs.register("sweep", sweep_job, hourly=True)
     node.jobs.register("purge", purge_job, hourly=True)
 
