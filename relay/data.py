@@ -1,4 +1,5 @@
-"""The data folder: private to its owner, one process at a time with SQLite, with the secrets of a first look in it."""
+"""The data folder: private to its owner, of one process where that uses SQLite, with the secrets of a first
+look in it."""
 
 from __future__ import annotations
 

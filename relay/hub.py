@@ -4,8 +4,10 @@
 by other processes and every few seconds besides, and hands each event to the peers that subscribed to its
 repository. Where many transactions write at once, events of different repositories may appear out of order:
 the reader goes on from the horizon below which nothing can appear any more, and a peer, whose repository's
-events come in order, passes over what it has had (design/relay, Events and sockets). Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody waits for it.
-What a peer may see is asked of a callback, when it subscribes and again before each delivery.
+events come in order, passes over what it has had (design/relay, Events and sockets).
+
+Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody
+waits for it. What a peer may see is asked of a callback, when it subscribes and again before each delivery.
 """
 
 from __future__ import annotations
@@ -104,7 +106,8 @@ class Hub:
 
     async def announce(self, tx: Tx, repo_id: str, kind: str, **data: Any) -> int:
         """Write an event in the caller's transaction, which names the repository (`Database.write`);
-        listeners hear of it after the commit. Returns its id. `kind`: live, seal, ref or repo. `data`: ids, numbers and names, never content."""
+        listeners hear of it after the commit. Returns its id. `kind`: live, seal, ref or repo. `data`: ids,
+        numbers and names, never content."""
         event_id: int = await tx.value(
             rows.INSERT,
             id=await tx.stamp(),

@@ -6,8 +6,8 @@ import asyncio
 
 from localstore.core.errors import Conflict, NotFound
 from relay import migrations
-from relay.clock import now_ms
 from relay.caller import repo_name
+from relay.clock import now_ms
 from relay.db import connect
 from relay.db import operator as rows
 from relay.db.database import Database

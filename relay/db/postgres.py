@@ -24,6 +24,7 @@ from relay.db.postgres_wake import Waker
 
 READERS, WRITERS = 8, 8  # connections of one process, at most
 STAMP_BITS = 10  # events that one transaction may write: 2**10
+UNDER_WAY = 10_000  # more transactions than can have begun after the latest that ended
 STREAM_ROWS = 1000
 _SETTINGS = {
     "application_name": "relay",
@@ -147,11 +148,8 @@ class PostgresDatabase:
         async with self._writers.acquire() as connection:
             if await connection.fetchval("SELECT to_regclass('event') IS NULL"):
                 return  # not migrated: `relay.migrations.check` says so
-            await connection.execute(
-                "DELETE FROM event WHERE id >= (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + $1) << $2",
-                10_000,  # more than can be under way beyond the latest that ended
-                STAMP_BITS,
-            )
+            latest = await connection.fetchval("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+            await connection.execute("DELETE FROM event WHERE id >= $1", (latest + UNDER_WAY) << STAMP_BITS)
 
     async def close(self) -> None:
         await self._waker.stop()

@@ -9,7 +9,6 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGCompiler_asyncpg, PGDialect
 from sqlalchemy.sql import ClauseElement, bindparam, operators
 from sqlalchemy.sql.elements import BindParameter
 
-
 _COMPARISONS: dict[Any, str] = {operators.in_op: "= ANY", operators.not_in_op: "<> ALL"}
 
 

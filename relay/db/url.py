@@ -50,4 +50,6 @@ def with_password(url: str, password: str | None) -> str:
     if password is None or not is_postgres(url) or parts.password or not parts.username:
         return url
     place = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{quote(parts.username, safe='%')}:{quote(password, safe='')}@{place}"))
+    return urlunsplit(
+        parts._replace(netloc=f"{quote(parts.username, safe='%')}:{quote(password, safe='')}@{place}")
+    )
