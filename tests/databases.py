@@ -9,35 +9,35 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
+import itertools
 import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
+
+import asyncpg
 
 from relay import migrations
 
 POSTGRES = os.environ.get("TEST_DATABASE") == "postgres"
 VERSION = 16
-TEMPLATE = "migrated"
+_NUMBERS = itertools.count(1)
 
 
-def new_url(folder: Path, name: str = "relay.db") -> str:
+def new_url(folder: Path) -> str:
     """The URL of an empty, migrated database: a file in `folder`, or a database on the server."""
     if POSTGRES:
-        return postgres(template=TEMPLATE if _template() else "")
-    url = f"sqlite:///{folder / name}"
+        return postgres_url()
+    url = f"sqlite:///{folder / 'relay.db'}"
     migrations.upgrade(url)
     return url
 
 
-def postgres(template: str = "template1") -> str:
-    """The URL of a new PostgreSQL database; without a template it holds nothing."""
-    name = f"t{next(_numbers())}"
-    admin(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY WAL_LOG")
+def postgres_url(template: str | None = None) -> str:
+    """The URL of a new PostgreSQL database, migrated, or copied from `template`."""
+    name = f"t{next(_NUMBERS)}"
+    admin(f"CREATE DATABASE {name} TEMPLATE {template or _migrated()} STRATEGY WAL_LOG")
     return at(name)
 
 
@@ -50,8 +50,6 @@ def admin(*statements: str, database: str = "postgres") -> None:
     """Run statements as the superuser, outside of any transaction."""
 
     async def work() -> None:
-        import asyncpg
-
         connection = await asyncpg.connect(at(database))
         try:
             for statement in statements:
@@ -59,33 +57,7 @@ def admin(*statements: str, database: str = "postgres") -> None:
         finally:
             await connection.close()
 
-    aside(work())
-
-
-def aside(work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine on a loop of its own, also where one runs already."""
-    done: list[Any] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(asyncio.run(work))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return done[0]
-
-
-@functools.cache
-def _numbers() -> Any:
-    import itertools
-
-    return itertools.count(1)
+    asyncio.run(work())
 
 
 @functools.cache
@@ -99,17 +71,14 @@ def _server() -> str:
 
 
 @functools.cache
-def _template() -> bool:
+def _migrated() -> str:
     """Migrate once; nothing in a test survives a power cut, so that nothing need be forced to the disk."""
+    name = "migrated"
     admin(
         "ALTER SYSTEM SET fsync = off",
         "ALTER SYSTEM SET synchronous_commit = off",
         "SELECT pg_reload_conf()",
-        f"CREATE DATABASE {TEMPLATE}",
+        f"CREATE DATABASE {name}",
     )
-    aside(_migrated())
-    return True
-
-
-async def _migrated() -> None:
-    await asyncio.to_thread(migrations.upgrade, at(TEMPLATE))
+    migrations.upgrade(at(name))
+    return name
