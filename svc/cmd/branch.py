@@ -11,6 +11,7 @@ from localstore.core.model import Ref
 from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
+from svc.cmd.refs import naming
 from svc.out import Column
 
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -65,5 +66,6 @@ def branch_delete(
     repo = ctx.repo
     if discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
-    ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    with naming(repo, f"branch {name}", "svc repo branch"):
+        ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
     ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

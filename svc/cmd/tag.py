@@ -10,6 +10,7 @@ from localstore.core.model import Ref
 from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
+from svc.cmd.refs import naming
 from svc.out import Column
 
 COLUMNS = (Column("name"), Column("head", kind="id"))
@@ -51,5 +52,7 @@ def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> No
     Examples:
     svc repo tag delete v1.0
     """
-    ctx.api.ref.delete(ctx.repo.id, "tag", name)
+    repo = ctx.repo
+    with naming(repo, f"tag {name}", "svc repo tag list"):
+        ctx.api.ref.delete(repo.id, "tag", name)
     ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)
