@@ -102,6 +102,8 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
         cookies.require_own_page(config, request)
     try:
         token = await _authorized(caller.node, bearer.from_text(text), route, params)
+        if token.capability.bound_key is not None:  # it would change things here without its key's signature
+            raise Unauthorized("a token bound to a key is no cookie; send it as Authorization, signed")
         caller.principal = await _session(caller.node, token, "cookie")
     except Unauthorized:
         if not isinstance(route.access, Anonymous):

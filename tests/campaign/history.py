@@ -1,7 +1,8 @@
 """Random histories of several machines with the real client, the real relay and a bad road between them.
 
-Every edit writes a word of its own: one character, because lanes merge by characters. A word is given up only when somebody who saw it took it away; every other
-word must be found at the end, in a branch or in a trash folder. One seed is one history.
+Every edit writes a word of its own: one character, because lanes merge by characters. A word is given up only
+when somebody who saw it took it away; every other word must be found at the end, in a branch or in a trash
+folder. One seed is one history.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class History:
             if machine is guest:
                 machine.ok("login", "--device-key", "--handle", f"g{serial}")
                 self.node.rows(
-                    "INSERT INTO collaborator SELECT r.id, g.id, 'write', r.created_at FROM repo r, account g, account o "
-                    "WHERE r.owner_id = o.id AND o.handle = ? AND g.handle = ?",
+                    "INSERT INTO collaborator SELECT r.id, g.id, 'write', r.created_at "
+                    "FROM repo r, account g, account o WHERE r.owner_id = o.id "
+                    "AND o.handle = ? AND g.handle = ?",
                     self.owner, f"g{serial}",
                 )  # fmt: skip
                 continue

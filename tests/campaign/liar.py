@@ -15,7 +15,8 @@ Twist = Callable[[str, Any], Any]
 
 class Liar:
     """`twist` gets the path of each request and its JSON answer, and gives the answer that is sent; `bend`
-    does the same with bytes. Both None: an honest road. `made_up` are answers where the relay has none, by path. `asked` holds (method, path, headers, body)."""
+    does the same with bytes. Both None: an honest road. `made_up` are answers where the
+    relay has none, by path. `asked` holds (method, path, headers, body)."""
 
     def __init__(self) -> None:
         self.upstream = 0

@@ -113,9 +113,9 @@ def test_a_redirect_of_a_read_inside_the_origin_is_followed_and_circles_end() ->
     ) as server:
         assert talk(server)[0].call("GET", "/version", Version).version == "9"
         assert server.requests[1].startswith(b"GET /other?a=1 ")
-    with hostile(http("307 Go", b"", "text/plain", "Location: /version")) as server:
-        with pytest.raises(ServerMisbehaved, match="circle"):
-            talk(server)[0].call("GET", "/version", Version)
+    circle = hostile(http("307 Go", b"", "text/plain", "Location: /version"))
+    with circle as server, pytest.raises(ServerMisbehaved, match="circle"):
+        talk(server)[0].call("GET", "/version", Version)
 
 
 def test_a_mutation_is_never_redirected() -> None:
