@@ -3,8 +3,8 @@
     python -m scripts.check_two_relays --seconds 120
 
 Every device talks to whichever relay comes next and repeats what was not answered. Afterwards the database is
-audited: every acknowledged update is there once and under the number that was told; every acknowledged seal is
-an ancestor of the head; no two seals have one parent; every listener heard every event; a clone from each
+audited: every acknowledged update is there once and under the number that was told; every acknowledged seal
+is an ancestor of the head; no two seals have one parent; every listener heard every event; a clone from each
 relay verifies. Exit code 1 and a line for each violation otherwise.
 """
 
@@ -52,8 +52,8 @@ async def check(
     try:
         async with running.serving():
             everyone = await _settle(db, data, running, ledger, people)
-            kills = await _disturb(running, everyone, seconds, kill_every)
-            violations = await audit.database(db, everyone[0].repo_id, ledger)
+            kills = await _disturb(db, running, everyone, seconds, kill_every)
+            violations = await audit.database(db, ledger)
             for port in running.ports:
                 violations += await asyncio.to_thread(audit.clone, folder, port, f"{OWNER}/{REPOSITORY}")
     finally:
@@ -61,7 +61,9 @@ async def check(
     return violations, ledger, kills
 
 
-async def _disturb(running: Relays, everyone: list[Person], seconds: float, kill_every: float) -> int:
+async def _disturb(
+    db: PostgresDatabase, running: Relays, everyone: list[Person], seconds: float, kill_every: float
+) -> int:
     """Let them work while relays die; then let the listeners hear the rest."""
     listening = [asyncio.create_task(everyone[0].listen(port)) for port in running.ports]
     working = [asyncio.create_task(one.write_words()) for one in everyone[:-2]]
@@ -82,7 +84,7 @@ async def _disturb(running: Relays, everyone: list[Person], seconds: float, kill
             await running.ready(port)
         _, lane = await everyone[0].shared_lane()
         everyone[0].ledger.text = lane.text().decode().splitlines()
-        await asyncio.sleep(6)  # a hint may be lost; the log is read again every 5 s
+        await _all_heard(db, everyone[0].ledger)
     finally:
         for one in [*working, *listening, killing]:
             one.cancel()
@@ -90,6 +92,16 @@ async def _disturb(running: Relays, everyone: list[Person], seconds: float, kill
         for person in everyone:
             await person.close()
     return running.kills
+
+
+async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
+    """Wait until every listener has heard everything: a hint may be lost, but the log is read every 5 s."""
+    async with db.read() as tx:
+        events = {row[0] for row in await tx.all(audit.EVENTS)}
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(8):
+            while not all(events <= set(heard) for heard in ledger.heard.values()):
+                await asyncio.sleep(0.1)
 
 
 async def _settle(

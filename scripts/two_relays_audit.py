@@ -15,26 +15,25 @@ from relay.db.database import Database
 from scripts.tour import Device, Failed
 from scripts.two_relays_people import SHARED, Ledger
 
+_answer, _seal, _key = schema.update_answer, schema.seal, schema.device_key
+EVENTS = select(schema.event.c.id)
+ANSWERS = select(_answer.c.replica, _answer.c.n, _answer.c.answer)
+SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).select_from(
+    _seal.join(_key, _key.c.id == _seal.c.device_key_id)
+)
 
-async def database(db: Database, repo_id: str, ledger: Ledger) -> list[str]:
+
+async def database(db: Database, ledger: Ledger) -> list[str]:
     """One line for each promise that was broken."""
     async with db.read(snapshot=True) as tx:
-        answers = await tx.all(
-            select(schema.update_answer.c.replica, schema.update_answer.c.n, schema.update_answer.c.answer)
-        )
-        ref = await tx.one(select(schema.ref.c.id, schema.ref.c.seq, schema.ref.c.head))
-        found = await tx.all(
-            select(
-                schema.seal.c.id, schema.seal.c.payload, schema.seal.c.signature, schema.device_key.c.ed25519
-            ).select_from(
-                schema.seal.join(schema.device_key, schema.device_key.c.id == schema.seal.c.device_key_id)
-            )
-        )
-        events = [row[0] for row in await tx.all(select(schema.event.c.id).order_by(schema.event.c.id))]
+        answers = await tx.all(ANSWERS)
+        ref = await tx.one(select(schema.ref.c.seq, schema.ref.c.head))
+        found = await tx.all(SEALS)
+        events = [row[0] for row in await tx.all(EVENTS)]
     assert ref is not None
     return [
-        *_audit_updates({(row[0], row[1]): msgspec.json.decode(row[2]) for row in answers}, ref[1], ledger),
-        *_audit_seals(found, ref[2], ledger),
+        *_audit_updates({(row[0], row[1]): msgspec.json.decode(row[2]) for row in answers}, ref[0], ledger),
+        *_audit_seals(found, ref[1], ledger),
         *_audit_events(events, ledger),
     ]
 
@@ -85,11 +84,10 @@ def clone(folder: Path, port: int, repository: str) -> list[str]:
     """A clone by the real command, which verifies every seal and every byte."""
     device = Device(f"auditor-{port}", folder, f"http://127.0.0.1:{port}")
     device.folder.parent.mkdir(parents=True)
+    target = str(device.folder)
     try:
         device.svc("login", "--device-key", "--handle", f"auditor{port}", quiet=True)
-        device.svc(
-            "repo", "clone", f"{repository}", str(device.folder), where=device.folder.parent, quiet=True
-        )
+        device.svc("repo", "clone", repository, target, where=device.folder.parent, quiet=True)
     except Failed as error:
         return [f"a clone from port {port} failed: {error}"]
     return [] if (device.folder / SHARED).exists() else [f"a clone from port {port} has no {SHARED}"]
