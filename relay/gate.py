@@ -126,7 +126,7 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         address=caller.address,
         nonce=caller.nonce,
         repo=repos.row(row),
-        role=repos.role(row),
+        role=caller.role_of(row),
     )
     if isinstance(access, Write):
         _may_write(view, access, view.me)
