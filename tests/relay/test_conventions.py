@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
 
 from localstore.core.bearer import from_text, parse_script_token
+from localstore.core.capability import Guard
+from localstore.core.errors import Unauthorized
 from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
 from relay import routes
 from relay.routing import TABLE, Anonymous, Read, Route
@@ -102,14 +106,34 @@ def test_a_body_that_is_no_json_is_refused(account: Callable[..., Account], clie
     assert (answer.status_code, answer.headers["content-type"]) == (415, PROBLEM)
 
 
-def test_every_token_has_the_promised_size(relay: Relay, client: Client) -> None:
-    minted = {"guest": from_text(client().post("/auth/guest-login").json()["token"])}
-    minted["device"] = from_text(Device(relay.url).sign_in("sized").json()["token"])
+@pytest.fixture
+def minted(relay: Relay, client: Client) -> dict[str, bytes]:
+    """A fresh token of every kind."""
+    one = secrets.token_hex(4)
+    found = {"guest": from_text(client().post("/auth/guest-login").json()["token"])}
+    found["device"] = from_text(Device(relay.url).sign_in(f"d{one}").json()["token"])
     browser = client(headers={"Origin": relay.url})
-    assert browser.post("/auth/sign-up", data={"handle": "sizes", "password": PASSWORD}).status_code == 303
-    minted["browser"] = from_text(browser.cookies["tr_session"])
+    form = {"handle": f"b{one}", "password": PASSWORD}
+    assert browser.post("/auth/sign-up", data=form).status_code == 303
+    found["browser"] = from_text(browser.cookies["tr_session"])
     for access in ("read", "write", "admin"):
-        made = browser.post("/api/v1/auth/tokens", json={"label": access, "access": access})
-        minted[access] = parse_script_token(made.json()["token"])[0]
+        wish = {"label": access, "access": access, "days": 3}
+        made = browser.post("/api/v1/auth/tokens", json=wish)
+        found[access] = parse_script_token(made.json()["token"])[0]
+    return found
+
+
+def test_every_token_has_the_promised_size(minted: dict[str, bytes]) -> None:
     for kind, raw in minted.items():
         assert TOKEN_MINTED_MIN <= len(raw) <= TOKEN_MINTED_MAX, (kind, len(raw))
+
+
+def test_every_token_ends_when_it_should(relay: Relay, minted: dict[str, bytes]) -> None:
+    hours = {"guest": 24, "browser": 1, "device": 24, "read": 72, "write": 72, "admin": 72}
+    now = datetime.now(UTC)
+    guard = Guard(relay.run(relay.node.signer.public_keys()))
+    for kind, raw in minted.items():
+        token, end = guard.inspect(raw), now + timedelta(hours=hours[kind])
+        token.authorize("read", end - timedelta(minutes=1))
+        with pytest.raises(Unauthorized, match="expired"):
+            token.authorize("read", end + timedelta(minutes=1))

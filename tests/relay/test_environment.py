@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from localstore.core.keys import DeviceKey, TransportKey
 from relay import config
 from relay.environment import StartRefused
 from tests.relay.conftest import Relay
+from tests.relay.test_start import served
 
 ORIGIN = "https://node.example"
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
@@ -175,3 +179,32 @@ def test_a_certificate_is_looked_for_where_the_specification_says(
 )
 def test_the_log_level(told: str, level: str) -> None:
     assert read(RUST_LOG=told).log_level == level
+
+
+def test_debug_says_more_than_error(tmp_path: Path) -> None:
+    said = {}
+    for level in ("debug", "error"):
+        with served(tmp_path / level, "--dev", RUST_LOG=level) as one:
+            httpx.get(f"{one.url}/version", trust_env=False)
+            said[level] = one.end()[1]
+    assert said["error"] == ""
+    assert '"route":"node.version"' in said["debug"]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+def test_with_a_certificate_the_node_ends_tls_itself(tmp_path: Path) -> None:
+    certificate, private = tmp_path / "cert.pem", tmp_path / "key.pem"
+    wish = ["-x509", "-newkey", "ed25519", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run(
+        ["openssl", "req", *wish, *names, "-out", str(certificate), "-keyout", str(private)],
+        check=True,
+        capture_output=True,
+    )
+    with served(tmp_path / "data", "--dev", SSL_CERT_PATH=str(certificate), SSL_KEY_PATH=str(private)) as one:
+        port = one.url.rpartition(":")[2]
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        answer = httpx.get(f"https://localhost:{port}/health", verify=trusted, trust_env=False)
+        assert answer.json() == {"status": "ok"}
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"http://localhost:{port}/health", trust_env=False)
