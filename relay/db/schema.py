@@ -32,6 +32,10 @@ metadata = MetaData(
 )
 
 
+# An id the database counts. SQLite counts in INTEGER columns only.
+_Counted = BigInteger().with_variant(Integer, "sqlite")
+
+
 def _at(name: str, nullable: bool = False) -> Column[int]:
     return Column(name, BigInteger, nullable=nullable)
 
@@ -363,7 +367,7 @@ blame_cache = Table(
 pack = Table(
     "pack",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     Column("name", String, nullable=False, unique=True),  # never reused
     Column("size", BigInteger, nullable=False),
     _at("created_at"),
@@ -406,7 +410,7 @@ repo_object = Table(
 event = Table(
     "event",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=False),  # see `Tx.stamp`
     Column("repo_id", ForeignKey("repo.id"), nullable=False, index=True),
     Column("kind", String, nullable=False),  # live, seal, ref, repo
     Column("data", Text, nullable=False),  # JSON: ids, numbers and names, never content
@@ -430,7 +434,7 @@ job = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     _at("at"),
     Column("actor", String, nullable=False),
     Column("action", String, nullable=False),

@@ -175,7 +175,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         bound_key=taken.ed25519,
         caps=key.caps.split() if key else sessions.USER_CAPS,
     )
-    async with caller.write() as tx:
+    async with caller.write(f"handle {taken.account}") as tx:
         account, key = await _who(tx, taken)
         if account is None:
             account = await account_rules.create(tx, taken.account, account_id)

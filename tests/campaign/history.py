@@ -16,6 +16,7 @@ from pathlib import Path
 
 from localstore.core import seal as seals
 from localstore.core.encoding import digest, unb64u, unhex
+from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.tree import Entry, root_digest
 from localstore.link import read_repo
 from svc.api import connect
@@ -125,14 +126,21 @@ class History:
         )
         try:
             getattr(self, f"_{what}")(machine)
-        except (FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError):
-            return  # a person is told so by the shell
+        except OSError:
+            pass  # a file where a directory is needed, and the like: a person is told so by the shell
         finally:
+            self._keep_rules_short(machine)
             after = self.here(machine)
             self.give_up(before, after)
             written = set(after) - set(before)
             self.alive |= dict.fromkeys(written, machine.name)
             self.trail.append(f"{machine.name} {what} {self.touched} {sorted(map(bytes.decode, written))}")
+
+    def _keep_rules_short(self, machine: Machine) -> None:
+        """An ignore file over its limit stops every command until somebody shortens it."""
+        rules = machine.folder / ".gitignore"
+        if rules.is_file() and rules.stat().st_size > IGNORE_FILE_BYTES // 4:
+            rules.unlink()
 
     def _path(self, machine: Machine, existing: bool = True) -> Path:
         known = sorted(machine.files())
@@ -205,7 +213,10 @@ class History:
         if self.random.random() < 0.5:  # as editors do: a new file renamed over the old one
             fresh = path.with_name(path.name + "~")
             fresh.write_bytes(data)
-            fresh.rename(path)
+            try:
+                fresh.rename(path)
+            finally:
+                fresh.unlink(missing_ok=True)
         else:
             path.write_bytes(data)
 

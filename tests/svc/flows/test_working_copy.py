@@ -312,7 +312,7 @@ def test_status_and_diff_work_offline(ann: Place) -> None:
         assert (found.changed, found.new, found.removed) == (["a.txt"], ["n.txt"], ["b.txt"])
         assert found.offline
         assert not status(device).behind
-        patch = b"".join(diff(device, ["a.txt"]))
+        patch = "".join(file.patch or "" for file in diff(device, ["a.txt"])).encode()
     assert b"-one\n+two\n" in patch
     assert b"n.txt" not in patch
 
