@@ -122,3 +122,31 @@ def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
     assert Path("src/a.txt").read_text() == "edited\n"
     assert linked("switch", "dev", "--merge").code == 0
     assert Path("src/a.txt").read_text() == "edited\n"
+
+
+def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
+    with Path("huge.bin").open("wb") as file:
+        file.write(b"\0")
+        file.truncate(17 * 1024 * 1024)
+    Path("src/a.txt").write_text("changed\n")
+    told = linked("status", "-s")
+    assert told.err == ""
+    assert told.out == (
+        "changed\tsrc/a.txt\t\nskipped\thuge.bin\t17.0 MiB, over the size cap of a file (16.0 MiB)\n"
+    )
+    told = linked("push", "-m", "Third", "--json")
+    assert "skipped huge.bin: 17.0 MiB, over the size cap of a file (16.0 MiB)" in told.err
+    record = json.loads(told.out)
+    assert record["sent"] == ["src/a.txt"]
+    assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
+        ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
+    ]
+
+
+def test_a_large_push_says_what_it_sent(linked: Svc) -> None:
+    Path("noise.bin").write_bytes(b"\0" + os.urandom(2 * 1024 * 1024))
+    Path("zeros.bin").write_bytes(bytes(4 * 1024 * 1024))
+    told = linked("push", "-m", "Bytes")
+    assert "sent 2.0 MiB for 6.0 MiB of files in " in told.err
+    assert "4.0 MiB were there or squeezed away" in told.err
+    assert "sent" not in linked("push", "-m", "Again").err
