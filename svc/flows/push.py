@@ -19,8 +19,8 @@ PULLS = 3  # times a push pulls and sends again after losing against somebody's 
 @dataclass
 class Pushed:
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
-    by others the seal also holds. `bytes` were uploaded for files of
-    `size` bytes together. `kind`: what `.svc.yaml` says on a first push."""
+    by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
+    `.svc.yaml` says on a first push."""
 
     seal: str | None = None
     sent: list[str] = field(default_factory=list)

@@ -54,7 +54,7 @@ def test_an_address_is_a_link_and_cannot_leave_it() -> None:
 
 def test_a_question_that_is_left_ends_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     class Leaves(Terminal):
-        def readline(self, *_: object) -> str:
+        def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
             raise KeyboardInterrupt
 
     out, _, stderr = speaker()
