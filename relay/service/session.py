@@ -171,7 +171,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
     digest = _refresh_hash(token)
     fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
     refused: SvcError | None = None
-    async with caller.write() as tx:
+    async with caller.write(f"refresh {digest.hex()}") as tx:
         found = await tx.one(rows.REFRESH, hash=digest)
         if found is None or found[3] <= now:
             raise _no_refresh()
