@@ -27,6 +27,16 @@ from relay.node import Node
 RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "admin": 4, "owner": 5}
 
 
+def account_name(account_id: str) -> str:
+    """What a write transaction about an account names (see `Database.write`)."""
+    return f"account {account_id}"
+
+
+def repo_name(repo_id: str) -> str:
+    """What a write transaction about a repository names."""
+    return f"repo {repo_id}"
+
+
 @dataclass(slots=True, frozen=True)
 class Principal:
     """A signed-in caller. `via` says which of the credentials of the specification was used."""
@@ -76,13 +86,17 @@ class Caller:
             yield tx
 
     @contextlib.asynccontextmanager
-    async def write(self) -> AsyncIterator[Tx]:
-        """The transaction of the effect. It spends the request's nonce, so a replay changes nothing."""
-        async with self.node.db.write() as tx:
+    async def write(self, *names: str) -> AsyncIterator[Tx]:
+        """The transaction of the effect, alone among those about this account and about `names`. It spends
+        the request's nonce, so a replay changes nothing."""
+        async with self.node.db.write(*self._about(), *names) as tx:
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
             yield tx
         self.nonce = None
+
+    def _about(self) -> list[str]:
+        return [account_name(self.principal.account_id)] if self.principal else []
 
     async def _spend(self, tx: Tx, key_id: str, value: str) -> None:
         keep = (limits.SIGNATURE_MAX_AGE + limits.SIGNATURE_MAX_SKEW) * 2000
@@ -98,6 +112,10 @@ class View(Caller):
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
     role: Role | None = None
+
+    def _about(self) -> list[str]:
+        """Writers of one repository take turns, whoever they are."""
+        return [repo_name(self.repo.id)]
 
     def has(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]

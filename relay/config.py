@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from localstore.core.errors import Invalid
 from localstore.core.request_signature import authority_of
 from relay import edition
+from relay.db import url as urls
 from relay.environment import Environment, StartRefused
 from relay.flags import Flags, switch
 
@@ -80,11 +81,11 @@ class Config:
     public_url: str
     node_name: str
     edition: str
-    source_url: str
+    source_link: str  # empty: this node serves its own source
     flags: Flags
     e2ee: E2eeScopes
-    database_url: str
-    migration_database_url: str
+    database_url: str = field(repr=False)
+    migration_database_url: str = field(repr=False)
     secrets: Secrets = field(repr=False)
     oidc: Oidc | None
     s3: S3 | None
@@ -105,6 +106,11 @@ class Config:
         return replace(self, port=port, public_url=origin)
 
     @property
+    def source_url(self) -> str:
+        """Where the source code of this node is (AGPL-3.0-or-later, section 13)."""
+        return self.source_link or f"{self.public_url}/source.tar.gz"
+
+    @property
     def secure(self) -> bool:
         """Whether people reach the node by TLS: the cookie is `__Host-session` then."""
         return self.public_url.startswith("https://")
@@ -116,8 +122,10 @@ class Config:
             own |= {f"{name}:{self.port}" for name in _LOOPBACK}
         return frozenset(own)
 
-    def database_path(self) -> Path:
-        return sqlite_path(self.database_url)
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the same database and data folder."""
+        return urls.is_postgres(self.database_url)
 
 
 def dev_origin(host: str, port: int) -> str:
@@ -136,8 +144,7 @@ def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data:
 def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) -> Config:
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     public_url = _public_url(env, dev, host, port)
-    database_url = env.secret("DATABASE_URL") or f"sqlite:///{folder / 'relay.db'}"
-    sqlite_path(database_url)
+    database_url = _database_url(env, folder, "DATABASE_URL")
     _check_edition(env, dev)
     return Config(
         dev=dev,
@@ -147,7 +154,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         public_url=public_url,
         node_name=env.get("TR_NODE_NAME") or (urlsplit(public_url).hostname or host),
         edition=edition.EDITION,
-        source_url=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
+        source_link=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
         flags=Flags.read(env.get),
         e2ee=E2eeScopes(
             single_user=_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),
@@ -155,7 +162,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
             private=_switch(env, "TR_PRIVATE_E2EE_ENABLED", False),
         ),
         database_url=database_url,
-        migration_database_url=env.secret("MIGRATION_DATABASE_URL") or database_url,
+        migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
         secrets=_secrets(env, dev),
         oidc=_oidc(env, public_url),
         s3=_s3(env),
@@ -169,25 +176,20 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
     )
 
 
-def migration_url(variables: Mapping[str, str], data: Path | None) -> str:
-    """What `relay migrate` works on; it needs nothing else of the configuration."""
+def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
+    """What `relay migrate` works on, and what will be served from it; it needs nothing else of the
+    configuration."""
     env = Environment(variables)
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
-    url = env.secret("MIGRATION_DATABASE_URL") or env.secret("DATABASE_URL")
-    url = url or f"sqlite:///{folder / 'relay.db'}"
-    sqlite_path(url)
-    return url
+    served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
+    return _database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"), served
 
 
-def sqlite_path(url: str) -> Path:
-    """The file of a `sqlite:///PATH` URL (four slashes for an absolute path)."""
-    scheme = url.partition(":")[0]
-    if scheme.startswith("postgres"):
-        raise StartRefused("PostgreSQL is not supported by this build yet; use DATABASE_URL=sqlite:///PATH")
-    path = url.removeprefix("sqlite:///")
-    if path == url or not path or "?" in path:
-        raise StartRefused("DATABASE_URL is not of the form sqlite:///PATH")
-    return Path(path)
+def _database_url(env: Environment, folder: Path, *names: str) -> str:
+    """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
+    told = (env.secret(name) for name in names)
+    url = next(filter(None, told), None) or f"sqlite:///{folder / 'relay.db'}"
+    return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
 
 
 def log_level(env: Environment) -> str:

@@ -16,4 +16,4 @@ COMMIT: Final = "unknown"
 BUILT_AT: Final = "1970-01-01T00:00:00Z"
 MIN_CLIENT: Final = "0.1.0"
 API_VERSION: Final = 1
-SOURCE_URL: Final = "https://pypi.org/project/svc/"
+SOURCE_URL: Final = ""  # empty: the node serves its own source at /source.tar.gz

@@ -6,6 +6,8 @@ HTTP request again.
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,6 +23,7 @@ from localstore.core.errors import (
     Invalid,
     NotFound,
     Unauthorized,
+    Unavailable,
     UnsupportedMediaType,
 )
 from relay import credentials
@@ -29,6 +32,7 @@ from relay.body import Incoming
 from relay.buffers import Lease
 from relay.caller import Caller, Principal, View
 from relay.db import repo as repos
+from relay.db.database import Contended
 from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
@@ -37,6 +41,8 @@ SUBPROTOCOLS = ("svc-sync.v1",)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 _SUSPECT = re.compile(rb"\\u0000|[:\[,]\s*-?[0-9]{19}")  # worth a second look by `_storable`
 
+
+RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
 
 Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
@@ -75,9 +81,22 @@ def handler_of(route: Route, node: Node) -> Handle:
         wanted = {name: value for name, value in arguments.items() if name in route.wants}
         if "socket" in route.wants:
             return await _converse(route, request, wanted)
-        return await encode(request, route, await route.handler(**wanted))
+        return await encode(request, route, await _carried_out(route, wanted))
 
     return handle
+
+
+async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
+    """What the handler answers. A transaction that the database gave up took no effect, so that the whole
+    handler runs again; not where the body streams, which is there once."""
+    for pause in (*RETRY_PAUSES, None):
+        try:
+            return await route.handler(**wanted)
+        except Contended:
+            if pause is None or route.stream:
+                break
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # spreads, hides nothing
+    raise Unavailable("too many changes met at once; try again")
 
 
 async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> Answer:

@@ -1,4 +1,4 @@
-"""Play many random histories of several devices: campaign_histories.py FIRST COUNT. A failure prints its seed."""
+"""Play many random histories of several devices: campaign_histories.py FIRST COUNT. Failures print seeds."""
 
 from __future__ import annotations
 

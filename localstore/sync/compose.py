@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat as stat_module
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,13 +77,18 @@ def _members(
     if not entry.settled:
         return None  # the disk does not show what the update would replace: pull first (device rule 6)
     if stat is None:
-        gone = delete and entry.gen and entry.shadow is not None and not device.occupied(entry.path)
+        gone = delete and entry.gen and entry.shadow is not None and _no_file(device, entry.path)
         return {"kind": "delete"} if gone else None
     if entry.kind == "text" and stat.kind == "text" and entry.gen and not too_large:
         return _edit_members(device, entry)  # a save since the walk is captured by the next one
     if stat.digest != entry.shadow:
         return _bytes_members(stat)
     return None
+
+
+def _no_file(device: Device, path: str) -> bool:
+    info = device.files.stat(path)
+    return info is None or stat_module.S_ISDIR(info.st_mode)
 
 
 def _bytes_members(stat: Stat) -> dict[str, Any]:

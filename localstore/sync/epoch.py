@@ -11,6 +11,10 @@ from localstore.sync.remote import Remote
 
 def advance(device: Device, entry: Entry, remote: Remote) -> None:
     """Bring the confirmed lane to the relay's state and the pending updates onto it, in one step."""
+    unknown = remote.state is None and entry.touched and entry.epoch == remote.row.epoch
+    if not entry.pending and not unknown:
+        _take(device, entry, remote)
+        return
     base, pending = device.confirmed(entry), device.db.pending(entry.path)
     epoch = entry.epoch
     while epoch < remote.row.epoch:
@@ -22,6 +26,16 @@ def advance(device: Device, entry: Entry, remote: Remote) -> None:
     if remote.state is not None:
         base.merge(remote.state)
     _store(device, entry, remote, base, pending)
+
+
+def _take(device: Device, entry: Entry, remote: Remote) -> None:
+    """Nothing of ours is pending: the relay's state holds all that we ever sent."""
+    entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
+    entry.genesis, entry.touched = remote.genesis, remote.state is not None
+    entry.want, entry.size = remote.row.digest, remote.row.size
+    with device.db.step():
+        device.db.put_lane_state(entry.path, remote.state)
+        device.save(entry)
 
 
 def _lane(device: Device, remote: Remote) -> Lane:

@@ -60,6 +60,9 @@ def _change(device: Device, path: str) -> list[Change]:
     if not _clear(device, path):
         return []
     now = device.seen(path)
+    if now not in (None, entry.shadow, entry.want):
+        capture(device, [path])  # a save since the last capture
+        now = device.seen(path)
     if now not in (None, entry.shadow, entry.want) or (now is None and device.occupied(path)):
         _part(device, entry)
     return [Change(path, entry.want)] if path in device.entries else []

@@ -32,6 +32,10 @@ metadata = MetaData(
 )
 
 
+# An id the database counts. SQLite counts in INTEGER columns only.
+_Counted = BigInteger().with_variant(Integer, "sqlite")
+
+
 def _at(name: str, nullable: bool = False) -> Column[int]:
     return Column(name, BigInteger, nullable=nullable)
 
@@ -362,7 +366,7 @@ blame_cache = Table(
 pack = Table(
     "pack",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     Column("name", String, nullable=False, unique=True),  # never reused
     Column("size", BigInteger, nullable=False),
     _at("created_at"),
@@ -405,7 +409,7 @@ repo_object = Table(
 event = Table(
     "event",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=False),  # see `Tx.stamp`
     Column("repo_id", ForeignKey("repo.id"), nullable=False, index=True),
     Column("kind", String, nullable=False),  # live, seal, ref, repo
     Column("data", Text, nullable=False),  # JSON: ids, numbers and names, never content
@@ -429,7 +433,7 @@ job = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     _at("at"),
     Column("actor", String, nullable=False),
     Column("action", String, nullable=False),

@@ -17,7 +17,7 @@ import aiosqlite
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
-from relay.db.database import LIST_CHUNK, Compiled, Row, UniqueViolation
+from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation
 
 _DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
@@ -57,6 +57,9 @@ class SqliteTx:
 
     def after_commit(self, call: Callable[[], None]) -> None:
         self.committed.append(call)
+
+    async def stamp(self) -> int | None:
+        return None
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         rows: list[Row] = []
@@ -156,7 +159,8 @@ class SqliteDatabase:
             self._idle.put_nowait(connection)
 
     @contextlib.asynccontextmanager
-    async def write(self) -> AsyncIterator[SqliteTx]:
+    async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
+        """One writer for all names."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
@@ -180,6 +184,15 @@ class SqliteDatabase:
         await writer.execute("COMMIT")
         for call in tx.committed:
             call()
+
+    async def horizon(self, tx: Tx) -> int | None:
+        return None
+
+    def wake_others(self) -> None:
+        """There are none."""
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        """Nobody wakes us."""
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sanic.request import Request
 
+from localstore.core.encoding import hex_digest
 from localstore.core.model import ClientConfig, Health, Version
 from relay import openapi
 from relay.address import is_loopback
@@ -37,7 +38,7 @@ async def readyz(caller: Caller) -> Reply:
 @route("GET", "/version", access=Anonymous(), returns=Version)
 async def version(caller: Caller) -> Version:
     """Edition, version and source of this build"""
-    return nodes.version()
+    return nodes.version(caller.node)
 
 
 @route("GET", "/api/v1/client-config", access=Anonymous(), returns=ClientConfig)
@@ -57,6 +58,13 @@ async def metrics(caller: Caller, request: Request) -> Reply:
     """Counters for Prometheus; on this machine, or with the admin secret in X-Admin-Secret"""
     figures = await nodes.gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
     return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
+
+
+@route("GET", "/source.tar.gz", access=Anonymous(), media="application/gzip", cost=10)
+async def source(caller: Caller) -> Reply:
+    """The source code this node runs (AGPL-3.0-or-later, section 13)"""
+    found = await nodes.source()
+    return Reply(found, content_type="application/gzip", etag=hex_digest(found))
 
 
 @route("GET", "/robots.txt", access=Anonymous(), media="text/plain")

@@ -42,7 +42,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
     async with caller.read() as tx:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
-    async with caller.write() as tx:
+    async with caller.write(f"handle {name}") as tx:
         made = await create(tx, name, new_account_id(), password_hash)
         await audit.record(tx, made.id, "account.create", made.id, handle=name, address=caller.address)
     return await sessions.start_browser(caller, made, "password")
@@ -111,7 +111,7 @@ async def change_handle(caller: Caller, wish: str) -> Handle:
     me, name = caller.me, names.handle(wish)
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
-    async with caller.write() as tx:
+    async with caller.write(f"handle {name}", f"handle {me.handle}") as tx:
         await require_free(tx, name, me.account_id)
         try:
             await tx.run(rows.SET_HANDLE, account_id=me.account_id, new_handle=name)

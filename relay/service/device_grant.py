@@ -146,7 +146,7 @@ async def claim(caller: Caller, wish: TokenRequest) -> SealedSession:
         raise GrantError("this device code is not one of ours; run: svc login") from None
     now = now_ms()
     refused: GrantError
-    async with caller.write() as tx:
+    async with caller.write(f"device code {digest.hex()}") as tx:
         found = await tx.one(rows.BY_HASH, hash=digest)
         if found is None:
             raise GrantError("this device code is unknown, was claimed or has expired; run: svc login")

@@ -165,7 +165,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         now_ms() + limits.CLI_SESSION * 1000,
         bound_key=taken.ed25519,
     )
-    async with caller.write() as tx:
+    async with caller.write(f"handle {taken.account}") as tx:
         account, key = await _who(tx, taken)
         if account is None:
             account = await account_rules.create(tx, taken.account, account_id)

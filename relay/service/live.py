@@ -37,13 +37,11 @@ from relay.db.database import Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
-from relay.ids import new_id
 from relay.lanes import LaneKey, Lanes, Source
-from relay.node import Node
+from relay.service import checkpoint as checkpoints
 from relay.service import content, frontier
 from relay.service.live_rules import Batch, LaneSourceMissing
 
-IDLE = 30_000  # milliseconds without an update after which a branch gets a checkpoint
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
 _ANSWER = msgspec.json.Decoder(UpdateAnswer)
@@ -152,8 +150,9 @@ async def _take(
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
     after = done.frontier
-    checkpoint = await _turn(tx, ref.id, after.seq, batch.turn_id)
+    checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
+        await checkpoints.when_idle(tx, view.node, ref.id)
         await view.node.hub.announce(
             tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
         )
@@ -174,7 +173,7 @@ async def _decide(
     }
     used.update(edited)
     node = view.node
-    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.ver)}
+    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.stand)}
     branch_id = work.frontier.branch_id
     sources = await frontier.sources(node, tx, view.repo.id, branch_id, absent.values())
     try:
@@ -212,38 +211,6 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
     if done.settled > replica.settled:
         await tx.run(replicas.FORGET, replica_id=replica.id, settled=done.settled)
     await tx.run(replicas.PASS, replica_id=replica.id, to_settled=done.settled, to_highest=done.highest)
-
-
-async def _turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
-    """A checkpoint when the turn changes. `turn_id`: the agent's name for its turn."""
-    if turn_id is None:
-        return False
-    last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
-    if last is not None and last[1] == turn_id:
-        return False
-    await _checkpoint(tx, branch_id, seq, "turn", turn_id)
-    return True
-
-
-async def idle_checkpoints(node: Node) -> int:
-    """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. For the job queue."""
-    async with node.db.write() as tx:
-        quiet = await tx.all(rows.QUIET, before=now_ms() - IDLE)
-        for branch_id, seq in quiet:
-            await _checkpoint(tx, branch_id, seq, "idle", None)
-    return len(quiet)
-
-
-async def _checkpoint(tx: Tx, branch_id: str, seq: int, reason: str, turn_id: str | None) -> None:
-    await tx.run(
-        rows.CHECKPOINT,
-        id=new_id(),
-        branch_id=branch_id,
-        seq=seq,
-        reason=reason,
-        turn_id=turn_id,
-        created_at=now_ms(),
-    )
 
 
 def _check_shape(batch: UpdateBatch) -> None:
@@ -362,7 +329,7 @@ def _states(
     found: dict[str, bytes] = {}
     for path, row in edited.items():
         key = frontier.key_of(branch_id, row)
-        lane = lanes.open(key, row.ver) or sources[key].build(key)
+        lane = lanes.open(key, row.stand) or sources[key].build(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {path} does not give its recorded text")
         found[path] = lane.state()

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import gzip
 import hmac
+import io
+import tarfile
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
@@ -14,6 +20,8 @@ from relay.logs import logger
 from relay.migrations import HEAD
 from relay.node import Node
 
+ROOMS = ("svc", "tui", "relay", "localstore", "llm")
+SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
 Check = Callable[[Node], Awaitable[None]]
 
 
@@ -36,11 +44,11 @@ async def node_ready(node: Node) -> Health:
     return await _checked(node, checks)
 
 
-def version() -> Version:
+def version(node: Node) -> Version:
     return Version(
         edition=edition.EDITION,
         api_version=edition.API_VERSION,
-        source_url=edition.SOURCE_URL,
+        source_url=node.config.source_url,
         version=edition.VERSION,
         commit=edition.COMMIT,
         built_at=edition.BUILT_AT,
@@ -64,6 +72,28 @@ def client_config(node: Node) -> ClientConfig:
             sign_in=_ways_in(node),
         ),
     )
+
+
+async def source() -> bytes:
+    """What this node runs, as one gzip tarball; the same bytes for the same code."""
+    return await asyncio.to_thread(_source)
+
+
+@functools.cache
+def _source() -> bytes:
+    root = Path(__file__).resolve().parents[2]
+    files = sorted(file for room in ROOMS for file in (root / room).rglob("*") if file.suffix in SOURCES)
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for file in files:
+            data = file.read_bytes()
+            entry = tarfile.TarInfo(f"svc-{edition.VERSION}/{file.relative_to(root).as_posix()}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
 
 
 async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:

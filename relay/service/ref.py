@@ -14,7 +14,7 @@ from relay.db.database import Tx, UniqueViolation
 from relay.db.ref import RefRow
 from relay.ids import new_id
 from relay.paging import Cursor, page_size
-from relay.service import frontier
+from relay.service import frontier, landing
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
@@ -74,11 +74,12 @@ async def create(view: View, wish: RefCreate) -> Ref:
 
 
 async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
-    """Compare-and-swap. Tags do not move."""
+    """Compare-and-swap; the live frontier follows, and unsealed edits stay live on top. Tags do not move."""
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
             raise Conflict(f"tag {name} does not move; delete it and create it anew")
+        await frontier.lock(tx, ref.id)
         head = await seals.resolve(tx, view.repo.id, wish.head)
         if head is None:
             raise Invalid(f"no seal {wish.head[:12]} in {view.repo.full_name}", pointer="/head")
@@ -87,6 +88,7 @@ async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
         )
         if not moved:
             raise StaleHead(name, ref.head)
+        await _land(tx, view, ref, head)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
         return shown(view, await find(tx, view.repo.id, type, name))
 
@@ -120,6 +122,16 @@ def shown(view: View, ref: RefRow) -> Ref:
     """The wire form."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
     return Ref(id=ref.id, type=ref.type, name=ref.name, head=ref.head, default=default, frontier=ref.seq)  # type: ignore[arg-type]
+
+
+async def _land(tx: Tx, view: View, ref: RefRow, head: str) -> None:
+    before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
+    after = await seals.root_of(tx, view.repo.id, head)
+    if after is None:
+        raise NotFound
+    await landing.land(
+        tx, view.node, ref, before, after, view.me.account_id, view.me.device_key_id or "relay"
+    )
 
 
 async def _start(tx: Tx, view: View, wish: RefCreate) -> str | None:

@@ -17,7 +17,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model import Deleted, Page, Repo, Viewer
 from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
-from relay.caller import Caller, Principal, View
+from relay.caller import Caller, Principal, View, account_name, repo_name
 from relay.clock import now_ms, rfc3339
 from relay.db import ref as refs
 from relay.db import repo as rows
@@ -99,7 +99,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
     new_class = _class_for(old, patch.visibility)
     description = _description(old.description if patch.description is None else patch.description)
     state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
-    async with view.write() as tx:
+    async with view.write(account_name(old.owner_id)) as tx:  # whose names are taken and reserved
         branch = await _default_branch(tx, old, patch.default_branch)
         now = now_ms()
         if new_name != old.name:
@@ -139,7 +139,7 @@ async def delete(view: View) -> Deleted:
 async def restore(caller: Caller, repo_id: str) -> Repo:
     """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
     me = caller.me.account_id
-    async with caller.write() as tx:
+    async with caller.write(repo_name(repo_id)) as tx:
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await caller.node.hub.announce(tx, repo_id, "repo", action="restored")

@@ -179,7 +179,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
     until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
     # Before the old token is used up: without the signer, the person still has it.
     text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
-    async with caller.write() as tx:
+    async with caller.write(f"refresh {digest.hex()}") as tx:
         found = await tx.one(rows.REFRESH, hash=digest)
         if found is None:
             raise _no_refresh()

@@ -1,13 +1,15 @@
-"""What a node does for itself every hour: sweep what has expired, purge what was deleted long ago."""
+"""What a node does for itself: sweep what has expired, purge what was deleted, mark idle branches."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
 from relay.node import Node
+from relay.service import checkpoint
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
@@ -23,6 +25,10 @@ def register(node: Node) -> None:
         while await purge(node):
             pass
 
+    async def checkpoint_job(_: dict[str, Any]) -> None:
+        await checkpoint.idle_checkpoints(node)
+
+    node.jobs.register("checkpoint", checkpoint_job)
     node.jobs.register("sweep", sweep_job, hourly=True)
     node.jobs.register("purge", purge_job, hourly=True)
 
@@ -45,7 +51,9 @@ async def purge(node: Node) -> int:
     async with node.db.read() as tx:
         due = [row[0] for row in await tx.all(rows.PURGEABLE, now=now_ms(), limit=PURGED_AT_ONCE)]
     for repo_id in due:
-        async with node.db.write() as tx:
+        async with node.db.write(repo_name(repo_id)) as tx:
+            if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
+                continue  # restored, or forked, in between
             for statement in rows.PURGE:
                 await tx.run(statement, repo_id=repo_id)
     return len(due)

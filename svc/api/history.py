@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from typing import IO, cast
 
+import msgspec
+
+from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import GIB, MIB
 from localstore.core.model import Blame, Blob, Compare, Seal, SealSummary, Tree
 from svc.api.http import Http, segment, segments
@@ -36,6 +41,11 @@ class HistoryCalls:
         return self._http.pages(f"{at(repo_id)}/log", Seal, query={"ref": ref}, limit=limit)
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
+        """One seal with its signed bytes. Without a session it is read off the front of a history pack, which
+        public repositories give to everybody."""
+        if self._http.credential is None:
+            with self.pack(repo_id, start=seal_id, limit=1) as pieces:
+                return first_seal(pieces)
         return self._http.call("GET", f"{at(repo_id)}/seals/{segment(seal_id)}", Seal)
 
     def tree(self, repo_id: str, sha: str, path: str = "", *, recursive: bool = False) -> Tree:
@@ -56,12 +66,43 @@ class HistoryCalls:
         return self._http.call("GET", f"{at(repo_id)}/seals/{segment(seal_id)}/blame/{segments(path)}", Blame)
 
     def pack(
-        self, repo_id: str, *, start: str | None = None, limit: int | None = None, skip: int = 0
+        self, repo_id: str, *, start: str | None = None, limit: int | None = None, skip: int | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
         """History and its bytes as one tar, streamed."""
-        query = {"from": start, "limit": limit, "skip": skip or None}
+        query = {"from": start, "limit": limit, "skip": skip}
         return self._http.stream("GET", f"{at(repo_id)}/history-pack", ARCHIVE_MAX, query=query)
 
     def archive(self, repo_id: str, sha: str) -> AbstractContextManager[Iterator[bytes]]:
         """One tree as .tar.gz, streamed."""
         return self._http.stream("GET", f"{at(repo_id)}/archive/{segment(sha)}.tar.gz", ARCHIVE_MAX)
+
+
+def first_seal(pieces: Iterator[bytes]) -> Seal:
+    """The seal on the first line of a history pack's manifest; the rest is left unread."""
+    try:
+        with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|") as pack:
+            member = pack.next()
+            file = pack.extractfile(member) if member and member.name == "manifest.jsonl" else None
+            if file is None:
+                raise ServerMisbehaved("the server sent a history pack without a manifest")
+            line = file.readline(TREE_MAX)
+        return msgspec.json.decode(line, type=Seal)
+    except (tarfile.TarError, msgspec.MsgspecError, UnicodeDecodeError, OSError):
+        raise ServerMisbehaved("the server sent a history pack that cannot be read") from None
+
+
+class _Pieces:
+    """A stream of pieces as the file that tarfile reads."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        while len(self._held) < size:
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._held += piece
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken

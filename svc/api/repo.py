@@ -35,12 +35,19 @@ class RepoCalls:
             if page.items:
                 return page.items[0]
         try:
-            return self.get(self.coordinates(owner, name).id)
+            public = self.coordinates(owner, name)
+            return _as_anyone(public) if self._http.credential is None else self.get(public.id)
         except NotFound:
             hint = "check the name" if self._http.credential else "check the name, or sign in: svc login"
             raise NotFound(
                 f"{owner}/{name} on {self._http.origin} does not exist or is hidden; {hint}"
             ) from None
+
+    def linked(self, repo_id: str, full_name: str) -> Repo:
+        """The repository of a linked folder: by id, by its name where nobody is signed in."""
+        if self._http.credential is None:
+            return self.find(*full_name.split("/", 1))
+        return self.get(repo_id)
 
     def coordinates(self, owner: str, name: str) -> Coordinates:
         """What anyone may know of a public repository."""
@@ -67,3 +74,22 @@ class RepoCalls:
 
     def restore(self, restore_id: str) -> Repo:
         return self._http.call("POST", f"{at(restore_id)}/restore", Repo)
+
+
+def _as_anyone(public: Coordinates) -> Repo:
+    """A public repository as its coordinates show it; its times are for those who sign in."""
+    return Repo(
+        id=public.id,
+        owner=public.owner,
+        name=public.name,
+        full_name=public.full_name,
+        kind=public.kind,
+        class_=public.class_,
+        default_branch=public.default_branch,
+        description=public.description,
+        visibility="public",
+        archived=public.archived,
+        state="archived" if public.archived else "active",
+        created_at="",
+        updated_at="",
+    )

@@ -59,7 +59,10 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """`--json` may stand alone: it takes the next word only when that can be a list of fields."""
+    """`--json` may stand alone: it takes the next word only when that can be a list of fields.
+    `svc help WORDS` is `svc WORDS --help`."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     found: list[str] = []
     at = 0
     while at < len(words):
@@ -80,6 +83,8 @@ def normalise(words: list[str]) -> list[str]:
 def _call(words: list[str], out: Out) -> int:
     state = Run(out, os.environ, Path.cwd())
     code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
+    if code == EXIT_INTERRUPTED:  # Typer's own answer to Ctrl-C
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else EXIT_OK
 
 

@@ -122,7 +122,7 @@ class Run:
     def repo(self, api: Api) -> Repo:
         """The repository this command is about, as `api`'s caller may see it."""
         if self.named is None and self.linked:
-            return api.repo.get(self.linked[1].repo_id)
+            return api.repo.linked(self.linked[1].repo_id, self.linked[1].repo)
         address = self.named or self._git_remote()
         if address is None:
             raise UsageError(

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from svc.cmd.blame import head_of
 from svc.cmd.context import Ctx
+from svc.cmd.refs import head_of
 from svc.cmd.working import count, named, to_look
 from svc.flows.restore import restore as restore_files
 from svc.out import Column
@@ -32,7 +32,11 @@ def restore(
     """
     wanted = [ctx.path_in_repo(path) for path in paths]
     with to_look(ctx) as device:
-        seal = head_of(ctx, ctx.reader.repo.get(device.repo.repo_id), source) if source else None
+        seal = (
+            head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), source)
+            if source
+            else None
+        )
         done = restore_files(device, wanted, seal)
     if done.trash:
         ctx.out.note(f"what they held is in {done.trash}")

@@ -50,7 +50,7 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
-    key = key_for(ctx, ctx.reader.repo.get(link.repo_id))
+    key = key_for(ctx, ctx.reader.repo.linked(link.repo_id, link.repo))
     transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
     with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
         yield device

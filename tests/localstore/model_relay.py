@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from localstore.core import seal as seals
-from localstore.core.encoding import b64u, digest, unb64u, unhex
+from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, SignatureInvalid, StaleHead
 from localstore.core.keys import DeviceKey, verify
 from localstore.core.lane import Lane
@@ -156,7 +156,7 @@ class ModelRelay:
             branch.seq += 1
             branch.gone[update.path] = branch.seq
             return UpdateAnswer(n=update.n, result="ok", seq=branch.seq)
-        if any(_kin(update.path, other) for other in branch.files):
+        if _collides(update.path, branch.files):
             return UpdateAnswer(n=update.n, result="stale")
         branch.seq += 1
         branch.gone.pop(update.path, None)
@@ -229,7 +229,7 @@ class ModelTransport(Transport):
                 digest=file.content().hex(),
                 size=file.size,
                 live=file.lane is not None,
-            )  # fmt: skip
+            )
             for path, file in self.branch.files.items()
             if file.ver > request.since
         ]
@@ -268,7 +268,7 @@ class ModelTransport(Transport):
                     genesis=file.genesis.hex(),
                     state=b64u(file.lane.state()) if file.lane else None,
                     finals=finals,
-                )  # fmt: skip
+                )
             )
         return LaneStates(lanes=found, missing=missing)
 
@@ -321,7 +321,7 @@ class ModelTransport(Transport):
                 ),
                 created_at=seals.timestamp(when),
                 nonce=b64u(self.relay.random.randbytes(16)),
-            )  # fmt: skip
+            )
         )
         changes = [
             SealChange(path=path, kind=kind, digest=one.hex(), size=size)
@@ -387,8 +387,11 @@ class ModelTransport(Transport):
         )  # fmt: skip
 
 
-def _kin(path: str, other: str) -> bool:
-    return path.startswith(other + "/") or other.startswith(path + "/")
+def _collides(path: str, files: dict[str, File]) -> bool:
+    """Whether a file would lie under a file, or over a directory."""
+    above = path.split("/")
+    under = any("/".join(above[:depth]) in files for depth in range(1, len(above)))
+    return under or (path not in files and any(other.startswith(path + "/") for other in files))
 
 
-__all__ = ["REPO_ID", "ModelRelay", "ModelTransport", "digest"]
+__all__ = ["REPO_ID", "ModelRelay", "ModelTransport"]

@@ -80,7 +80,7 @@ def test_exchange_and_move(root: Path, native: bool, monkeypatch: pytest.MonkeyP
     with pytest.raises(FileExistsError):
         files.move("a", "d/b")
     files.move("a", "d/c")
-    assert sorted(os.listdir(root / "d")) == ["b", "c"]
+    assert sorted(path.name for path in (root / "d").iterdir()) == ["b", "c"]
     with pytest.raises(FileNotFoundError):
         files.exchange("d/c", "missing")
 

@@ -55,7 +55,11 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
     import os
 
     lock = tmp_path / "lock"
-    with owned(lock, tmp_path), pytest.raises(CopyBusy, match=f"process {os.getpid()}"), owned(lock, tmp_path):
+    with (
+        owned(lock, tmp_path),
+        pytest.raises(CopyBusy, match=f"process {os.getpid()}"),
+        owned(lock, tmp_path),
+    ):
         pass
     with owned(lock, tmp_path):
         pass

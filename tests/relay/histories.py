@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,18 @@ class Repository:
 
 def create(http: httpx.Client, owner: Account, name: str, **wish: Any) -> Repository:
     return Repository(http, owner, ok(http.post("/api/v1/repos", json={"name": name, **wish})))
+
+
+def own(account: Callable[..., Account], client: Callable[..., httpx.Client], **wish: Any) -> Repository:
+    """A repository of a new account."""
+    owner = account()
+    return create(client(owner), owner, wish.pop("name", "thing"), **wish)
+
+
+def compared(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+    """What a caller can tell two answers apart by: all but the time and the id of the request."""
+    headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
+    return answer.status_code, answer.content, headers
 
 
 def _streamed(content: bytes) -> dict[str, Any]:

@@ -95,7 +95,7 @@ async def test_a_slow_reader_is_told_to_resync_and_stalls_nobody(tmp_path, monke
         assert len(slow.queue) == 0
         await announce(db, hub, repo, 1)
         (event,) = await collect(hub, slow, 1)
-        assert event.id == only.id + 1
+        assert event.id > only.id
         await hub.stop()
 
 

@@ -53,6 +53,11 @@ def steps_of(text: str) -> list[Step]:
     return found
 
 
+def filled(command: str, known: dict[str, str]) -> str:
+    """The command with the words that earlier output gave."""
+    return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), command)
+
+
 def pattern_of(expected: list[str], known: dict[str, str]) -> re.Pattern[str]:
     """What the output must match. Each new placeholder becomes a group; its name is its index here."""
     seen: set[str] = set()
@@ -74,7 +79,11 @@ def pattern_of(expected: list[str], known: dict[str, str]) -> re.Pattern[str]:
             continue
         parts = re.split(r"(<[a-z][a-z0-9-]*>|…)", line)
         text = "".join(
-            "[^\\n]*" if part == "…" else PLACEHOLDER.sub(placeholder, part) if PLACEHOLDER.fullmatch(part) else re.escape(part)
+            "[^\\n]*"
+            if part == "…"
+            else PLACEHOLDER.sub(placeholder, part)
+            if PLACEHOLDER.fullmatch(part)
+            else re.escape(part)
             for part in parts
         )
         lines.append(text + r"[ \t]*\n")
@@ -93,7 +102,7 @@ def on_terminal(command: str, environment: dict[str, str], folder: Path) -> tupl
             try:
                 piece = os.read(near, 65536)
             except OSError as error:
-                assert error.errno == errno.EIO  # noqa: PT017 - the terminal's other side has closed
+                assert error.errno == errno.EIO
                 break
             if not piece:
                 break
@@ -123,13 +132,17 @@ def test_transcript(name: str, node: str, tmp_path: Path) -> None:
             COLUMNS="110",
             LC_ALL="C.UTF-8",
         )
-        command = PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), step.command)
+        command = filled(step.command, known)
         where = folder / "where"
         start = Path(where.read_text()) if where.exists() else folder / "work"
         code, out = on_terminal(f"{command}\ncode=$?; pwd > {where}.new; exit $code", environment, start)
         where.write_text(Path(f"{where}.new").read_text().strip())
         found = pattern_of(step.expected, known).fullmatch(out)
-        shown = f"{name}: $ {command}\n--- expected\n" + "\n".join(step.expected) + f"\n--- printed, exit {code}\n{out}"
+        shown = (
+            f"{name}: $ {command}\n--- expected\n"
+            + "\n".join(step.expected)
+            + f"\n--- printed, exit {code}\n{out}"
+        )
         assert found, shown
         assert code == step.code, shown
         known |= {key.replace("_", "-"): value for key, value in found.groupdict().items()}

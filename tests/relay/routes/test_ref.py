@@ -85,6 +85,16 @@ def test_a_branch_moves_only_from_where_it_is_expected(repo: Repository) -> None
     assert unknown.status_code == 422
 
 
+def test_the_frontier_follows_a_branch_that_moves(repo: Repository) -> None:
+    first, second = repo.body["seals"]
+    ok(post(repo, name="b", head=first))
+    ok(repo.http.patch(f"{repo.url}/refs/branch/b", json={"head": second, "expected_head": first}))
+    sealed = ok(repo.http.get(f"{repo.url}/tree/{second}?recursive=1"))["entries"]
+    wish = {"device_key_id": repo.owner.key.id, "since": 0}
+    rows = ok(repo.http.post(f"{repo.url}/branches/b/live/bootstrap", json=wish))["rows"]
+    assert {row[0]: row[6] for row in rows} == {entry["path"]: entry["blake3"] for entry in sealed}
+
+
 def test_of_many_moves_at_once_one_wins(repo: Repository) -> None:
     first, second = repo.body["seals"]
     ok(post(repo, name="b", head=first))

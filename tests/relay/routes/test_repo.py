@@ -15,17 +15,11 @@ from relay.db.schema import collaborator, event, idempotency, repo_alias
 from relay.db.schema import repo as repo_table
 from relay.ids import new_id
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create, ok
+from tests.relay.histories import compared, create, ok, own
 
 Maker = Callable[..., Account]
 Client = Callable[..., httpx.Client]
 DAY = 24 * 3600 * 1000
-
-
-def own(account: Maker, client: Client, **wish: Any) -> Repository:
-    """A repository of a new account."""
-    owner = account()
-    return create(client(owner), owner, wish.pop("name", "thing"), **wish)
 
 
 def set_columns(relay: Relay, repo_id: str, **values: Any) -> None:
@@ -164,11 +158,6 @@ BODIES = {
     "PATCH": {"expected_head": None, "head": "x"},
     "POST": {"type": "branch", "name": "n"},
 }
-
-
-def compared(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
-    return answer.status_code, answer.content, headers
 
 
 @pytest.mark.parametrize("who", ["stranger", "guest", "anonymous"])
@@ -324,7 +313,7 @@ def test_the_purge_window_ends(relay: Relay, account: Maker, client: Client) -> 
     assert ok(mine.http.get("/api/v1/repos", params={"state": "deleted"}))["items"] == []
 
 
-# --- lists and coordinates
+# --- lists
 
 
 def test_pages_have_no_doubles_and_no_holes_while_rows_arrive(account: Maker, client: Client) -> None:
@@ -366,26 +355,6 @@ def test_private_ones_are_in_nobody_elses_list(account: Maker, client: Client) -
 )  # fmt: skip
 def test_hostile_lists_are_refused_plainly(client: Client, account: Maker, query: str) -> None:
     assert client(account()).get(f"/api/v1/repos?{query}").status_code == 422
-
-
-def test_public_coordinates(account: Maker, client: Client) -> None:
-    mine = own(account, client, visibility="public", kind="model")
-    (head,) = mine.seal({"f": b"x"})
-    name = mine.body["full_name"]
-    anonymous = client()
-    found = ok(anonymous.get(f"/api/v1/public/model/{name}"))
-    assert (found["id"], found["head"], found["archived"]) == (mine.id, head, False)
-    assert found["page_url"].endswith(f"/model/{name}")
-    assert ok(anonymous.get(f"/api/v1/public/apps/{name}")) == found
-    assert ok(anonymous.get(f"/api/v1/public/model/{name.upper()}")) == found
-    wrong = anonymous.get(f"/api/v1/public/dataset/{name}")
-    assert (wrong.status_code, wrong.headers["location"]) == (307, f"/api/v1/public/model/{name}")
-    assert anonymous.get(f"/api/v1/public/novel/{name}").status_code == 404
-    hidden = own(account, client)
-    for kind in ("app", "dataset", "apps"):
-        answer = anonymous.get(f"/api/v1/public/{kind}/{hidden.body['full_name']}")
-        assert compared(answer) == compared(anonymous.get(f"/api/v1/public/{kind}/nobody/nothing"))
-    assert ok(hidden.http.get(f"/api/v1/public/app/{hidden.body['full_name']}"))["id"] == hidden.id
 
 
 def test_changes_are_announced_to_listeners(relay: Relay, account: Maker, client: Client) -> None:

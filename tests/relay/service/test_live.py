@@ -21,7 +21,7 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.update import signing_bytes
 from relay.db import schema
-from relay.service import live
+from relay.service import checkpoint, live
 from tests.relay.service.live_world import Device, World, world
 
 
@@ -408,10 +408,10 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
         answer = await live.take(a.view, "main", a.batch(await a.create(path, b""), turn=turn))
         made.append(answer.checkpoint)
     assert made == [True, False, True, False]
-    assert await live.idle_checkpoints(w.node) == 0
+    assert await checkpoint.idle_checkpoints(w.node) == 0
     old = update(schema.ref).values(updated_at=bindparam("at"))
     async with w.node.db.write() as tx:
         await tx.run(old, at=1)
-    assert await live.idle_checkpoints(w.node) == 1
-    assert await live.idle_checkpoints(w.node) == 0
+    assert await checkpoint.idle_checkpoints(w.node) == 1
+    assert await checkpoint.idle_checkpoints(w.node) == 0
     assert await count(w, schema.checkpoint) == 3

@@ -159,6 +159,7 @@ def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> 
     """In a real terminal, with a pager that numbers the lines it is given."""
     child, terminal = pty.fork()
     if child == 0:
+        sys.stdin = sys.__stdin__ = os.fdopen(0)
         os.environ.update(TERM="xterm", NO_COLOR="1", SVC_PAGER="cat -n", LINES="5")
         Out(os.environ, sys.__stdout__, sys.__stderr__).text("".join(f"line {n}\n" for n in range(40)))
         sys.__stdout__.flush()

@@ -1,0 +1,21 @@
+"""A node hands out the source code it runs."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import httpx
+
+from tests.relay.conftest import Relay
+
+
+def test_the_source_link_leads_to_the_running_code(relay: Relay) -> None:
+    link = httpx.get(f"{relay.url}/version").json()["source_url"]
+    assert link == f"{relay.url}/source.tar.gz"
+    packed = httpx.get(link)
+    assert packed.headers["content-type"] == "application/gzip"
+    with tarfile.open(fileobj=io.BytesIO(packed.content)) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert {"relay/routes/node.py", "localstore/core/seal.py", "svc/__main__.py"} <= names
+    assert httpx.get(link).content == packed.content

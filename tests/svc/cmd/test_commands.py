@@ -1,0 +1,219 @@
+"""Commands against the relay: exit codes, prompts, signs of what they did, and servers that lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localstore.core.encoding import b64u
+from localstore.core.errors import SvcError
+from localstore.core.keys import seal_to
+from svc.api.session import Sessions
+from svc.cmd.app import normalise
+from tests.svc.api.hostile import hostile, http
+from tests.svc.conftest import ROOT, Svc, clean_environment
+
+
+def handle() -> str:
+    return os.environ["TEST_HANDLE"]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["repo", "list", "--json"], ["repo", "list", "--json="]),
+        (["repo", "list", "--json", "name,head"], ["repo", "list", "--json=name,head"]),
+        (["repo", "view", "--json", "a/b"], ["repo", "view", "--json=", "a/b"]),
+        (["log", "--json", "--jq", "."], ["log", "--json=", "--jq", "."]),
+        (["diff", "--", "--json"], ["diff", "--", "--json"]),
+    ],
+)
+def test_bare_json_is_read_as_people_mean_it(words: list[str], read: list[str]) -> None:
+    assert normalise(words) == read
+
+
+def test_exit_codes(alice: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert alice("repo", "create", "a").code == 0
+    assert alice("repo", "create", "a").code == 1
+    assert alice("repo", "create").code == 2
+    assert alice("repo", "delete", "-R", f"{handle()}/a").code == 2
+    monkeypatch.setenv("SVC_HOME", "/nonexistent/home")
+    told = alice("repo", "create", "b")
+    assert told.code == 4
+    assert "svc login" in told.err
+    monkeypatch.setenv("SVC_TOKEN", "nonsense")
+    assert alice("repo", "list").code == 4
+
+
+def test_every_leaf_of_the_error_tree_has_an_exit_code_of_the_table() -> None:
+    def leaves(kind: type[SvcError]) -> list[type[SvcError]]:
+        return [kind, *(leaf for child in kind.__subclasses__() for leaf in leaves(child))]
+
+    assert {leaf.exit for leaf in leaves(SvcError)} <= {1, 2, 4, 8, 130}
+
+
+def test_every_list_and_change_speaks_json(alice: Svc) -> None:
+    repo = f"{handle()}/j"
+    for words in (
+        ["repo", "create", "j"],
+        ["repo", "view", repo],
+        ["repo", "list"],
+        ["repo", "search", "j"],
+        ["repo", "edit", "-R", repo, "-d", "x"],
+        ["repo", "visibility", "private", "-R", repo],
+        ["repo", "archive", "-R", repo],
+        ["repo", "unarchive", "-R", repo],
+        ["repo", "branch", "-R", repo],
+        ["repo", "tag", "list", "-R", repo],
+        ["repo", "device", "status"],
+        ["repo", "rename", "k", "-R", repo],
+        ["log", "-R", repo],
+        ["auth", "status"],
+        ["auth", "token", "list"],
+        ["auth", "device", "list"],
+        ["auth", "device", "add"],
+        ["version"],
+        ["repo", "delete", "-R", repo, "--yes"],
+        ["logout"],
+    ):
+        told = alice(*words, "--json")
+        assert told.code == 0, told
+        json.loads(told.out)
+
+
+def test_a_context_comes_from_flag_environment_link_and_git_in_this_order(
+    alice: Svc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("flag", "env", "link", "git"):
+        assert alice("repo", "create", name).code == 0
+    seen = ["repo", "view", "--jq", ".name"]
+    assert alice(*seen).code == 2
+    (tmp_path / "work" / ".git").mkdir()
+    (tmp_path / "work" / ".git" / "config").write_text(f'[remote "o"]\n\turl = svc://{handle()}/git\n')
+    assert alice(*seen).out == "git\n"
+    assert alice("repo", "init", f"{handle()}/link").code == 0
+    assert alice(*seen).out == "link\n"
+    monkeypatch.setenv("SVC_REPO", f"{handle()}/env")
+    assert alice(*seen).out == "env\n"
+    assert alice(*seen, "-R", f"{handle()}/flag").out == "flag\n"
+    assert alice("-R", f"{handle()}/flag", *seen).out == "flag\n"
+
+
+def test_api_refuses_what_it_must(alice: Svc) -> None:
+    for words in (
+        ["repo", "api", "repos", "-d", "{}", "-f", "a=b"],
+        ["repo", "api", "repos", "-f", "novalue"],
+        ["repo", "api", "repos", "-H", "Authorization: x"],
+        ["repo", "api", "repos", "-H", "broken"],
+        ["repo", "api", "repos", "-X", "G E T"],
+        ["repo", "api", "repos", "--paginate", "-X", "POST"],
+        ["repo", "api", "https://evil.example/x"],
+    ):
+        told = alice(*words)
+        assert told.code == 2, told
+        assert told.out == ""
+    assert alice("repo", "api", "nothing").code == 1
+    made = alice(
+        "repo", "api", "repos", "-f", "name=made", "-F", "description=5 apples", "--jq", ".description"
+    )
+    assert (made.code, made.out) == (0, "5 apples\n")
+    assert (
+        alice("repo", "api", "repos", "-X", "GET", "-f", "owner=@me", "--jq", ".items | length").out == "1\n"
+    )
+
+
+def test_a_login_at_a_server_that_claims_another_address_signs_nothing(svc: Svc, tmp_path: Path) -> None:
+    """A server could pass on the challenge of another node; the answer would sign it in there."""
+    x25519 = Sessions(tmp_path / "home").identity.transport.public
+    challenge = {
+        "v": 1,
+        "challenge_id": b64u(b"1" * 16),
+        "sealed_challenge": b64u(seal_to(x25519, b"2" * 32)),
+        "origin": "https://bank.example",
+        "expires_in": 300,
+        "account": "a",
+    }
+    with hostile(http("201 Made", json.dumps(challenge).encode())) as server:
+        told = svc("login", "--device-key", "--handle", "mallory", "--server", server.origin)
+        assert told.code == 1
+        assert "bank.example" in told.err
+        assert len(server.requests) == 1
+
+
+def test_a_login_in_the_browser_goes_to_the_server_that_was_asked(svc: Svc) -> None:
+    code = {
+        "device_code": "x",
+        "user_code": "\x1b[2JBCDF",
+        "verification_uri": "https://evil.example/cli/authorize",
+        "verification_uri_complete": "https://evil.example/cli/authorize?c",
+        "expires_in": 600,
+        "interval": 5,
+    }
+    with hostile(http("200 OK", json.dumps(code).encode())) as server:
+        told = svc("login", "--server", server.origin)
+    assert told.code == 1
+    assert "another address" in told.err
+    assert "\x1b" not in told.err
+
+
+@pytest.mark.parametrize(
+    "words", [["repo", "view", "a/b"], ["repo", "list"], ["repo", "api", "x"], ["version"]]
+)
+def test_a_server_that_answers_nonsense_is_one_line(svc: Svc, words: list[str]) -> None:
+    with hostile(http("200 OK", b"\x1b[2J<html>", "text/html")) as server:
+        told = svc(*words, "--server", server.origin)
+    assert "\x1b" not in told.err
+    assert "Traceback" not in told.err
+    assert told.code == (0 if words[0] == "version" or words[1] == "api" else 1)
+
+
+def test_wrong_options_of_login(svc: Svc) -> None:
+    server = ["--server", "http://127.0.0.1:9"]
+    assert svc("login").code == 2
+    assert svc("login", *server, "--handle", "x").code == 2
+    assert svc("login", *server, "--device-key").code == 2
+    assert svc("login", *server, "--device-key", "--handle", "not a name").code == 2
+    assert svc("login", *server, "--device-key", "--handle", "x", "--pair", "vowels").code == 2
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    told = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f"'{sys.executable}' -m svc completions bash | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}",
+        ],
+        capture_output=True,
+        text=True,
+        env=clean_environment(SVC_HOME=str(tmp_path)),
+        cwd=ROOT,
+    )
+    assert told.stdout == "0\n"
+    assert told.stderr == ""
+
+
+def test_control_c_ends_with_130(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "svc", "repo", "list", "--server", address],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=clean_environment(SVC_HOME=str(tmp_path)),
+            cwd=ROOT,
+        )
+        connection, _ = silent.accept()  # the command now waits for an answer that never comes
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        connection.close()
+    assert process.returncode == 130
+    assert out == ""
+    assert err == "svc: interrupted\n"
