@@ -16,6 +16,7 @@ from typing import Literal
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
+from relay.address import network
 from relay.buffers import Buffers, Lease
 from relay.clock import now_ms
 from relay.db import nonce as nonces
@@ -76,6 +77,11 @@ class Caller:
         if self.principal is None:
             raise Unauthorized("sign in first; run: svc login")
         return self.principal
+
+    @property
+    def network(self) -> str:
+        """What limits are counted for; see `relay.address`."""
+        return network(self.address)
 
     def role_of(self, found: Row) -> Role | None:
         """The caller's role in the repository of this row, no higher than the credential includes: whoever

@@ -138,7 +138,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
-    _CHALLENGES.take(caller.node.limiter, caller.address)
+    _CHALLENGES.take(caller.node.limiter, caller.network)
     if start.handle is None:
         raise Invalid("say which handle to sign in as", pointer="/handle")
     handle = names.handle(start.handle)
@@ -157,7 +157,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
     if account is None:
-        _ACCOUNTS.take(caller.node.limiter, caller.address)
+        _ACCOUNTS.take(caller.node.limiter, caller.network)
     elif key is None and pair is not None:
         _PAIRING_TRIES.take(caller.node.limiter, account.id)
     elif key is not None and not key.caps:
