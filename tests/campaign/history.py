@@ -425,8 +425,11 @@ class History:
                 if one.id != wanted or seals.seal_id(raw) != wanted or payload.repo_id != repo_id:
                     raise Broken(f"seal {wanted} is not what it says")
                 tree = api.history.tree(repo_id, wanted, recursive=True)
-                files = [entry for entry in tree.entries if entry.kind != "dir"]
-                entries = {one.path: Entry(one.kind, unhex(one.blake3), one.size) for one in files}
+                entries = {
+                    one.path: Entry(one.kind, unhex(one.blake3), one.size)
+                    for one in tree.entries
+                    if one.kind != "dir"
+                }
                 assert tree.tree_key is not None
                 if root_digest(entries, unb64u(tree.tree_key, 32)).hex() != payload.content_digest:
                     raise Broken(f"the tree of seal {wanted} is not the sealed one")
