@@ -406,8 +406,8 @@ class History:
         for branch in self.branches:
             self._chain(branch)
         self._bounded()
-        if "Traceback" in self.node.log.read_text():
-            raise Broken("the relay's log has a traceback: " + self.node.log.read_text()[-3000:])
+        if "request failed" in self.node.log.read_text():
+            raise Broken("the relay answered 500: " + self.node.log.read_text()[-3000:])
 
     def _chain(self, branch: str) -> None:
         """Every seal verifies, names its parent, and has the tree that it says."""
