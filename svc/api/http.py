@@ -368,8 +368,8 @@ class Http:
 
 
 def _broke_off(error: Exception) -> bool:
-    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx has
-    one class for this and for answers that are no HTTP."""
+    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx
+    has one class for this and for answers that are no HTTP."""
     return any(words in str(error) for words in _BREAKING_OFF)
 
 
