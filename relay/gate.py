@@ -27,7 +27,7 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from relay import credentials
-from relay.address import client_address
+from relay.address import client_address, network
 from relay.body import Incoming
 from relay.buffers import Lease
 from relay.caller import Caller, Principal, View
@@ -54,7 +54,7 @@ def handler_of(route: Route, node: Node) -> Handle:
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         if route.flag and not node.config.flags.on(route.flag):
             raise NotFound
-        address = client_address(request, node.config.proxy_hops)
+        address = network(client_address(request, node.config.proxy_hops))
         node.limiter.admit(route, address)
         lease = request.ctx.lease = Lease(node.buffers, address)
         params = {name: _segment(value) for name, value in raw_params.items()}
@@ -154,7 +154,7 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         nonce=caller.nonce,
         lease=caller.lease,
         repo=repos.row(row),
-        role=repos.role(row),
+        role=caller.role_of(row),
     )
     if isinstance(access, Write):
         _may_write(view, access, view.me)

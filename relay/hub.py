@@ -189,9 +189,12 @@ class Hub:
                     await peer.ready.wait()
             if peer.closed:
                 return
-            allowed = await visible(list(peer.cursors))
+            asked = list(peer.cursors)
+            allowed = await visible(asked)  # meanwhile the peer may subscribe and unsubscribe
+            allowed |= peer.cursors.keys() - set(asked)
+            allowed &= peer.cursors.keys()
             events, lost = peer.take()
-            hidden = [repo_id for repo_id in peer.cursors if repo_id not in allowed]
+            hidden = [repo_id for repo_id in asked if repo_id in peer.cursors and repo_id not in allowed]
             for repo_id in hidden:
                 self.unsubscribe(peer, repo_id)
             batch: list[Event | Resync | Hidden] = [Hidden(repo_id=repo_id) for repo_id in hidden]

@@ -141,7 +141,9 @@ class Caps:
         self._device = device
         rows: dict[str, Row] = device.db.rows()
         self._sizes = {path: row.size for path, row in rows.items() if row.kind == "blob"}
-        for path in device.entries:
+        for path, entry in device.entries.items():
+            if entry.kind == "blob":  # what this push sent already is no row of the branch here yet
+                self._sizes[path] = entry.size
             if path not in scan.files and not scan.unknown(path):
                 self._sizes.pop(path, None)
         self._total = sum(self._sizes.values())

@@ -300,7 +300,6 @@ class Device:
         with self.db.step():
             self.db.drop_intents([temp])
 
-
     def _copy_out(self, temp: str, target: Path) -> None:
         try:
             with target.open("xb") as file:

@@ -63,7 +63,9 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     A list without the repository's tree key, or with files left out, cannot be recomputed and is refused.
     """
     if answer.filtered or answer.tree_key is None:
-        raise ServerMisbehaved("the server sent a part of a tree that cannot be verified; nothing was written")
+        raise ServerMisbehaved(
+            "the server sent a part of a tree that cannot be verified; nothing was written"
+        )
     files: dict[str, SealedFile] = {}
     try:
         for entry in answer.entries:

@@ -14,10 +14,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 import asyncpg
+from sqlalchemy import literal_column, select
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
-from relay.db.database import Contended, Row, UniqueViolation
+from relay.db.database import Contended, Row, Tx, UniqueViolation
 from relay.db.names import Names
 from relay.db.postgres_sql import compiled
 from relay.db.postgres_wake import Waker
@@ -31,6 +32,7 @@ _SETTINGS = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
 }
+_OLDEST = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -205,12 +207,9 @@ class PostgresDatabase:
             finally:
                 await pool.release(connection)
 
-    async def horizon(self, tx: PostgresTx) -> int:
+    async def horizon(self, tx: Tx) -> int:
         """No stamp below this can appear any more: its transaction is over."""
-        with _translated():
-            oldest: int = await tx._connection.fetchval(
-                "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-            )
+        oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 
     def wake_others(self) -> None:

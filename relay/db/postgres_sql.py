@@ -19,9 +19,8 @@ class _Compiler(PGCompiler_asyncpg):
         given, comparison = binary.right, _COMPARISONS.get(binary.operator)
         if comparison is None or not (isinstance(given, BindParameter) and given.expanding):
             return str(super().visit_binary(binary, *args, **options))  # type: ignore[no-untyped-call]
-        kind = ARRAY(binary.left.type)
-        told = {} if given.required else {"value": given.effective_value}
-        items: BindParameter[Any] = bindparam(given.key, type_=kind, **told)
+        told: dict[str, Any] = {} if given.required else {"value": given.effective_value}
+        items: BindParameter[Any] = bindparam(given.key, type_=ARRAY(binary.left.type), **told)
         return f"{self.process(binary.left, **options)} {comparison} ({self.process(items, **options)})"
 
 
@@ -33,7 +32,7 @@ class _Dialect(PGDialect_asyncpg):
     preexecute_autoincrement_sequences = False
 
 
-_DIALECT: Any = _Dialect()
+_DIALECT: Any = _Dialect()  # type: ignore[no-untyped-call]
 
 
 class Statement:

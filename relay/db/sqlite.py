@@ -17,10 +17,13 @@ import aiosqlite
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
+from localstore.core.errors import Unavailable
 from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation
+from relay.logs import logger
 
 _DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
+_DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def compiled(statement: ClauseElement) -> Compiled:
@@ -168,9 +171,11 @@ class SqliteDatabase:
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield tx
-            except BaseException:
+            except BaseException as error:
                 # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
                 await asyncio.shield(self._roll_back(self._writer))
+                if _disk_failed(error):
+                    raise _refused(error) from None
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
 
@@ -179,9 +184,15 @@ class SqliteDatabase:
         with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
             await writer.execute("ROLLBACK")
 
-    @staticmethod
-    async def _commit(writer: aiosqlite.Connection, tx: SqliteTx) -> None:
-        await writer.execute("COMMIT")
+    @classmethod
+    async def _commit(cls, writer: aiosqlite.Connection, tx: SqliteTx) -> None:
+        try:
+            await writer.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            await cls._roll_back(writer)  # a commit without room may leave its transaction open
+            if _disk_failed(error):
+                raise _refused(error) from None
+            raise
         for call in tx.committed:
             call()
 
@@ -203,3 +214,15 @@ class SqliteDatabase:
                 return None
             rows = await tx._connection.execute_fetchall("SELECT version_num FROM alembic_version")
             return next((str(row[0]) for row in rows), None)
+
+
+def _disk_failed(error: BaseException) -> bool:
+    """Whether the file could not be written: no room, a failing disk, or one that became read-only."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
+
+
+def _refused(error: BaseException) -> Unavailable:
+    logger().error("the database cannot be written", reason=str(error))
+    return Unavailable(
+        f"the database of this server cannot be written ({error}); nothing was changed, try again later"
+    )

@@ -95,10 +95,10 @@ class _ByBytes(PGTypeCompiler):
     """Columns of text with the collation C."""
 
     def visit_VARCHAR(self, type_: Any, **options: Any) -> str:  # noqa: N802  # SQLAlchemy's name
-        return self._plain(super().visit_VARCHAR(type_, **options), type_)  # type: ignore[no-untyped-call]
+        return self._plain(super().visit_VARCHAR(type_, **options), type_)
 
     def visit_TEXT(self, type_: Any, **options: Any) -> str:  # noqa: N802
-        return self._plain(super().visit_TEXT(type_, **options), type_)  # type: ignore[no-untyped-call]
+        return self._plain(super().visit_TEXT(type_, **options), type_)
 
     @staticmethod
     def _plain(spelled: str, type_: Any) -> str:

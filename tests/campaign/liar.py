@@ -15,7 +15,8 @@ Twist = Callable[[str, Any], Any]
 
 class Liar:
     """`twist` gets the path of each request and its JSON answer, and gives the answer that is sent; `bend`
-    does the same with bytes. Both None: an honest road. `made_up` are answers where the relay has none, by path. `asked` holds (method, path, headers, body)."""
+    does the same with bytes. Both None: an honest road. `made_up` are answers where the
+    relay has none, by path. `asked` holds (method, path, headers, body)."""
 
     def __init__(self) -> None:
         self.upstream = 0
@@ -29,7 +30,9 @@ class Liar:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
-    def ask(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, list[Any], bytes]:
+    def ask(
+        self, method: str, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, list[Any], bytes]:
         """Put a request to the real relay as it stands: status, headers, body."""
         relay = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=30)
         try:

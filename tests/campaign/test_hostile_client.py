@@ -68,13 +68,26 @@ def ready(place: Place) -> Place:
 def rows(place: Place) -> list[Any]:
     return place.node.rows(
         "SELECT lane.path, lane.gen, lane.ver, lane.digest, ref.head FROM lane, ref, repo, account "
-        "WHERE lane.branch_id = ref.id AND ref.repo_id = repo.id AND repo.owner_id = account.id AND handle = ? "
-        "ORDER BY 1",
+        "WHERE lane.branch_id = ref.id AND ref.repo_id = repo.id AND repo.owner_id = account.id "
+        "AND handle = ? ORDER BY 1",
         place.handle,
     )
 
 
-PATHS = ["../x", "/x", "a/../x", "a//b", "a\0b", ".svc/repo.json", ".GIT/config", "d\\x", "a\nb", ".git\u200c/x", "x" * 5000, ""]
+PATHS = [
+    "../x",
+    "/x",
+    "a/../x",
+    "a//b",
+    "a\0b",
+    ".svc/repo.json",
+    ".GIT/config",
+    "d\\x",
+    "a\nb",
+    ".git\u200c/x",
+    "x" * 5000,
+    "",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -154,7 +154,18 @@ def test_a_seal_of_another_repository_or_an_older_one_is_refused(lying: Place, l
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "/tmp/x", "d/../../x", ".svc/repo.json", ".git/config", "a\0b", "d\\..\\x", "CON/../../x", "\u202e"]
+    "path",
+    [
+        "../x",
+        "/tmp/x",
+        "d/../../x",
+        ".svc/repo.json",
+        ".git/config",
+        "a\0b",
+        "d\\..\\x",
+        "CON/../../x",
+        "\u202e",
+    ],
 )
 def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: Place, liar: Liar) -> None:
     pushed(lying)
@@ -190,7 +201,11 @@ def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lyin
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/live/bootstrap"):
             for row in answer["rows"]:
-                row.update({"digest": {"digest": OTHER}, "gen": {"gen": -1}, "epoch": {"epoch": 1 << 60}}.get(member, {}))
+                row.update(
+                    {"digest": {"digest": OTHER}, "gen": {"gen": -1}, "epoch": {"epoch": 1 << 60}}.get(
+                        member, {}
+                    )
+                )
                 row.update({"size": -5} if member == "size" else {})
         if asked.endswith("/live/lanes"):
             for lane in answer["lanes"]:
@@ -237,7 +252,9 @@ def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Plac
 
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/seal/prepare"):
-            lie: Any = {"content_digest": OTHER, "digest": OTHER, "bytes": flipped(answer["bytes"])}.get(member)
+            lie: Any = {"content_digest": OTHER, "digest": OTHER, "bytes": flipped(answer["bytes"])}.get(
+                member
+            )
             if member == "changes":
                 answer["changes"][0]["digest"] = OTHER
             else:
