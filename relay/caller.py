@@ -20,7 +20,8 @@ from relay.address import network
 from relay.buffers import Buffers, Lease
 from relay.clock import now_ms
 from relay.db import nonce as nonces
-from relay.db.database import Tx, UniqueViolation
+from relay.db import repo as repos
+from relay.db.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.node import Node
 
@@ -39,7 +40,8 @@ def repo_name(repo_id: str) -> str:
 
 @dataclass(slots=True, frozen=True)
 class Principal:
-    """A signed-in caller. `via` says which of the credentials of the specification was used."""
+    """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
+    token's holder appended limits, which hold for this token only."""
 
     account_id: str
     handle: str | None
@@ -51,6 +53,7 @@ class Principal:
     caps: frozenset[str]
     device_key_id: str | None
     via: Literal["cookie", "bearer", "self"]
+    narrowed: bool = False
 
     @property
     def is_guest(self) -> bool:
@@ -79,6 +82,15 @@ class Caller:
     def network(self) -> str:
         """What limits are counted for; see `relay.address`."""
         return network(self.address)
+
+    def role_of(self, found: Row) -> Role | None:
+        """The caller's role in the repository of this row, no higher than the credential includes: whoever
+        comes with a token that only reads is a reader."""
+        role = repos.role(found)
+        if role is None or self.principal is None or "admin" in self.principal.caps:
+            return role
+        most: Role = "write" if "write" in self.principal.caps else "read"
+        return min(role, most, key=RANK.__getitem__)
 
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[Tx]:

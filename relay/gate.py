@@ -154,7 +154,7 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         nonce=caller.nonce,
         lease=caller.lease,
         repo=repos.row(row),
-        role=repos.role(row),
+        role=caller.role_of(row),
     )
     if isinstance(access, Write):
         _may_write(view, access, view.me)

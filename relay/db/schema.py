@@ -91,6 +91,7 @@ device_key = Table(
     Column("x25519", LargeBinary, nullable=False),
     Column("name", String, nullable=False),
     Column("registration", LargeBinary, nullable=False),  # self-signed statement
+    Column("caps", String, nullable=False),  # what the key may do without a session; empty: nothing
     _at("created_at"),
     _at("last_used_at", True),
     _at("revoked_at", True),

@@ -122,7 +122,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, view, rows.row(row), rows.role(row))
+        return await _shown_with_parent(tx, view, rows.row(row), view.role_of(row))
 
 
 async def delete(view: View) -> Deleted:
@@ -146,7 +146,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, caller, rows.row(row), rows.role(row))
+        return await _shown_with_parent(tx, caller, rows.row(row), caller.role_of(row))
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
@@ -155,12 +155,12 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
         row = await tx.one(rows.BY_ALIAS, owner=owner, name=name, account=me, now=now_ms())
-    return None if row is None else (rows.row(row), rows.role(row))
+    return None if row is None else (rows.row(row), caller.role_of(row))
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return _shown(rows.row(row), rows.role(row), signed_in=caller.principal is not None)
+    return _shown(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
 
 
 # --- creation

@@ -172,6 +172,7 @@ class Relay:
                 x25519=transport.public,
                 name="test device",
                 registration=b"",
+                caps=" ".join(CAPS),
                 created_at=now,
                 last_used_at=None,
                 revoked_at=None,

@@ -115,6 +115,7 @@ def upgrade() -> None:
         sa.Column("x25519", sa.LargeBinary(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("registration", sa.LargeBinary(), nullable=False),
+        sa.Column("caps", sa.String(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
         sa.Column("revoked_at", sa.BigInteger(), nullable=True),

@@ -85,7 +85,7 @@ class World:
             session_id="s",
             session_kind="device",
             expires_at=now_ms() + 10**9,
-            caps=frozenset(),
+            caps=frozenset({"admin", "read", "write"}),
             device_key_id=None,
             via="bearer",
         )
@@ -111,6 +111,7 @@ class World:
                 x25519=bytes(32),
                 name="test",
                 registration=sign_registration(key, ORIGIN, account_id),
+                caps="admin read write",
                 created_at=START,
             )
         device = Device(self, key, await self.view(account_id))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from svc.cmd.table import children
 from svc.cmd.words import WORDS
+from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import Svc
 
 
@@ -122,3 +124,62 @@ def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
     assert Path("src/a.txt").read_text() == "edited\n"
     assert linked("switch", "dev", "--merge").code == 0
     assert Path("src/a.txt").read_text() == "edited\n"
+
+
+def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
+    with Path("huge.bin").open("wb") as file:
+        file.write(b"\0")
+        file.truncate(17 * 1024 * 1024)
+    Path("src/a.txt").write_text("changed\n")
+    told = linked("status", "-s")
+    assert told.err == ""
+    assert told.out == (
+        "changed\tsrc/a.txt\t\nskipped\thuge.bin\t17.0 MiB, over the size cap of a file (16.0 MiB)\n"
+    )
+    told = linked("push", "-m", "Third", "--json")
+    assert "skipped huge.bin: 17.0 MiB, over the size cap of a file (16.0 MiB)" in told.err
+    record = json.loads(told.out)
+    assert record["sent"] == ["src/a.txt"]
+    assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
+        ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
+    ]
+
+
+def test_a_large_push_says_what_it_sent(linked: Svc) -> None:
+    Path("noise.bin").write_bytes(b"\0" + os.urandom(2 * 1024 * 1024))
+    Path("zeros.bin").write_bytes(bytes(4 * 1024 * 1024))
+    told = linked("push", "-m", "Bytes")
+    assert "sent 2.0 MiB for 6.0 MiB of files in " in told.err
+    assert "4.0 MiB were there or squeezed away" in told.err
+    assert "sent" not in linked("push", "-m", "Again").err
+
+
+def test_a_renamed_repository_is_renamed_in_this_folder(linked: Svc) -> None:
+    assert linked("repo", "rename", "journal").code == 0
+    assert linked("status", "--offline", "--json", "repo", "--jq", ".repo").out.endswith("/journal\n")
+    assert linked("status").code == 0
+
+
+def test_git_does_not_see_the_link_and_nothing_is_written_into_git(linked: Svc) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+
+    def inside() -> dict[str, bytes]:
+        return {str(file): file.read_bytes() for file in Path(".git").rglob("*") if file.is_file()}
+
+    git("init", "-q")
+    before = inside()
+    assert linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    Path("src/a.txt").write_text("again\n")
+    for words in (["status"], ["pull", "--merge"], ["push", "-m", "Third"], ["diff"], ["restore", "src"]):
+        assert linked(*words).code == 0
+    assert inside() == before
+    assert ".svc" not in git("status", "--porcelain", "--untracked-files=all")
+
+
+def test_https_to_a_server_of_http_is_one_clear_line(svc: Svc) -> None:
+    with hostile(http("400 No", b"plain")) as server:
+        told = svc("repo", "list", "--server", server.origin.replace("http:", "https:"))
+        assert told.code == 1
+        assert "http://" in told.err
+        assert len(told.err.splitlines()) == 1
