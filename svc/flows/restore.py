@@ -11,7 +11,7 @@ from localstore.core.paths import is_inside
 from localstore.db import SealedFile
 from localstore.sync import verify
 from localstore.sync.device import Device
-from localstore.sync.settle import recover
+from localstore.sync.settle import recover, replace
 
 
 @dataclass
@@ -36,8 +36,7 @@ def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Re
     differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
     trash = None
     for path, data in _contents(device, differing):
-        trash = device.move_to_trash([path], trash)
-        device.files.create(path, [data], None, sync=True)
+        trash = replace(device, path, data, trash)
     device.files.forget()
     return Restored(sorted(differing), trash)
 
