@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat as stat_module
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
 from localstore.core.update import LiveUpdate, signing_bytes
-from localstore.db import Row, Stat
+from localstore.db import Stat
 from localstore.entry import Entry
 from localstore.scanner import Scan, Skipped
 from localstore.sync.capture import capture
@@ -139,12 +140,21 @@ class _Caps:
     def __init__(self, device: Device, scan: Scan) -> None:
         self._cap = min(device.blob_cap, limits.FRAME_RAW_MAX)
         self._device = device
-        rows: dict[str, Row] = device.db.rows()
-        self._sizes = {path: row.size for path, row in rows.items() if row.kind == "blob"}
-        for path in device.entries:
-            if path not in scan.files and not scan.unknown(path):
-                self._sizes.pop(path, None)
-        self._total = sum(self._sizes.values())
+        self._scan = scan
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """Byte files of the branch as this folder would leave them."""
+        scan, known = self._scan, self._device.entries
+        return {
+            path: size
+            for path, size in self._device.db.blob_sizes().items()
+            if path in scan.files or path not in known or scan.unknown(path)
+        }
+
+    @cached_property
+    def _total(self) -> int:
+        return sum(self._sizes.values())
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""

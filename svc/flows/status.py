@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from localstore.core.errors import ServerUnreachable
 from localstore.scanner import Skipped
 from localstore.sync.device import Device
-from localstore.sync.recognise import last_known
+from localstore.sync.recognise import against_last
 from svc.flows.working import unwritable
 
 
@@ -33,23 +33,18 @@ class Status:
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. An unreachable server counts as offline."""
     scan = device.look_around()
-    last, sealed = last_known(device)
+    last, changed, new, removed = against_last(device, scan)
+    recorded = device.db.unwritable()
     result = Status(
         repo=device.repo.repo,
         branch=device.repo.branch,
         last_seal=last,
+        changed=changed,
+        new=new,
+        removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
-    )
-    recorded = device.db.unwritable()
-    for path, stat in sorted(scan.files.items()):
-        if path not in sealed:
-            result.new.append(path)
-        elif sealed[path] != stat.digest:
-            result.changed.append(path)
-    result.removed = sorted(
-        path for path in sealed if path not in scan.files and path not in recorded and not scan.unknown(path)
     )
     _ask(device, result, offline)
     return result
