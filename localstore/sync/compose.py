@@ -43,7 +43,7 @@ def compose(
     done = Composed()
     changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
     too_large = capture(device, changed)
-    caps = _Caps(device, scan)
+    caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     with device.db.step():
         for path in sorted({*scan.files, *device.entries}):
@@ -134,7 +134,7 @@ def _take_off(
     device.db.put_flight(n, path, update.kind, msgspec.json.encode(update))
 
 
-class _Caps:
+class Caps:
     """The size caps of byte files (AMB-043 to 045): each file, and their sum in byte order of path."""
 
     def __init__(self, device: Device, scan: Scan) -> None:
@@ -145,12 +145,13 @@ class _Caps:
     @cached_property
     def _sizes(self) -> dict[str, int]:
         """Byte files of the branch as this folder would leave them."""
-        scan, known = self._scan, self._device.entries
-        return {
-            path: size
-            for path, size in self._device.db.blob_sizes().items()
-            if path in scan.files or path not in known or scan.unknown(path)
-        }
+        sizes = self._device.db.blob_sizes()
+        for path, entry in self._device.entries.items():
+            if entry.kind == "blob":  # what this push sent already is no row of the branch here yet
+                sizes[path] = entry.size
+            if path not in self._scan.files and not self._scan.unknown(path):
+                sizes.pop(path, None)
+        return sizes
 
     @cached_property
     def _total(self) -> int:

@@ -65,7 +65,7 @@ def adopt_state(device: Device) -> None:
         seal = device.transport.seal(named)
     except NotFound:
         return
-    files = verify.tree(device.transport.tree(named), verify.seal(seal, device.repo.repo_id))
+    files = verify.tree(device.transport.tree(named), verify.seal(seal, named, device.repo.repo_id))
     # A file that is not here may never have been copied: it must not look deleted.
     present = device.look_around().files.keys() & files.keys()
     with device.db.step():
@@ -111,6 +111,6 @@ def _trees(device: Device, head: str | None) -> Iterator[tuple[str, dict[str, Se
     for _ in range(SEALS_COMPARED):
         if wanted is None:
             return
-        payload = verify.seal(device.transport.seal(wanted), device.repo.repo_id)
+        payload = verify.seal(device.transport.seal(wanted), wanted, device.repo.repo_id)
         yield wanted, verify.tree(device.transport.tree(wanted), payload)
         wanted = payload.parents[0] if payload.parents else None

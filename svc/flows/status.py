@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localstore.core.errors import ServerUnreachable
-from localstore.scanner import Skipped
+from localstore.scanner import Scan, Skipped
+from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
-from svc.flows.working import unwritable
+from svc.flows.working import read_caps, unwritable
 
 
 @dataclass
@@ -46,8 +47,23 @@ def status(device: Device, offline: bool = False) -> Status:
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
     )
+    _leave_out(device, scan, result)
     _ask(device, result, offline)
     return result
+
+
+def _leave_out(device: Device, scan: Scan, result: Status) -> None:
+    """Byte files over a cap would not be sent: they are skipped, not changed or new."""
+    read_caps(device)
+    caps = Caps(device, scan)
+    for path in sorted({*result.changed, *result.new}):
+        stat = scan.files[path]
+        over = caps.over(path, stat) if stat.kind == "blob" else None
+        if over is not None:
+            result.skipped.append(over)
+            for paths in (result.changed, result.new):
+                if path in paths:
+                    paths.remove(path)
 
 
 def _ask(device: Device, result: Status, offline: bool) -> None:
