@@ -112,9 +112,9 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
         for path in wanted.pop(digest, []):
             batch.append(_Made(path, files[path], _create(device, path, digest, data)))
             done, moved = done + 1, moved + len(data)
+        device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH:
             _record(device, batch)
-            device.progress("write", done, len(files), moved)
             batch = []
     _record(device, batch)
     device.files.hold(1)
