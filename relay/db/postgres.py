@@ -236,7 +236,7 @@ def _translated() -> Iterator[None]:
     """The driver's errors as those of `relay.db.database`; a lost server is Unavailable."""
     try:
         yield
-    except asyncpg.IntegrityConstraintViolationError as error:
+    except (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError) as error:
         raise UniqueViolation(str(error.constraint_name or error)) from None
     except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
         raise Contended(str(error)) from None
