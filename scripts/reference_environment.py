@@ -98,6 +98,9 @@ CLIENT: dict[str, Variable] = {
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
+    "SVC_COMPLETE": Variable(
+        "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
+    ),
     "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
     "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),

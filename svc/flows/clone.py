@@ -102,9 +102,9 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
             _create(device, path, digest, data)
             batch.append((path, files[path]))
             done, moved = done + 1, moved + len(data)
+        device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH:
             _record(device, batch)
-            device.progress("write", done, len(files), moved)
             batch = []
     _record(device, batch)
     device.files.forget()

@@ -183,3 +183,20 @@ def test_https_to_a_server_of_http_is_one_clear_line(svc: Svc) -> None:
         assert told.code == 1
         assert "http://" in told.err
         assert len(told.err.splitlines()) == 1
+
+
+def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
+    handle, home = os.environ["TEST_HANDLE"], Path(os.environ["SVC_HOME"])
+    code = alice("auth", "device", "add").out.strip()
+    key = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert alice("auth", "device", "revoke", key, "--yes").code == 0
+    told = alice("login", "--device-key", "--handle", handle)
+    assert told.code == 4
+    assert "svc login --new-key" in told.err
+    again = ["login", "--device-key", "--handle", handle, "--new-key"]
+    assert alice(*again).code == 2, "a key is not thrown away without a yes"
+    assert alice(*again, "--yes", "--pair", code).code == 0
+    new = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert new != key
+    assert alice("repo", "create", "after").code == 0
+    assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
