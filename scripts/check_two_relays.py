@@ -137,6 +137,7 @@ async def _settle(
                         "x25519": bytes(32),
                         "name": "",
                         "registration": sign_registration(one.key, origin, one.id),
+                        "caps": "admin read write",
                         "created_at": now,
                     }
                 ],

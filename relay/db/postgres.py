@@ -38,6 +38,7 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # asyncpg, when the connection breaks under a statement
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -236,7 +237,7 @@ def _translated() -> Iterator[None]:
     """The driver's errors as those of `relay.db.database`; a lost server is Unavailable."""
     try:
         yield
-    except asyncpg.IntegrityConstraintViolationError as error:
+    except (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError) as error:
         raise UniqueViolation(str(error.constraint_name or error)) from None
     except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
         raise Contended(str(error)) from None

@@ -51,7 +51,12 @@ class Waker:
                     await self._serve(connection)
                 finally:
                     connection.terminate()
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            except (
+                asyncpg.PostgresError,
+                asyncpg.InterfaceError,
+                asyncpg.InternalClientError,
+                OSError,
+            ) as error:
                 LOG.warning("notifications are interrupted (%s); connecting again", error)
             await asyncio.sleep(pause)
             pause = min(2 * pause, AGAIN_LAST)
