@@ -71,7 +71,9 @@ LOCATE_IN_REPO = (
     .select_from(_PLACED.join(repo_object, repo_object.c.digest == object_.c.digest))
     .where(_IN_REPO)
 )
-TOUCH = update(object_).where(_ASKED).values(last_seen=bindparam("now"))
+TOUCH = (
+    update(object_).where(_ASKED, object_.c.last_seen < bindparam("stale")).values(last_seen=bindparam("now"))
+)
 
 
 def located(found: Row) -> Located:

@@ -9,25 +9,23 @@ After a failed write or sync the file is abandoned, since what the kernel kept o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.errors import Unavailable
+from localstore.core.limits import GIB, KIB
 from relay.ids import new_id
+from relay.objects.backend import PackGone, PackInfo, Place
 
 SUFFIX = ".pack"
+FOLDER = "objects"
+ROLL_BYTES = 1 * GIB
+INLINE_BYTES = 64 * KIB  # reads up to here are done on the event loop
 _PIECES = 512  # buffers in one system call; the systems we know allow 1024
-
-
-@dataclass(slots=True, frozen=True)
-class Place:
-    """Where bytes were written: the pack's name and the offset in it."""
-
-    pack: str
-    offset: int
 
 
 @dataclass(slots=True)
@@ -64,11 +62,12 @@ class _Open:
 
 
 class PackFiles:
-    """The writer of one folder of packs. `roll_bytes`: a file that has reached it is closed."""
+    """One folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: a file that has reached it
+    is closed."""
 
-    def __init__(self, folder: Path, roll_bytes: int) -> None:
+    def __init__(self, folder: Path, roll_bytes: int = ROLL_BYTES) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._roll_bytes = roll_bytes
         self._open: _Open | None = None
         self._abandoned: set[str] = set()
@@ -85,8 +84,30 @@ class PackFiles:
         if places:
             await self._ask((), True, places)
 
+    async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        try:
+            if sum(length for _, length in ranges) <= INLINE_BYTES:
+                return read_ranges(self.folder, name, ranges)
+            return await asyncio.to_thread(read_ranges, self.folder, name, ranges)
+        except FileNotFoundError:
+            raise PackGone(f"pack {name} of the object store is gone; try again") from None
+        except OSError as error:
+            raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
+
+    async def stored(self) -> AsyncIterator[PackInfo]:
+        for info in await asyncio.to_thread(_listed, self.folder):
+            yield info
+
+    async def delete(self, names: Collection[str]) -> None:
+        """The file being written stays."""
+        writing = self._open.name if self._open is not None else None
+        await asyncio.to_thread(_delete, self.folder, [name for name in names if name != writing])
+
+    async def check(self) -> None:
+        if not self.folder.is_dir():
+            raise Unavailable("the folder of the object store is gone")
+
     async def close(self) -> None:
-        """Finish what is waiting and close the file."""
         while self._drain is not None:
             await self._drain
         await asyncio.get_running_loop().run_in_executor(self._thread, self._roll)
@@ -141,7 +162,7 @@ class PackFiles:
         if self._open is not None and self._open.size >= self._roll_bytes:
             self._roll()
         if self._open is None:
-            self._open = _Open(self._folder)
+            self._open = _Open(self.folder)
         return self._open.write(pieces)
 
     def _roll(self) -> None:
@@ -191,6 +212,20 @@ def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
             written -= len(left.pop(0))
         if left:
             left[0] = left[0][written:]
+
+
+def _listed(folder: Path) -> list[PackInfo]:
+    found = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError):
+            stat = path.stat()
+            found.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
+    return found
+
+
+def _delete(folder: Path, names: Collection[str]) -> None:
+    for name in names:
+        (folder / (name + SUFFIX)).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -99,12 +99,12 @@ async def test_nothing_is_reachable_from_a_transaction_that_failed(tmp_path):
 async def test_put_shares_bytes_and_scopes_them(tmp_path):
     async with opened(tmp_path) as (store, mine, other):
         name = await store.put(mine, b"shared")
-        size = sum(path.stat().st_size for path in store.folder.iterdir())
+        size = sum(path.stat().st_size for path in store.packs.folder.iterdir())
         with pytest.raises(NotFound):
             await store.read(name, other)
         assert await store.put(other, b"shared") == name
         assert await store.read(name, other) == b"shared"
-        assert sum(path.stat().st_size for path in store.folder.iterdir()) == size
+        assert sum(path.stat().st_size for path in store.packs.folder.iterdir()) == size
 
 
 async def test_directories_are_stored_under_names_of_their_own(tmp_path):
@@ -123,7 +123,7 @@ async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path):
 async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
     async with opened(tmp_path, verify=True) as (store, mine, _):
         name = await store.put(mine, os.urandom(1000))
-        (path,) = store.folder.iterdir()
+        (path,) = store.packs.folder.iterdir()
         with path.open("r+b") as file:
             file.seek(500)
             file.write(b"x" * 100)
@@ -137,11 +137,11 @@ async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
 async def test_files_roll_over_and_names_are_never_reused(tmp_path):
     async with opened(tmp_path, pack_file_bytes=1000) as (store, mine, _):
         names = [await store.put(mine, os.urandom(900)) for _ in range(6)]
-        assert len(list(store.folder.iterdir())) == 3
+        assert len(list(store.packs.folder.iterdir())) == 3
         again = ObjectStore(tmp_path, store._db)
         names.append(await again.put(mine, b"after a restart"))
         await again.close()
-        assert len(list(store.folder.iterdir())) == 4
+        assert len(list(store.packs.folder.iterdir())) == 4
         assert len(await store.read_many(names, mine)) == 7
 
 
