@@ -31,6 +31,7 @@ from relay.limiter import Limiter
 from relay.logs import logger
 from relay.metrics import Metrics
 from relay.node import Node
+from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 from relay.service import upkeep
 from relay.signer import Signer
@@ -98,7 +99,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         db = SqliteDatabase(config.database_path())
         stack.push_async_callback(db.close)
         await db.open()
-        objects = ObjectStore(config.data, db)
+        objects = ObjectStore(config.data, db, await open_packs(config.storage))
         stack.push_async_callback(objects.close)
         lanes = Lanes()
         stack.callback(lanes.close)

@@ -3,7 +3,8 @@
 One thread writes. Everybody who asks while a write and its fdatasync are under way shares the next ones
 (group commit), so that a burst of small writes costs two syncs and not one each. A process starts a pack file
 of its own: a tail torn by a crash lies in a file that nobody appends to, and no index row speaks of it.
-After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown.
+After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown. A file that
+was not written to for IDLE is never written to again, so that an old one may be deleted by any process.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from pathlib import Path
 
 from localstore.core.errors import Unavailable
 from localstore.core.limits import GIB, KIB
+from relay.clock import now_ms
 from relay.ids import new_id
 from relay.objects.backend import PackGone, PackInfo, Place
 
 SUFFIX = ".pack"
 FOLDER = "objects"
 ROLL_BYTES = 1 * GIB
+IDLE = 3600_000  # milliseconds
 INLINE_BYTES = 64 * KIB  # reads up to here are done on the event loop
 _PIECES = 512  # buffers in one system call; the systems we know allow 1024
 
@@ -42,10 +45,12 @@ class _Open:
     def __init__(self, folder: Path) -> None:
         self.name = new_id()
         self.size = self.synced = 0
+        self.written_at = now_ms()
         self.fd = os.open(folder / (self.name + SUFFIX), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _sync_folder(folder)
 
     def write(self, pieces: Sequence[bytes]) -> list[Place]:
+        self.written_at = now_ms()
         places = []
         filled = [piece or b"\0" for piece in pieces]  # no two frames share a place, not even empty ones
         for piece in filled:
@@ -99,9 +104,10 @@ class PackFiles:
             yield info
 
     async def delete(self, names: Collection[str]) -> None:
-        """The file being written stays."""
-        writing = self._open.name if self._open is not None else None
-        await asyncio.to_thread(_delete, self.folder, [name for name in names if name != writing])
+        try:
+            await asyncio.to_thread(_delete, self.folder, list(names))
+        except OSError as error:
+            raise Unavailable(f"a pack cannot be deleted: {error.strerror or error}") from None
 
     async def check(self) -> None:
         if not self.folder.is_dir():
@@ -159,7 +165,8 @@ class PackFiles:
         return answer
 
     def _write(self, pieces: Sequence[bytes]) -> list[Place]:
-        if self._open is not None and self._open.size >= self._roll_bytes:
+        open_ = self._open
+        if open_ and (open_.size >= self._roll_bytes or now_ms() - open_.written_at > IDLE):
             self._roll()
         if self._open is None:
             self._open = _Open(self.folder)

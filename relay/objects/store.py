@@ -173,9 +173,9 @@ class ObjectStore:
         """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
         `place` looked. Unavailable when the collector took one of these in between."""
         await self.index(tx, placed, None, directories)
+        await self.touch(tx, digests)  # first, so that a collector at work is waited for
         if len(await self.known(tx, digests)) < len(set(digests)):
             raise Unavailable("the upload met a clean-up of old bytes; send it again")
-        await self.touch(tx, digests)
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
 

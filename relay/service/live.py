@@ -134,13 +134,15 @@ async def _take(
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
     before = await frontier.load(tx, ref.id, seq, [u.path for u in batch.updates if "\0" not in u.path])
+    named = _named(batch)
+    await view.node.objects.touch(tx, sorted(named))
     work = Batch(
         frontier=before,
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
         answers={n: _ANSWER.decode(answer) for n, answer in stored},
-        held=await content.held(tx, view.repo.id, _named(batch)),
+        held=await content.held(tx, view.repo.id, named),
         texts=texts,
         lanes=view.node.lanes,
         sources={},
