@@ -44,8 +44,8 @@ async def collect(
     grace: int = GRACE,
     pause: float = 0,
 ) -> tuple[Found, Freed]:
-    """Run once; `say` gets a line for each step. `dry_run` takes nothing away. `grace` in ms; `pause`: seconds
-    for those who still read packs that were written anew. Unavailable when what is referred to is unclear."""
+    """Run once; `say` gets a line for each step. `dry_run` takes nothing away. `grace` in ms; `pause`:
+    seconds for those who still read packs that were written anew. Unavailable when a tree cannot be read."""
     began = now_ms()
     marks = Marks()
     try:
