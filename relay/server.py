@@ -22,10 +22,12 @@ from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
 from relay import app as http
+from relay.admin import Admin
 from relay.config import Config
 from relay.db.sqlite import SqliteDatabase
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.keeper import Keeper
 from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.logs import logger
@@ -114,11 +116,16 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
-        upkeep.register(node)
+        keeper = Keeper(config.data, db, objects, serving=True)
+        stack.push_async_callback(keeper.stop)
+        upkeep.register(node, keeper.start_daily)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)
         await node.hub.start()
         stack.push_async_callback(node.hub.stop)
+        admin = Admin(config.data, keeper)
+        stack.push_async_callback(admin.stop)
+        await admin.start()
         yield node
 
 
