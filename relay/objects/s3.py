@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -31,6 +32,7 @@ PART_BYTES = 16 * MIB
 GATHER_SECONDS = 0.005
 IN_FLIGHT = 4  # objects on their way at once: with the one being filled, what is in memory at most
 PREFIX, OWNER = "packs/", "owner"
+LOG = logging.getLogger(__name__)
 _CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 
@@ -257,7 +259,9 @@ def _observed(task: asyncio.Task[None]) -> None:
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    return Unavailable(f"the object store does not answer ({_reason(error)}); try again")
+    """What a client may know; the log says where and why."""
+    LOG.warning("object store: %s", _reason(error))
+    return Unavailable("the object store does not answer; try again")
 
 
 def _reason(error: Exception) -> str:

@@ -35,6 +35,7 @@ from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
+from tests.relay.objects import s3_server
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
@@ -142,7 +143,8 @@ class Relay:
     def _config(self) -> configuration.Config:
         logs.configure("critical")
         data.make(self.folder)
-        variables = data.dev_secrets(self.folder, self._variables)
+        given = {**self._variables, **s3_server.variables(self.folder)}
+        variables = data.dev_secrets(self.folder, given)
         config = configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)
         migrations.upgrade(config.database_url)
         return config

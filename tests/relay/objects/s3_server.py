@@ -1,10 +1,15 @@
-"""A real S3 server for tests (moto), in this process on a port of its own, and buckets in it."""
+"""A real S3 server for tests (moto), in this process on a port of its own, and buckets in it.
+
+With TEST_OBJECTS=s3 in the environment every relay and every object store of the suite keeps its packs there.
+"""
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import secrets
+from pathlib import Path
 
 import obstore
 from moto.server import ThreadedMotoServer
@@ -15,6 +20,9 @@ from relay.flags import ConditionalPut
 from relay.objects.s3 import S3Packs
 
 EVERYWHERE = os.environ.get("TEST_OBJECTS") == "s3"
+
+
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
 
 @functools.cache
@@ -40,15 +48,28 @@ def bucket() -> S3:
     return S3(endpoint(), name, "us-east-1", "key", "secret")
 
 
-def variables() -> dict[str, str]:
-    """Environment of a relay over an empty bucket."""
-    where = bucket()
+@functools.cache
+def bucket_of(folder: Path) -> S3:
+    """The bucket that belongs to a data folder, also when it is opened again."""
+    return bucket()
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Environment of a relay over the folder's bucket, where the whole suite asks for one."""
+    if not EVERYWHERE:
+        return {}
+    where = bucket_of(folder)
     return {
         "S3_ENDPOINT": where.endpoint,
         "S3_BUCKET": where.bucket,
         "S3_ACCESS_KEY": where.access_key or "",
         "S3_SECRET_KEY": where.secret_key or "",
     }
+
+
+async def packs_of(folder: Path, s3: bool = EVERYWHERE) -> S3Packs | None:
+    """Packs in the folder's bucket; None: in the folder itself."""
+    return await packs(where=bucket_of(folder)) if s3 else None
 
 
 async def packs(put: ConditionalPut = "native", where: S3 | None = None) -> S3Packs:
