@@ -22,9 +22,10 @@ from relay.body import drain, skip_arrived
 from relay.gate import Handle, handler_of
 from relay.logs import logger
 from relay.node import Node
-from relay.reply import Answer
+from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
+from relay.wire import StrictRequest
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -32,6 +33,7 @@ PAGE_POLICY = (
     "frame-ancestors 'none'"
 )
 HEADER_BYTES = 16 * 1024
+PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
 _UNKNOWN = "unknown"
 
 Leaf = tuple[Route, Handle]
@@ -45,6 +47,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         f"relay-{secrets.token_hex(8)}",
         configure_logging=False,
         router=_OneEntry(),
+        request_class=StrictRequest,
         env_prefix="NOT_FROM_ENV_",
     )
     app.config.update(
@@ -60,7 +63,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         AUTO_EXTEND=False,
     )
 
-    async def handle(request: Request) -> HTTPResponse | None:
+    async def handle(request: StrictRequest) -> HTTPResponse | None:
         return await entry.handle(request)
 
     handle.is_websocket = True  # type: ignore[attr-defined]  # it may answer by itself, without a response
@@ -85,27 +88,32 @@ class _Entry:
         for route in TABLE:
             self._router.add(route.method, route.path, (route, handler_of(route, node)))
 
-    async def handle(self, request: Request) -> HTTPResponse | None:
+    async def handle(self, request: StrictRequest) -> HTTPResponse | None:
         """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
         ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
         ctx.sent = 0
-        answer = await self._answer(request)
-        response = answer.response
-        if response is None:
-            self._finished(request, 101)
-            return None
-        _common_headers(request, response)
+        status = 101
         try:
+            answer = in_pieces(await self._answer(request))
+            response = answer.response
+            if response is None:
+                return None
+            status = response.status
+            _common_headers(request, response)
             if answer.stream is not None:
                 await self._send(request, answer)
-            elif not skip_arrived(request):
+            elif not (request.well_formed and skip_arrived(request)):
                 await _refuse_rest(request, response)
         finally:
-            self._finished(request, response.status)
+            if (lease := getattr(ctx, "lease", None)) is not None:
+                lease.release()
+            self._finished(request, status)
         return None if answer.stream is not None or request.responded else response
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: StrictRequest) -> Answer:
+        if not request.well_formed:
+            return Answer(_malformed())
         try:
             handle, params = self._find(request)
             return await handle(request, params)
@@ -148,17 +156,21 @@ class _Entry:
         try:
             async for part in answer.stream:
                 request.ctx.sent += len(part)
-                await response.send(part)
-            await response.eof()
+                for start in range(0, len(part), PIECE):
+                    async with asyncio.timeout(PIECE_SECONDS):
+                        await response.send(part[start : start + PIECE])
+            async with asyncio.timeout(PIECE_SECONDS):
+                await response.eof()
         except BaseException as error:
             transport: Any = request.transport
             if transport is not None:
                 transport.abort()
             if isinstance(error, asyncio.CancelledError):
                 raise
-            logger().error(
-                "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
-            )
+            if not isinstance(error, TimeoutError):  # a reader that takes nothing is no fault of ours
+                logger().error(
+                    "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
+                )
             raise asyncio.CancelledError from None
         finally:
             if hasattr(answer.stream, "aclose"):
@@ -217,6 +229,10 @@ async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     sent = await request.respond(response)
     await sent.send(end_stream=True)
     await drain(request)
+
+
+def _malformed() -> HTTPResponse:
+    return problems.plain(400, "Bad Request", "the request cannot be read as HTTP/1.1")
 
 
 def _unreadable(error: SanicException) -> HTTPResponse:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from relay import admin, config, data, migrations
-from relay.db.sqlite import SqliteDatabase
+from relay.db import connect
+from relay.db import url as urls
 from relay.environment import StartRefused
 from relay.keeper import Keeper
 from relay.objects.place import open_packs
@@ -28,15 +29,16 @@ async def _run(variables: Mapping[str, str], folder: Path | None, request: admin
 async def _alone(variables: Mapping[str, str], storage: config.Storage, request: admin.Request) -> int:
     if not storage.data.is_dir():
         raise StartRefused(f"there is no data folder {storage.data}; name it with --data")
-    url = config.migration_url(variables, storage.data)
-    with data.only_process(storage.data):
-        migrations.check(url)
-        db = SqliteDatabase(config.sqlite_path(url))
+    _, url = config.migration_urls(variables, storage.data)
+    shared = urls.is_postgres(url)  # then others may serve it meanwhile, from other folders
+    with data.serving(storage.data, shared):
+        await asyncio.to_thread(migrations.check, url)
+        db = connect.database(url)
         try:
             await db.open()
             store = ObjectStore(storage.data, db, await open_packs(storage))
             try:
-                keeper = Keeper(storage.data, db, store, serving=False)
+                keeper = Keeper(storage.data, db, store, serving=shared)
                 return await admin.carry_out(keeper, request, _say)
             finally:
                 await store.close()

@@ -9,6 +9,7 @@ from localstore.core.errors import Invalid
 from localstore.core.limits import PAGE_DEFAULT, PAGE_MAX
 
 _CURSOR_CHARS = 2048
+INT64 = 2**63  # what a database column holds
 
 
 def page_size(limit: int | None) -> int:
@@ -36,7 +37,8 @@ class Cursor:
             key = msgspec.json.decode(unb64u(cursor), type=list[str | int])
         except (Invalid, msgspec.DecodeError, UnicodeDecodeError):
             key = []
-        if [type(part) for part in key] != [type(part) for part in default]:
+        large = any(isinstance(part, int) and not -INT64 <= part < INT64 for part in key)
+        if large or [type(part) for part in key] != [type(part) for part in default]:
             raise Invalid(
                 "this cursor does not belong to this list; start again without it", pointer="/cursor"
             )

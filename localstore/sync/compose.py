@@ -42,7 +42,7 @@ def compose(
     done = Composed()
     changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
     too_large = capture(device, changed)
-    caps = _Caps(device, scan)
+    caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     with device.db.step():
         for path in sorted({*scan.files, *device.entries}):
@@ -133,7 +133,7 @@ def _take_off(
     device.db.put_flight(n, path, update.kind, msgspec.json.encode(update))
 
 
-class _Caps:
+class Caps:
     """The size caps of byte files (AMB-043 to 045): each file, and their sum in byte order of path."""
 
     def __init__(self, device: Device, scan: Scan) -> None:
@@ -141,7 +141,9 @@ class _Caps:
         self._device = device
         rows: dict[str, Row] = device.db.rows()
         self._sizes = {path: row.size for path, row in rows.items() if row.kind == "blob"}
-        for path in device.entries:
+        for path, entry in device.entries.items():
+            if entry.kind == "blob":  # what this push sent already is no row of the branch here yet
+                self._sizes[path] = entry.size
             if path not in scan.files and not scan.unknown(path):
                 self._sizes.pop(path, None)
         self._total = sum(self._sizes.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -288,16 +288,28 @@ class Device:
             self.files.move(path, temp)
         except FileNotFoundError:
             return  # deleted meanwhile; the journal's entry has nothing left to do
-        with target.open("xb") as file:
-            for chunk in self.files.chunks(temp):
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            self._copy_out(temp, target)
+        except OSError:
+            with suppress(FileExistsError):
+                self.files.move(temp, path)
+            raise
         with self.db.step():
             self.db.put_intents([Intent(temp, path, None, None, "done")])
         self.files.remove(temp)
         with self.db.step():
             self.db.drop_intents([temp])
+
+    def _copy_out(self, temp: str, target: Path) -> None:
+        try:
+            with target.open("xb") as file:
+                for chunk in self.files.chunks(temp):
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager

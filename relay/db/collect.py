@@ -46,7 +46,15 @@ DROP_SCOPES = delete(repo_object).where(
     repo_object.c.repo_id == bindparam("repo_id"),
     repo_object.c.digest.in_(select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD)),
 )
-DROP_OBJECTS = delete(object_).where(object_.c.digest.in_(_DIGESTS), _OLD)
+# The rows are locked in the order in which others touch them.
+DROP_OBJECTS = delete(object_).where(
+    object_.c.digest.in_(
+        select(object_.c.digest)
+        .where(object_.c.digest.in_(_DIGESTS), _OLD)
+        .order_by(object_.c.digest)
+        .with_for_update()
+    )
+)
 
 # --- packs
 

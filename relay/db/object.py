@@ -71,8 +71,18 @@ LOCATE_IN_REPO = (
     .select_from(_PLACED.join(repo_object, repo_object.c.digest == object_.c.digest))
     .where(_IN_REPO)
 )
+# The rows are locked in one order, so that two transactions never wait for each other.
 TOUCH = (
-    update(object_).where(_ASKED, object_.c.last_seen < bindparam("stale")).values(last_seen=bindparam("now"))
+    update(object_)
+    .where(
+        object_.c.digest.in_(
+            select(object_.c.digest)
+            .where(_ASKED, object_.c.last_seen < bindparam("stale"))
+            .order_by(object_.c.digest)
+            .with_for_update(key_share=True)
+        )
+    )
+    .values(last_seen=bindparam("now"))
 )
 
 

@@ -17,7 +17,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
     """Store the body under `name`, its BLAKE3 in hex; also says whether it is new to the repository."""
     require_plaintext(view)
     digest = unhex(name)
-    data = b"".join([chunk async for chunk in upload.chunks()])
+    data = await upload.whole()
     if await asyncio.to_thread(blake3_digest, data) != digest:
         raise DigestMismatch(f"the body is not the payload {name[:12]}")
     await upload.finish()
@@ -37,4 +37,5 @@ async def get(view: View, name: str) -> bytes:
     found = await store.locate([digest], view.repo.id)
     if digest not in found or found[digest].directory:
         raise NotFound
+    view.lease.take(found[digest].size)
     return (await store.read_located([found[digest]]))[digest]

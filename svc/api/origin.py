@@ -20,7 +20,7 @@ def parse_origin(typed: str) -> str:
         text = f"{'http' if is_loopback('http://' + text) else 'https'}://{text}"
     try:
         return f"{urlsplit(text).scheme}://{authority_of(text)}"
-    except Invalid:
+    except (Invalid, ValueError):
         raise UsageError(
             f"'{terminal_safe(typed[:200])}' is not the address of a server; write https://node.example"
         ) from None
@@ -40,8 +40,8 @@ def same_server(pinned: str, claimed: str) -> bool:
     are one server, everything else must be equal."""
     if pinned == claimed:
         return True
-    mine, theirs = urlsplit(pinned), urlsplit(claimed)
     try:
+        mine, theirs = urlsplit(pinned), urlsplit(claimed)
         ports = mine.port == theirs.port and mine.scheme == theirs.scheme
     except ValueError:
         return False

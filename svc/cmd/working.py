@@ -14,6 +14,7 @@ from localstore.scanner import Skipped
 from localstore.sync.device import Device, opened
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx
+from svc.out.table import size
 
 MAY_WRITE = ("owner", "admin", "write")
 SHOWN = 20  # paths that a summary names before it counts the rest
@@ -91,7 +92,16 @@ def named(paths: Iterable[str]) -> str:
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
     """Files that did not travel, each with its reason."""
     for item in skipped:
-        ctx.out.note(f"skipped {item.path}: {item.reason}")
+        ctx.out.note(f"skipped {item.path}: {why(item)}")
+
+
+def why(item: Skipped) -> str:
+    """The reason, with the sizes where it is about them."""
+    return item.reason if item.cap is None else f"{size(item.size)}, {item.reason} ({size(item.cap)})"
+
+
+def skipped_record(item: Skipped) -> dict[str, object]:
+    return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:

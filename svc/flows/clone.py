@@ -55,7 +55,7 @@ def clone(
         if head is None:
             device.sealed_as(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])
-        payload = verify.seal(transport.seal(head), repo.repo_id)
+        payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
         skipped = _write(device, files)
         device.files.sync()

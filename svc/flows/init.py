@@ -74,7 +74,7 @@ def _trees(device: Device, head: str | None) -> Iterator[tuple[str, dict[str, Se
     for _ in range(SEALS_COMPARED):
         if wanted is None:
             return
-        payload = verify.seal(device.transport.seal(wanted), device.repo.repo_id)
+        payload = verify.seal(device.transport.seal(wanted), wanted, device.repo.repo_id)
         yield wanted, verify.tree(device.transport.tree(wanted), payload)
         wanted = payload.parents[0] if payload.parents else None
 

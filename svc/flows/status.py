@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from localstore.core.errors import ServerUnreachable
 from localstore.scanner import Skipped
+from localstore.sync.compose import Caps
 from localstore.sync.device import Device
-from svc.flows.working import unwritable
+from svc.flows.working import read_caps, unwritable
 
 
 @dataclass
@@ -42,10 +43,17 @@ def status(device: Device, offline: bool = False) -> Status:
         unsent=len(device.db.flight_kinds()),
     )
     recorded = device.db.unwritable()
+    read_caps(device)
+    caps = Caps(device, scan)
     for path, stat in sorted(scan.files.items()):
-        if path not in sealed:
+        if path in sealed and sealed[path].digest == stat.digest:
+            continue
+        over = caps.over(path, stat) if stat.kind == "blob" else None
+        if over is not None:
+            result.skipped.append(over)
+        elif path not in sealed:
             result.new.append(path)
-        elif sealed[path].digest != stat.digest:
+        else:
             result.changed.append(path)
     result.removed = sorted(
         path for path in sealed if path not in scan.files and path not in recorded and not scan.unknown(path)

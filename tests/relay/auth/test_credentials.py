@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from localstore.core.bearer import to_text
 from localstore.core.capability import attenuate
 from localstore.core.encoding import b64u
 from localstore.core.keys import DeviceKey
@@ -269,3 +270,21 @@ def test_audit_lines_cannot_be_forged(relay, device, name):
     for row in found:
         assert not any(char in text for text in row for char in "\r\n")
         json.loads(row[2])
+
+
+def test_a_bound_token_is_no_cookie(terminal, client, relay):
+    """Or whoever steals it would need no signature: cookies make changes without one."""
+    one = terminal()
+    stolen = {"Cookie": f"tr_session={to_text(one.token)}", "Origin": relay.url}
+    http = client()
+    wish = {"label": "mine now", "access": "admin", "days": 365}
+    for method, path, body in (
+        ("POST", "/api/v1/auth/tokens", wish),
+        ("POST", "/api/v1/repos", {"name": "x"}),
+        ("POST", PAIR, None),
+        ("GET", HANDLE, None),
+    ):
+        answer = http.request(method, path, json=body, headers=stolen)
+        assert (answer.status_code, answer.json()["code"]) == (401, "sign_in_required"), path
+    page = http.post("/settings/tokens", json=wish, headers=stolen)
+    assert page.headers["location"].startswith("/auth/login"), "to a page it counts as no session"

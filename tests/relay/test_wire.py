@@ -1,0 +1,59 @@
+"""One request is one request: what another reader of HTTP could take apart differently is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relay.test_app import raw
+
+HIDDEN = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /auth/guest-login HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+SMUGGLED = {
+    "length and coding": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "coding and length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "two lengths": POST + b"Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
+    "a list of lengths": POST + b"Content-Length: 0, 0\r\n\r\n",
+    "two codings": POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "space before the colon of a length": POST + b"Content-Length : 34\r\n\r\n",
+    "space before the colon of a coding": POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "bare line feed": POST + b"X: y\nContent-Length: 34\r\n\r\n",
+    "bare carriage return": POST + b"X: y\rContent-Length: 34\r\n\r\n",
+    "folded line": POST + b"X: y\r\n Content-Length: 34\r\n\r\n",
+    "NUL": POST + b"X: \0\r\n\r\n",
+    "a length in other digits": POST + "Content-Length: \u0660\r\n\r\n".encode(),
+    "a length with a sign": POST + b"Content-Length: +0\r\n\r\n",
+    "a coding with a suffix": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "an unknown coding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a coding in HTTP/1.0": CHUNKED.replace(b"1.1", b"1.0") + b"0\r\n\r\n",
+    "a chunk size of C": CHUNKED + b"0x0\r\n\r\n",
+    "a chunk size with a sign": CHUNKED + b"-0\r\n\r\n",
+    "a chunk size after a space": CHUNKED + b" 0\r\n\r\n",
+    "a chunk ended by a line feed": CHUNKED + b"0\n\n",
+    "a trailer": CHUNKED + b"0\r\nContent-Length: 34\r\n\r\n",
+    "no host": b"GET /version HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /version HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("request_bytes", SMUGGLED.values(), ids=SMUGGLED.keys())
+def test_no_request_hides_another(relay, request_bytes):
+    answer = raw(relay, request_bytes + HIDDEN)
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
+    assert answer.count(b"HTTP/1.1 ") == 1, "what followed was taken for a request"
+    assert b"connection: close" in answer.lower()
+    assert b'"code":"malformed"' in answer
+
+
+@pytest.mark.parametrize("target", [b"http://[x/health", b"a:443", b"/a\x7fb", b"/a\x01b"])
+def test_an_address_that_cannot_be_read_is_answered(relay, target):
+    answer = raw(relay, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
+    assert b'"code":"malformed"' in answer
+
+
+def test_ordinary_chunks_and_pipelining_still_work(relay):
+    sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + HIDDEN
+    answer = raw(relay, sent)
+    assert answer.count(b"HTTP/1.1 204") == answer.count(b"HTTP/1.1 200") == 1
