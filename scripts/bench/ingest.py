@@ -67,8 +67,11 @@ def main() -> int:
             relay.terminate()
             relay.wait(20)
     for size, cost in figures:
-        print(f"{size / 1e6:.0f} MB: {size / 1e6 / cost.cpu:5.0f} MB/s CPU, {size / 1e6 / cost.wall:5.0f} wall")
-    print(f"median {statistics.median(size / 1e6 / cost.cpu for size, cost in figures):.0f} MB/s of relay CPU")
+        print(
+            f"{size / 1e6:.0f} MB: CPU {size / 1e6 / cost.cpu:5.0f} MB/s, wall {size / 1e6 / cost.wall:5.0f}"
+        )
+    median = statistics.median(size / 1e6 / cost.cpu for size, cost in figures)
+    print(f"median {median:.0f} MB/s of relay CPU")
     return 0
 
 
