@@ -52,7 +52,8 @@ class _StrictHttp(Http):
     async def read(self) -> Any:
         """The next bytes of the body. Of one with a length everything that has arrived is handed over as it
         is; Sanic would copy it twice."""
-        sized = self.request_body is True and self.request_bytes_left
+        kind: Any = self.request_body  # True: it has a length
+        sized = self.request_bytes_left if kind is True else 0
         if not sized or self.expecting_continue:
             return await super().read()
         if not self.recv_buffer:

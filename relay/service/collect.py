@@ -42,10 +42,14 @@ async def collect(
     *,
     dry_run: bool = False,
     grace: int = GRACE,
+    quiet: int = GRACE,
     pause: float = 0,
 ) -> tuple[Found, Freed]:
-    """Run once; `say` gets a line for each step. `dry_run` takes nothing away. `grace` in ms; `pause`:
-    seconds for those who still read packs that were written anew. Unavailable when a tree cannot be read."""
+    """Run once; `say` gets a line for each step. `dry_run` takes nothing away.
+
+    `grace` is for objects, `quiet` for packs: ms since somebody saw the one or wrote to the other. `pause`:
+    seconds for those who still read packs that were written anew. Unavailable when a tree cannot be read.
+    """
     began = now_ms()
     marks = Marks()
     try:
@@ -59,7 +63,7 @@ async def collect(
         marks.close()
     verb = "could go" if dry_run else "went"
     say(f"{found.objects} objects of {found.bytes} bytes {verb}")
-    freed = Freed() if dry_run else await compact(db, store, began - grace, pause)
+    freed = Freed() if dry_run else await compact(db, store, began - quiet, pause)
     if not dry_run:
         say(f"{freed.rewritten} packs written anew, {freed.packs} of {freed.bytes} bytes deleted")
     return found, freed

@@ -31,7 +31,7 @@ from relay import cli
 from relay.objects import compact, packs
 if sys.argv[1] == "gc":
     import relay.service.collect as collect
-    collect.collect.__kwdefaults__["grace"] = -60_000
+    collect.collect.__kwdefaults__.update(grace=-60_000)
 sys.exit(cli.main(sys.argv[1:]))
 """
 
