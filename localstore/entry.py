@@ -15,8 +15,8 @@ def foreign_lane(digest: bytes) -> int:
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
-class Entry(msgspec.Struct, kw_only=True):
-    """One path. Digests are BLAKE3, 32 bytes.
+class Entry(msgspec.Struct):
+    """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
 
     gen      the lane; 0 while the file has never been accepted by the relay
     seen     the newest sequence number of the path whose effect is in `base`
@@ -48,3 +48,16 @@ class Entry(msgspec.Struct, kw_only=True):
     def settled(self) -> bool:
         """Whether the disk shows what the lane says."""
         return self.want == self.shadow
+
+
+def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> Entry:
+    """A file of which the branch has, or had, these bytes, and whose lane is not known."""
+    return Entry(
+        path=path,
+        kind=kind,
+        gen=foreign_lane(digest),
+        genesis=digest if kind == "text" else None,
+        want=digest,
+        size=size,
+        shadow=digest,
+    )

@@ -1,7 +1,6 @@
 """The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
 
-Both are plain JSON that people may read. Beside them a `.gitignore` hides the folder from git. They are
-derived: deleting `.svc` only unlinks the folder.
+Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from localstore.core.errors import LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
-IGNORE_FILE = ".gitignore"  # in the link's own folder: git leaves it alone, and nothing of git's is written
 FILE_MODE = 0o644
-FileT = TypeVar("FileT", "RepoLink", "SealedState")
+FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +38,13 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
     last_seal: str | None
     tree: dict[str, str]
+    v: int = 1
+
+
+class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of `state.json`."""
+
+    last_seal: str | None
     v: int = 1
 
 
@@ -66,10 +71,13 @@ def read_state(folder: Path) -> SealedState:
     return state
 
 
+def read_last_seal(folder: Path) -> str | None:
+    """The last seal alone, without its tree. NotLinked, LinkDamaged."""
+    return _read(folder, STATE_FILE, _LastSeal).last_seal
+
+
 def write_repo(folder: Path, link: RepoLink) -> None:
-    """Write `repo.json` whole or not at all; git is told to leave `.svc` alone."""
-    if not (folder / FOLDER / IGNORE_FILE).exists():
-        _write(folder, IGNORE_FILE, b"*\n")
+    """Write `repo.json` whole or not at all."""
     _write(folder, REPO_FILE, msgspec.json.format(msgspec.json.encode(link), indent=2) + b"\n")
 
 

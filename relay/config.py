@@ -42,7 +42,6 @@ class Secrets:
     validate_jwt_aud: str
     admin: str | None
     managed_key: bytes | None
-    postgres_password: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,6 @@ def _secrets(env: Environment, dev: bool) -> Secrets:
         validate_jwt_aud=_boot_secret(env, "TR_VALIDATE_JWT_AUD", dev),
         admin=env.secret("RELAY_ADMIN_SECRET"),
         managed_key=bytes.fromhex(managed) if managed else None,
-        postgres_password=env.secret("POSTGRES_PASSWORD"),
     )
 
 

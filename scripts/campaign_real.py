@@ -42,7 +42,8 @@ def main() -> int:
     print(
         f"{total.histories} histories, {total.commands} commands ({total.refused} refused), "
         f"{total.words} edits, {total.seals} seals, {total.client_kills} clients killed, "
-        f"{total.relay_kills} relays killed, {total.cuts} connections cut, {len(total.failures)} failures; {base}"
+        f"{total.relay_kills} relays killed, {total.cuts} connections cut, "
+        f"{len(total.failures)} failures; {base}"
     )
     return 1 if total.failures else 0
 

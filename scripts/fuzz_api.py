@@ -4,8 +4,8 @@
 
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
 them are often replaced by ones that exist, so that requests come through to the handlers. Each goes out as
-nobody, as a guest, as the owner's terminal, as the owner's browser or with a forged token. An answer must
-have a status, a content type and a body that the document names, and every 404 must be the constant one.
+nobody, as a guest, as the owner's terminal or browser, or with a forged token. An answer must have
+a status, a content type and a body that the document names, and every 404 must be the constant one.
 """
 
 from __future__ import annotations

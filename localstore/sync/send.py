@@ -18,7 +18,7 @@ from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.pack import Frame, Pack, PackWriter
 from localstore.core.update import LiveUpdate, decoded_ops
 from localstore.entry import Entry
-from localstore.sync.device import Device
+from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
 ENVELOPE = 4096  # bytes of a batch beside its updates
@@ -120,6 +120,8 @@ def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
 def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
     """Record a batch of answers in one step."""
     if any(answer.result == "settled" for _, answer in answered):
+        with device.db.step():
+            device.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     states = _adopted_states(device, answered)
     with device.db.step():

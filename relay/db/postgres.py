@@ -20,6 +20,7 @@ from sqlalchemy.sql import ClauseElement
 from localstore.core.errors import Unavailable
 from relay.db.database import Contended, Row, Tx, UniqueViolation
 from relay.db.names import Names
+from relay.db.postgres_pool import Pool
 from relay.db.postgres_sql import compiled
 from relay.db.postgres_wake import Waker
 
@@ -32,7 +33,7 @@ _SETTINGS = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
 }
-_OLDEST = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+_OLDEST: ClauseElement = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -45,12 +46,6 @@ _LOST = (
     OSError,
     TimeoutError,
 )
-
-
-class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyped
-    def get_reset_query(self) -> str:
-        """We leave nothing behind that would need a round trip to be cleaned up."""
-        return ""
 
 
 class PostgresTx:
@@ -118,27 +113,19 @@ class PostgresDatabase:
 
     def __init__(self, url: str, readers: int = READERS, writers: int = WRITERS) -> None:
         self._url = url
-        self._sizes = readers, writers
-        self._readers: Any = None
-        self._writers: Any = None
+        self._readers = Pool(lambda: self._connect(default_transaction_read_only="on"), readers)
+        self._writers = Pool(self._connect, writers)
         self._names = Names()
-        self._waker = Waker(lambda: asyncpg.connect(self._url))
+        self._waker = Waker(self._connect)
 
     async def open(self) -> None:
-        readers, writers = self._sizes
         with _translated():
-            self._readers = await self._pool(readers, default_transaction_read_only="on")
-            self._writers = await self._pool(writers)
             await self._forget_foreign_stamps()
         self._waker.start()
 
-    async def _pool(self, size: int, **settings: str) -> Any:
-        return await asyncpg.create_pool(
+    async def _connect(self, **settings: str) -> Any:
+        return await asyncpg.connect(
             self._url,
-            min_size=1,
-            max_size=size,
-            max_inactive_connection_lifetime=600,
-            connection_class=_Connection,
             server_settings={**_SETTINGS, **settings},
             statement_cache_size=512,
             max_cached_statement_lifetime=0,
@@ -147,30 +134,36 @@ class PostgresDatabase:
     async def _forget_foreign_stamps(self) -> None:
         """A dump restored into another cluster brings stamps of that one's transactions, which may lie ahead
         of ours. Whoever listened after them is told to resync."""
-        async with self._writers.acquire() as connection:
+        connection = await self._writers.acquire()
+        try:
             if await connection.fetchval("SELECT to_regclass('event') IS NULL"):
                 return  # not migrated: `relay.migrations.check` says so
             latest = await connection.fetchval("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
             await connection.execute("DELETE FROM event WHERE id >= $1", (latest + UNDER_WAY) << STAMP_BITS)
+        finally:
+            self._writers.release(connection)
 
     async def close(self) -> None:
         await self._waker.stop()
-        for pool in (self._readers, self._writers):
-            if pool is not None:
-                await pool.close()
-        self._readers = self._writers = None
+        await self._readers.close()
+        await self._writers.close()
 
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[PostgresTx]:
         with _translated():
             connection = await self._readers.acquire()
+        if not snapshot:
+            try:
+                yield PostgresTx(connection)
+            finally:
+                self._readers.release(connection)
+            return
         try:
-            if snapshot:
-                with _translated():
-                    await connection.execute(_SNAPSHOT)
+            with _translated():
+                await connection.execute(_SNAPSHOT)
             yield PostgresTx(connection)
         finally:
-            await asyncio.shield(self._end(self._readers, connection, "COMMIT" if snapshot else None))
+            await asyncio.shield(self._end(self._readers, connection, "COMMIT"))
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
@@ -193,19 +186,18 @@ class PostgresDatabase:
             with _translated():
                 await connection.execute("COMMIT")
         finally:
-            await self._end(self._writers, connection, None)
+            self._writers.release(connection)
         for call in tx.committed:
             call()
 
     @staticmethod
-    async def _end(pool: Any, connection: Any, word: str | None) -> None:
-        """Leave the transaction and give the connection back; a lost connection has done both."""
-        with contextlib.suppress(*_LOST):
-            try:
-                if word is not None:
-                    await connection.execute(word)
-            finally:
-                await pool.release(connection)
+    async def _end(pool: Pool, connection: Any, word: str) -> None:
+        """Leave the transaction and give the connection back; a lost connection has left it."""
+        try:
+            with contextlib.suppress(*_LOST):
+                await connection.execute(word)
+        finally:
+            pool.release(connection)
 
     async def horizon(self, tx: Tx) -> int:
         """No stamp below this can appear any more: its transaction is over."""

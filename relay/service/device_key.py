@@ -331,7 +331,7 @@ async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKe
     known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
     key = rows.row(known) if known else None
     if key is not None and key.revoked_at is not None:
-        raise Unauthorized("this device key was revoked; sign in with a new one, from a new SVC_HOME folder")
+        raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")
     if key is not None and (account is None or key.account_id != account.id):
         raise DeviceKeyExists("this device key belongs to another account; sign in with that one's handle")
     return account, key

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
 
@@ -15,12 +16,23 @@ from localstore.core import limits, paths
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
+from localstore.core.manifest import FILE_NAME as MANIFEST
+from localstore.core.manifest import parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
 
 CHUNKED_KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
+
+
+@lru_cache(maxsize=256)
+def file_cap(manifest: bytes, kind: str) -> int:
+    """The cap that this manifest gives a repository of this kind; one that cannot be read raises nothing."""
+    try:
+        return parse(manifest).file_cap(kind)
+    except SvcError:
+        return limits.BLOB_FILE
 
 
 class LaneSourceMissing(Exception):
@@ -110,7 +122,8 @@ class Frontier:
 @dataclass(slots=True)
 class Batch:
     """Updates of one replica. `held`: objects of the repository among those named, digest → size;
-    `texts`: which of them are text; `sources`: lanes that are not in memory."""
+    `texts`: which of them are text; `sources`: lanes that are not in memory; `manifests`: digest → bytes of
+    the manifests that the frontier may have while the updates are taken, if a file cap is asked for."""
 
     frontier: Frontier
     replica: int
@@ -121,6 +134,7 @@ class Batch:
     texts: frozenset[bytes]
     lanes: Lanes
     sources: Mapping[LaneKey, Source]
+    manifests: dict[bytes, bytes] = field(default_factory=dict)
     fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
     highest: int = 0
     used: set[LaneKey] = field(default_factory=set)
@@ -175,6 +189,8 @@ class Batch:
             self._restore(key, row)
             raise
         now = self.frontier.edit(row, text, operations, self.replica)
+        if update.path == MANIFEST:
+            self.manifests[now.digest] = text
         self.lanes.keep(key, now.stand, lane, now.size)
         return _ok(update.n, now, b64u(lane.state_vector()))
 
@@ -231,14 +247,19 @@ class Batch:
             if blob not in self.texts:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
             return "text"
-        if size <= limits.BLOB_FILE:
+        cap = self._file_cap()
+        if size <= cap:
             return "blob"
         if self.repo_kind not in CHUNKED_KINDS:
-            detail = (
-                f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
-            )
+            detail = f"{update.path} has {size} bytes; this repository takes files of {cap} at most"
             raise Refusal("refused", "too_large", detail)
         return "chunked"
+
+    def _file_cap(self) -> int:
+        """Bytes that one binary may have here: an app's manifest, as the frontier has it, may raise them."""
+        row = self.frontier.living(MANIFEST)
+        text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
+        return limits.BLOB_FILE if text is None else file_cap(text, self.repo_kind)
 
     def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
         if row.gen != update.gen or row.other(self.replica) > update.base:

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, named, note_conflicts, note_skipped, skipped_record, to_read
+from svc.cmd.working import by_whom, count, named, note_conflicts, note_skipped, skipped_record, to_read
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
 from svc.out import Column
@@ -50,7 +50,7 @@ def pull(
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     if done.live:
-        ctx.out.note(f"not sealed yet: {named(done.live)}")
+        ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")

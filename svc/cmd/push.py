@@ -11,7 +11,7 @@ from localstore.core.errors import UsageError
 from localstore.core.limits import MIB
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, named, note_conflicts, note_skipped, skipped_record, to_write
+from svc.cmd.working import count, handles, named, note_conflicts, note_skipped, skipped_record, to_write
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
 from svc.out import Column
@@ -71,7 +71,7 @@ def _sentence(done: Pushed) -> str:
         return f"Would send {files}" + (f": {named(listed)}" if listed else "")
     if done.seal is None:
         return "Nothing to seal: the branch is as this folder"
-    others = "; ".join(f"{', '.join(who)} in {path}" for path, who in sorted(done.live_by.items()))
+    others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others} (svc pull brings them)" if others else ""
     return f"Sealed {done.seal[:12]}: {files}{also}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -102,6 +102,16 @@ def why(item: Skipped) -> str:
 
 def skipped_record(item: Skipped) -> dict[str, object]:
     return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
+
+
+def handles(who: Iterable[str]) -> str:
+    """`@ann, @bob`."""
+    return ", ".join(f"@{handle}" for handle in who)
+
+
+def by_whom(live: Mapping[str, list[str]]) -> str:
+    """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
+    return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from localstore import link
 from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
 from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
 from localstore.db import SealedFile, Stat
-from localstore.entry import Entry, foreign_lane
+from localstore.entry import known_by_bytes
 from localstore.files import Blocked
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
-from localstore.scanner import Skipped, look
+from localstore.scanner import Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device, opened
 from localstore.sync.reconcile import attach
@@ -24,6 +27,7 @@ from localstore.sync.remote import connect
 from localstore.sync.transport import Transport
 
 BATCH = 1000
+DIRECTORIES = 256  # kept open while the files are written
 
 
 @dataclass
@@ -35,6 +39,12 @@ class Cloned:
     files: int
     bytes: int
     skipped: list[Skipped]
+
+
+class _Made(NamedTuple):
+    path: str
+    file: SealedFile
+    info: os.stat_result | None
 
 
 def clone(
@@ -95,18 +105,19 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
         entry = device.entries.get(path)
         if path not in left_out and (entry is None or entry.shadow != file.digest):
             wanted.setdefault(file.digest, []).append(path)
-    batch: list[tuple[str, SealedFile]] = []
+    batch: list[_Made] = []
     done = moved = 0
+    device.files.hold(DIRECTORIES)
     for digest, data in _bytes(device, files, wanted):
         for path in wanted.pop(digest, []):
-            _create(device, path, digest, data)
-            batch.append((path, files[path]))
+            batch.append(_Made(path, files[path], _create(device, path, digest, data)))
             done, moved = done + 1, moved + len(data)
+        device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH:
             _record(device, batch)
-            device.progress("write", done, len(files), moved)
             batch = []
     _record(device, batch)
+    device.files.hold(1)
     device.files.forget()
     if wanted:
         raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
@@ -126,38 +137,42 @@ def _bytes(
         yield from device.fetch(sizes, keep=is_text)
 
 
-def _create(device: Device, path: str, digest: bytes, data: bytes) -> None:
+def _create(device: Device, path: str, digest: bytes, data: bytes) -> os.stat_result | None:
+    """Write a file; what it is then, None if it was there already."""
     try:
-        device.files.create(path, [data], None, sync=False)
+        return device.files.create(path, [data], None, sync=False)
     except FileExistsError:
         if device.seen(path) == digest:
-            return
+            return None
         if device.files.stat(path) is not None:
             device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
-        device.files.create(path, [data], None, sync=False)
+        return device.files.create(path, [data], None, sync=False)
     except Blocked as error:
         raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 
 
-def _record(device: Device, batch: list[tuple[str, SealedFile]]) -> None:
-    stats: list[Stat] = []
+def _record(device: Device, batch: list[_Made]) -> None:
+    """Remember the files. Their bytes are known, and what they were right after the writing tells whether
+    somebody changed them since."""
+    now = time.time_ns()
     with device.db.step():
-        for path, file in batch:
-            found = look(device.files, path)
-            if found is not None:
-                stats.append(found)
-            device.save(
-                Entry(
-                    path=path,
-                    kind=file.kind,
-                    gen=foreign_lane(file.digest),
-                    genesis=file.digest if file.kind == "text" else None,
-                    want=file.digest,
-                    size=file.size,
-                    shadow=file.digest,
-                )
+        device.save_all(
+            known_by_bytes(made.path, made.file.kind, made.file.digest, made.file.size) for made in batch
+        )
+        device.db.put_stats(
+            Stat(
+                made.path,
+                made.file.size,
+                made.info.st_mtime_ns,
+                made.info.st_ctime_ns,
+                made.info.st_ino,
+                made.file.kind,
+                made.file.digest,
+                now,
             )
-        device.db.put_stats(stats)
+            for made in batch
+            if made.info is not None
+        )
 
 
 def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:

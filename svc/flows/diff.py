@@ -12,11 +12,13 @@ from localstore.core.model import ChangedFile
 from localstore.core.paths import is_inside
 from localstore.db import SealedFile, Stat
 from localstore.sync.device import Device
+from localstore.sync.recognise import adopt_state
 
 
 def diff(device: Device, paths: Sequence[str] = ()) -> Iterator[ChangedFile]:
     """Each file that differs, below `paths` if some are given, with its patch if it is a text. Works offline
     for texts that this folder has seen. NotFound for a path that is neither here nor in the last seal."""
+    adopt_state(device)
     scan = device.look_around()
     sealed = device.db.sealed()
     known = sorted({*scan.files, *sealed})

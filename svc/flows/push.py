@@ -77,18 +77,24 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
     lost: set[str] = set()
     result.skipped = []
     while True:
+        resent = bool(device.db.flight_kinds())
         scan = device.look_around()
         composed = compose(device, scan, delete, barred={*lost, *result.refused})
         result.skipped = composed.skipped + scan.skipped
         sent = send(device)
         _note(device, result, composed, sent)
         lost.update(sent.lost)
-        if not sent.accepted:
+        if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
             break
     unsettled = {
         path for path, entry in device.entries.items() if not entry.settled and _edited(device, path)
     }
     return lost | unsettled
+
+
+def _pending(device: Device, sent: Sent) -> bool:
+    """Whether an edit was too large for one update."""
+    return any(path in device.entries and device.entries[path].pending for path in sent.accepted)
 
 
 def _edited(device: Device, path: str) -> bool:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.paths import is_inside
-from localstore.db import Intent, SealedFile
+from localstore.db import SealedFile
 from localstore.sync import verify
 from localstore.sync.device import Device
-from localstore.sync.settle import recover
-from localstore.writer import temp_name
+from localstore.sync.settle import recover, replace
 
 
 @dataclass
@@ -37,26 +36,9 @@ def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Re
     differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
     trash = None
     for path, data in _contents(device, differing):
-        trash = _replace(device, path, data, trash)
+        trash = replace(device, path, data, trash)
     device.files.forget()
     return Restored(sorted(differing), trash)
-
-
-def _replace(device: Device, path: str, data: bytes, trash: Path | None) -> Path | None:
-    """Write the sealed bytes beside the file before what it holds moves away: a full disk changes nothing."""
-    temp = temp_name(path)
-    with device.db.step():
-        device.db.put_intents([Intent(temp, path, None, None, "writing")])
-    try:
-        device.files.create(temp, [data], None, sync=True)
-        trash = device.move_to_trash([path], trash)
-        device.files.move(temp, path)
-    except OSError:
-        recover(device)
-        raise
-    with device.db.step():
-        device.db.drop_intents([temp])
-    return trash
 
 
 def _tree(device: Device, seal: str | None) -> dict[str, SealedFile]:

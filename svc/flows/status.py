@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localstore.core.errors import ServerUnreachable
-from localstore.scanner import Skipped
+from localstore.scanner import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
+from localstore.sync.recognise import against_last
 from svc.flows.working import read_caps, unwritable
 
 
@@ -33,33 +34,36 @@ class Status:
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. An unreachable server counts as offline."""
     scan = device.look_around()
-    sealed = device.db.sealed()
+    last, changed, new, removed = against_last(device, scan)
+    recorded = device.db.unwritable()
     result = Status(
         repo=device.repo.repo,
         branch=device.repo.branch,
-        last_seal=device.last,
+        last_seal=last,
+        changed=changed,
+        new=new,
+        removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
     )
-    recorded = device.db.unwritable()
+    _leave_out(device, scan, result)
+    _ask(device, result, offline)
+    return result
+
+
+def _leave_out(device: Device, scan: Scan, result: Status) -> None:
+    """Byte files over a cap would not be sent: they are skipped, not changed or new."""
     read_caps(device)
     caps = Caps(device, scan)
-    for path, stat in sorted(scan.files.items()):
-        if path in sealed and sealed[path].digest == stat.digest:
-            continue
+    for path in sorted({*result.changed, *result.new}):
+        stat = scan.files[path]
         over = caps.over(path, stat) if stat.kind == "blob" else None
         if over is not None:
             result.skipped.append(over)
-        elif path not in sealed:
-            result.new.append(path)
-        else:
-            result.changed.append(path)
-    result.removed = sorted(
-        path for path in sealed if path not in scan.files and path not in recorded and not scan.unknown(path)
-    )
-    _ask(device, result, offline)
-    return result
+            for paths in (result.changed, result.new):
+                if path in paths:
+                    paths.remove(path)
 
 
 def _ask(device: Device, result: Status, offline: bool) -> None:
@@ -70,4 +74,4 @@ def _ask(device: Device, result: Status, offline: bool) -> None:
     except ServerUnreachable:
         result.offline = True
         return
-    result.behind = result.head != device.last
+    result.behind = result.head != result.last_seal

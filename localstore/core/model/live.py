@@ -43,7 +43,8 @@ class BootstrapRequest(Model, frozen=True):
 
 
 class Bootstrap(Model, frozen=True):
-    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests."""
+    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
+    `live_by`: handles of those whose edits since the seal, from other devices, each path holds."""
 
     branch_id: str
     replica: Count
@@ -52,6 +53,7 @@ class Bootstrap(Model, frozen=True):
     tree_key: str
     tree_key_id: str
     rows: list[Row]
+    live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class Lane(Model, frozen=True):

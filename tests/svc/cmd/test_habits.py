@@ -160,7 +160,7 @@ def test_a_renamed_repository_is_renamed_in_this_folder(linked: Svc) -> None:
     assert linked("status").code == 0
 
 
-def test_git_does_not_see_the_link_and_nothing_is_written_into_git(linked: Svc) -> None:
+def test_nothing_is_written_into_git_and_people_are_told_how_to_hide_the_link(linked: Svc) -> None:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
 
@@ -169,7 +169,11 @@ def test_git_does_not_see_the_link_and_nothing_is_written_into_git(linked: Svc) 
 
     git("init", "-q")
     before = inside()
-    assert linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    again = linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app")
+    assert again.code == 0
+    assert "add .svc/ to .gitignore" in again.err
+    Path(".gitignore").write_text(".svc/\n")
+    assert "gitignore" not in linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app").err
     Path("src/a.txt").write_text("again\n")
     for words in (["status"], ["pull", "--merge"], ["push", "-m", "Third"], ["diff"], ["restore", "src"]):
         assert linked(*words).code == 0
@@ -183,3 +187,20 @@ def test_https_to_a_server_of_http_is_one_clear_line(svc: Svc) -> None:
         assert told.code == 1
         assert "http://" in told.err
         assert len(told.err.splitlines()) == 1
+
+
+def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
+    handle, home = os.environ["TEST_HANDLE"], Path(os.environ["SVC_HOME"])
+    code = alice("auth", "device", "add").out.strip()
+    key = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert alice("auth", "device", "revoke", key, "--yes").code == 0
+    told = alice("login", "--device-key", "--handle", handle)
+    assert told.code == 4
+    assert "svc login --new-key" in told.err
+    again = ["login", "--device-key", "--handle", handle, "--new-key"]
+    assert alice(*again).code == 2, "a key is not thrown away without a yes"
+    assert alice(*again, "--yes", "--pair", code).code == 0
+    new = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert new != key
+    assert alice("repo", "create", "after").code == 0
+    assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
