@@ -68,7 +68,7 @@ class Incoming:
         async for part in arriving:
             self._lease.take(len(part))
             parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return b"".join(parts)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""

@@ -50,6 +50,22 @@ def _parser() -> argparse.ArgumentParser:
     repo.add_argument("repository", metavar="OWNER/NAME")
     repo.set_defaults(run=_repo)
 
+    collect = commands.add_parser("gc", parents=[common], help="free what nobody has referred to for a day")
+    collect.add_argument("--dry-run", action="store_true", help="say what would go, take nothing away")
+    collect.set_defaults(run=_gc)
+
+    audit = commands.add_parser("audit", parents=[common], help="read and verify everything that is stored")
+    audit.set_defaults(run=_audit)
+
+    backup = commands.add_parser("backup", parents=[common], help="copy database, packs and keys")
+    backup.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one with a backup")
+    backup.set_defaults(run=_backup)
+
+    restore = commands.add_parser("restore", help="make a data folder from a backup")
+    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder of the backup")
+    restore.add_argument("--data", type=Path, metavar="NEW", required=True, help="a new or empty folder")
+    restore.set_defaults(run=_restore)
+
     commands.add_parser("version", help="print version and edition").set_defaults(run=_version)
     commands.add_parser("routes", help="print the route table").set_defaults(run=_routes)
     return parser
@@ -109,6 +125,32 @@ def _repo(asked: argparse.Namespace) -> int:
     url, _ = config.migration_urls(os.environ, asked.data)
     asyncio.run(operations.set_state(url, asked.repository, asked.action))
     print(f"relay: {asked.repository}: {asked.action} done")
+    return 0
+
+
+def _gc(asked: argparse.Namespace) -> int:
+    from relay import admin, maintenance
+
+    return maintenance.run(os.environ, asked.data, admin.Gc(dry_run=asked.dry_run))
+
+
+def _audit(asked: argparse.Namespace) -> int:
+    from relay import admin, maintenance
+
+    return maintenance.run(os.environ, asked.data, admin.Audit())
+
+
+def _backup(asked: argparse.Namespace) -> int:
+    from relay import admin, maintenance
+
+    return maintenance.run(os.environ, asked.data, admin.Backup(folder=str(asked.folder.absolute())))
+
+
+def _restore(asked: argparse.Namespace) -> int:
+    from relay import backup
+
+    backup.restore(asked.folder.absolute(), asked.data.absolute(), print)
+    print(f"check it with: relay audit --data {asked.data}")
     return 0
 
 

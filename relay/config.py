@@ -19,7 +19,7 @@ from localstore.core.request_signature import authority_of
 from relay import edition
 from relay.db import url as urls
 from relay.environment import Environment, StartRefused
-from relay.flags import Flags, switch
+from relay.flags import ConditionalPut, Flags, switch
 
 BOOT_SECRET_CHARS = 16
 DEV_SECRETS = ("TR_ENROLL_CHALLENGE", "TR_VALIDATE_JWT_AUD", "RELAY_ADMIN_SECRET", "MANAGED_KEY_SECRET")
@@ -62,6 +62,16 @@ class S3:
 
 
 @dataclass(frozen=True, slots=True)
+class Storage:
+    """Where packs lie: in files of the data folder, or in the bucket of `s3`, which knows its `owner`."""
+
+    data: Path
+    s3: S3 | None
+    conditional_put: ConditionalPut
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class E2eeScopes:
     single_user: bool
     org: bool
@@ -87,7 +97,7 @@ class Config:
     migration_database_url: str = field(repr=False)
     secrets: Secrets = field(repr=False)
     oidc: Oidc | None
-    s3: S3 | None
+    storage: Storage
     tls: tuple[Path, Path] | None
     operator_email: str | None
     device_key_sign_in: bool
@@ -164,7 +174,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
         secrets=_secrets(env, dev),
         oidc=_oidc(env, public_url),
-        s3=_s3(env),
+        storage=_storage(env, folder),
         tls=_tls(env, dev),
         operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
         device_key_sign_in=_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
@@ -182,6 +192,20 @@ def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
     return _database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"), served
+
+
+def storage(variables: Mapping[str, str], data: Path | None) -> Storage:
+    """Where packs lie; it needs nothing else of the configuration."""
+    env = Environment(variables)
+    try:
+        return _storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
+    except Invalid as error:
+        raise StartRefused(error.detail) from None
+
+
+def _storage(env: Environment, folder: Path) -> Storage:
+    owner = (env.get("TR_PUBLIC_URL") or f"{folder}").rstrip("/").lower()
+    return Storage(folder, _s3(env), Flags.read(env.get).conditional_put, owner)
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:

@@ -24,6 +24,7 @@ from relay.db.database import Database, Row, Tx
 from relay.ids import new_id
 
 HOUR = 3600_000  # milliseconds, as all below
+DAY = 24 * HOUR
 LEASE = 5 * 60_000
 HANDLER = LEASE - 30_000  # a handler is stopped before its lease could pass to another
 POLL = 5_000
@@ -42,15 +43,16 @@ class Jobs:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._handlers: dict[str, Handler] = {}
-        self._hourly: list[str] = []
+        self._periods: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def register(self, kind: str, handler: Handler, hourly: bool = False) -> None:
-        """Name who does a kind of work. It may run twice and must not mind. `hourly`: once every hour."""
+    def register(self, kind: str, handler: Handler, *, hourly: bool = False, daily: bool = False) -> None:
+        """Name who does a kind of work. It may run twice and must not mind. `hourly`, `daily`: how often it
+        is due by itself."""
         self._handlers[kind] = handler
-        if hourly:
-            self._hourly.append(kind)
+        if hourly or daily:
+            self._periods[kind] = HOUR if hourly else DAY
 
     async def add(
         self, tx: Tx, kind: str, data: dict[str, Any], *, key: str | None = None, run_at: int | None = None
@@ -84,7 +86,7 @@ class Jobs:
 
     async def run_due(self) -> int:
         """Carry out what is due now; returns how many jobs were tried."""
-        await self._add_hourly()
+        await self._add_periodic()
         now = now_ms()
         lease = now + LEASE
         async with self._db.write() as tx:
@@ -106,16 +108,16 @@ class Jobs:
                 async with asyncio.timeout(POLL / 1000):
                     await self._wake.wait()
 
-    async def _add_hourly(self) -> None:
-        hour = now_ms() // HOUR
+    async def _add_periodic(self) -> None:
+        now = now_ms()
+        keys = {f"{kind}:{now // period}": kind for kind, period in self._periods.items()}
         async with self._db.read() as tx:
-            keys = [f"{kind}:{hour}" for kind in self._hourly]
-            known = {row[0] for row in await tx.all(rows.KEYS, keys=keys)}
-        due = [kind for kind in self._hourly if f"{kind}:{hour}" not in known]
+            known = {row[0] for row in await tx.all(rows.KEYS, keys=list(keys))}
+        due = {key: kind for key, kind in keys.items() if key not in known}
         if due:
             async with self._db.write() as tx:
-                for kind in due:
-                    await self.add(tx, kind, {}, key=f"{kind}:{hour}")
+                for key, kind in due.items():
+                    await self.add(tx, kind, {}, key=key)
 
     async def _run(self, row: Row, lease: int) -> None:
         job_id, kind, data, attempts = row

@@ -22,15 +22,18 @@ from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
 from relay import app as http
+from relay.admin import Admin
 from relay.config import Config
 from relay.db import connect
 from relay.hub import Hub
 from relay.jobs import Jobs
+from relay.keeper import Keeper
 from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.logs import logger
 from relay.metrics import Metrics
 from relay.node import Node
+from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 from relay.service import upkeep
 from relay.signer import Signer
@@ -103,7 +106,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         db = connect.database(config.database_url)
         stack.push_async_callback(db.close)
         await db.open()
-        objects = ObjectStore(config.data, db)
+        objects = ObjectStore(config.data, db, await open_packs(config.storage))
         stack.push_async_callback(objects.close)
         lanes = Lanes()
         stack.callback(lanes.close)
@@ -118,11 +121,16 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
-        upkeep.register(node)
+        keeper = Keeper(config.data, db, objects, serving=True)
+        stack.push_async_callback(keeper.stop)
+        upkeep.register(node, keeper.start_daily)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)
         await node.hub.start()
         stack.push_async_callback(node.hub.stop)
+        admin = Admin(config.data, keeper)
+        stack.push_async_callback(admin.stop)
+        await admin.start()
         yield node
 
 

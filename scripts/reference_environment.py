@@ -68,17 +68,19 @@ RELAY: dict[str, Variable] = {
     "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
     "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
     "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
-    "S3_ENDPOINT": Variable("–", "Together with `S3_BUCKET`. " + _NOT_YET),
-    "S3_BUCKET": Variable("–", _NOT_YET),
-    "S3_REGION": Variable("`us-east-1`", _NOT_YET),
-    "S3_ACCESS_KEY": Variable("–", _NOT_YET),
-    "S3_SECRET_KEY": Variable("–", _NOT_YET),
+    "S3_ENDPOINT": Variable("–", "Where packs lie instead of the data folder, with `S3_BUCKET`."),
+    "S3_BUCKET": Variable("–", "A bucket for this node alone."),
+    "S3_REGION": Variable("`us-east-1`", "Region that requests are signed for."),
+    "S3_ACCESS_KEY": Variable("–", "Without it requests are not signed."),
+    "S3_SECRET_KEY": Variable("–", "Belongs to `S3_ACCESS_KEY`."),
     "TR_SINGLE_USER_E2EE_ENABLED": Variable(
         "off", "End-to-end encrypted projects; with it on, `/readyz` fails, since this build has none."
     ),
     "TR_ORG_E2EE_ENABLED": Variable("off", _NOT_YET),
     "TR_PRIVATE_E2EE_ENABLED": Variable("off", _NOT_YET),
-    "TR_LAKEFS_S3_CONDITIONAL_PUT": Variable("`emulated`", "`native` or `emulated`. " + _NOT_YET),
+    "TR_LAKEFS_S3_CONDITIONAL_PUT": Variable(
+        "`emulated`", "`native`: the bucket refuses to write a name twice; probed at start."
+    ),
     "TR_REPOS_ENABLED": Variable("on", "Repositories: `/api/v1/repos`."),
     "TR_REPO_LIVE_TEXT": Variable("on", "Live updates of branches."),
     "TR_REPO_SEALING": Variable("on", "Seals, compare, blame."),

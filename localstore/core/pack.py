@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -191,7 +192,9 @@ class PackReader:
 
     def __init__(self, expected_toc: bytes | None = None) -> None:
         self._expected_toc = expected_toc
-        self._buffer = bytearray()
+        self._head = bytearray()  # until the table has arrived
+        self._pieces: deque[memoryview] = deque()
+        self._waiting = 0  # bytes of the pieces
         self._toc_length: int | None = None
         self._next = 0
         self.toc: list[FrameRow] | None = None
@@ -199,8 +202,12 @@ class PackReader:
 
     def feed(self, data: Bytes) -> Iterator[Frame]:
         """Take in the next bytes; iterate for the frames that are now complete. Frames left in the iterator
-        come with the next one."""
-        self._buffer += data
+        come with the next one. `data` must stay unchanged until they are out."""
+        if self.toc is None:
+            self._head += data
+        elif data:
+            self._pieces.append(memoryview(data))
+            self._waiting += len(data)
         return self._complete()
 
     def close(self) -> None:
@@ -215,40 +222,51 @@ class PackReader:
         assert self.toc is not None  # noqa: S101
         while self._next < len(self.toc):
             row = self.toc[self._next]
-            if len(self._buffer) < row.stored_len:
+            if self._waiting < row.stored_len:
                 return
             self._next += 1
-            yield Frame(row, self._cut(row.stored_len))
+            yield Frame(row, self._take(row.stored_len))
         self._refuse_trailing()
 
     def _read_toc(self) -> bool:
         if self._toc_length is None:
-            if not MAGIC.startswith(self._buffer[: len(MAGIC)]):
+            if not MAGIC.startswith(self._head[: len(MAGIC)]):
                 raise Invalid("not a pack of version 1")
-            if len(self._buffer) < _HEADER:
+            if len(self._head) < _HEADER:
                 return False
-            (length,) = _TOC_LENGTH.unpack_from(self._buffer, len(MAGIC))
+            (length,) = _TOC_LENGTH.unpack_from(self._head, len(MAGIC))
             if length > limits.PACK_TOC_BYTES:
                 raise TooLarge(f"the table of a pack has at most {limits.PACK_TOC_BYTES} bytes")
             self._toc_length = length
-            del self._buffer[:_HEADER]
-        if len(self._buffer) < self._toc_length:
+        end = _HEADER + self._toc_length
+        if len(self._head) < end:
             return False
-        raw = self._cut(self._toc_length)
+        head, self._head = bytes(self._head), bytearray()
+        raw = head[_HEADER:end]
         self.toc_digest = blake3_digest(raw)
         if self._expected_toc is not None and self.toc_digest != self._expected_toc:
             raise DigestMismatch("the table of this pack is not the one that was signed")
         self.toc = read_toc(raw)
+        if len(head) > end:
+            self._pieces.append(memoryview(head)[end:])
+            self._waiting = len(head) - end
         return True
 
-    def _cut(self, length: int) -> bytes:
-        with memoryview(self._buffer) as view:
-            piece = bytes(view[:length])
-        del self._buffer[:length]
-        return piece
+    def _take(self, length: int) -> bytes:
+        """The next bytes, copied once."""
+        self._waiting -= length
+        parts: list[memoryview] = []
+        while length:
+            piece = self._pieces.popleft()
+            if len(piece) > length:
+                self._pieces.appendleft(piece[length:])
+                piece = piece[:length]
+            parts.append(piece)
+            length -= len(piece)
+        return b"".join(parts)
 
     def _refuse_trailing(self) -> None:
-        if self._buffer:
+        if self._waiting:
             raise Invalid("bytes after the last frame of the pack")
 
 

@@ -76,7 +76,10 @@ TOUCH = (
     update(object_)
     .where(
         object_.c.digest.in_(
-            select(object_.c.digest).where(_ASKED).order_by(object_.c.digest).with_for_update(key_share=True)
+            select(object_.c.digest)
+            .where(_ASKED, object_.c.last_seen < bindparam("stale"))
+            .order_by(object_.c.digest)
+            .with_for_update(key_share=True)
         )
     )
     .values(last_seen=bindparam("now"))

@@ -3,31 +3,32 @@
 One thread writes. Everybody who asks while a write and its fdatasync are under way shares the next ones
 (group commit), so that a burst of small writes costs two syncs and not one each. A process starts a pack file
 of its own: a tail torn by a crash lies in a file that nobody appends to, and no index row speaks of it.
-After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown.
+After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown. A file that
+was not written to for IDLE is never written to again, so that an old one may be deleted by any process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.errors import Unavailable
+from localstore.core.limits import GIB, KIB
+from relay.clock import now_ms
 from relay.ids import new_id
+from relay.objects.backend import PackGone, PackInfo, Place
 
 SUFFIX = ".pack"
+FOLDER = "objects"
+ROLL_BYTES = 1 * GIB
+IDLE = 3600_000  # milliseconds
+INLINE_BYTES = 64 * KIB  # reads up to here are done on the event loop
 _PIECES = 512  # buffers in one system call; the systems we know allow 1024
-
-
-@dataclass(slots=True, frozen=True)
-class Place:
-    """Where bytes were written: the pack's name and the offset in it."""
-
-    pack: str
-    offset: int
 
 
 @dataclass(slots=True)
@@ -44,10 +45,12 @@ class _Open:
     def __init__(self, folder: Path) -> None:
         self.name = new_id()
         self.size = self.synced = 0
+        self.written_at = now_ms()
         self.fd = os.open(folder / (self.name + SUFFIX), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _sync_folder(folder)
 
     def write(self, pieces: Sequence[bytes]) -> list[Place]:
+        self.written_at = now_ms()
         places = []
         filled = [piece or b"\0" for piece in pieces]  # no two frames share a place, not even empty ones
         for piece in filled:
@@ -64,11 +67,12 @@ class _Open:
 
 
 class PackFiles:
-    """The writer of one folder of packs. `roll_bytes`: a file that has reached it is closed."""
+    """One folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: a file that has reached it
+    is closed."""
 
-    def __init__(self, folder: Path, roll_bytes: int) -> None:
+    def __init__(self, folder: Path, roll_bytes: int = ROLL_BYTES) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._roll_bytes = roll_bytes
         self._open: _Open | None = None
         self._abandoned: set[str] = set()
@@ -85,8 +89,31 @@ class PackFiles:
         if places:
             await self._ask((), True, places)
 
+    async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        try:
+            if sum(length for _, length in ranges) <= INLINE_BYTES:
+                return read_ranges(self.folder, name, ranges)
+            return await asyncio.to_thread(read_ranges, self.folder, name, ranges)
+        except FileNotFoundError:
+            raise PackGone(f"pack {name} of the object store is gone; try again") from None
+        except OSError as error:
+            raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
+
+    async def stored(self) -> AsyncIterator[PackInfo]:
+        for info in await asyncio.to_thread(_listed, self.folder):
+            yield info
+
+    async def delete(self, names: Collection[str]) -> None:
+        try:
+            await asyncio.to_thread(_delete, self.folder, list(names))
+        except OSError as error:
+            raise Unavailable(f"a pack cannot be deleted: {error.strerror or error}") from None
+
+    async def check(self) -> None:
+        if not self.folder.is_dir():
+            raise Unavailable("the folder of the object store is gone")
+
     async def close(self) -> None:
-        """Finish what is waiting and close the file."""
         while self._drain is not None:
             await self._drain
         await asyncio.get_running_loop().run_in_executor(self._thread, self._roll)
@@ -138,10 +165,11 @@ class PackFiles:
         return answer
 
     def _write(self, pieces: Sequence[bytes]) -> list[Place]:
-        if self._open is not None and self._open.size >= self._roll_bytes:
+        open_ = self._open
+        if open_ and (open_.size >= self._roll_bytes or now_ms() - open_.written_at > IDLE):
             self._roll()
         if self._open is None:
-            self._open = _Open(self._folder)
+            self._open = _Open(self.folder)
         return self._open.write(pieces)
 
     def _roll(self) -> None:
@@ -191,6 +219,20 @@ def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
             written -= len(left.pop(0))
         if left:
             left[0] = left[0][written:]
+
+
+def _listed(folder: Path) -> list[PackInfo]:
+    found = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError):
+            stat = path.stat()
+            found.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
+    return found
+
+
+def _delete(folder: Path, names: Collection[str]) -> None:
+    for name in names:
+        (folder / (name + SUFFIX)).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

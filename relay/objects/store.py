@@ -12,24 +12,25 @@ borrows a read connection, which a caller that already holds a transaction must 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.errors import NotFound, Unavailable
-from localstore.core.limits import GIB, KIB, MIB
+from localstore.core.errors import NotFound, SvcError, Unavailable
+from localstore.core.limits import MIB
 from localstore.core.pack import Frame, FrameRow, PackWriter, read_object
 from relay.clock import now_ms
 from relay.db import object as rows
 from relay.db.database import Database, Tx
 from relay.db.object import Located
+from relay.objects.backend import PackGone, Packs, Place
 from relay.objects.frames import FrameCache
-from relay.objects.packs import PackFiles, Place, read_ranges
+from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 
-PACK_FILE_BYTES = 1 * GIB
 CACHE_BYTES = 64 * MIB
-INLINE_BYTES = 64 * KIB  # reads and compressions up to here are done on the event loop
+STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
 
 FrameKey = tuple[str, int]
 
@@ -43,37 +44,39 @@ class FrameAt:
 
 
 class ObjectStore:
-    """One folder of packs and their index. `verify`: compare every object read with its digest."""
+    """Packs and their index. `packs`: where they lie, else in files of the data folder, each closed at
+    `pack_file_bytes`. `verify`: compare every object read with its digest."""
 
     def __init__(
         self,
         data_dir: Path,
         db: Database,
+        packs: Packs | None = None,
         *,
-        pack_file_bytes: int = PACK_FILE_BYTES,
+        pack_file_bytes: int = ROLL_BYTES,
         cache_bytes: int = CACHE_BYTES,
         verify: bool = False,
     ) -> None:
-        self.folder = data_dir / "objects"
+        self.packs: Packs = packs or PackFiles(data_dir / FOLDER, pack_file_bytes)
         self._db = db
-        self._files = PackFiles(self.folder, pack_file_bytes)
+        self._streaming: Counter[str] = Counter()
         self._cache = FrameCache(cache_bytes)
         self._verify = verify
 
     async def close(self) -> None:
-        await self._files.close()
+        await self.packs.close()
 
     # --- writing
 
     async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
         """Write verified frames. Durable on return if `sync`, else after `sync`; unreachable until `index`.
         Unavailable when the disk refuses."""
-        places = await self._files.append([frame.stored for frame in frames], sync)
+        places = await self.packs.append([frame.stored for frame in frames], sync)
         return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
 
     async def sync(self, placed: Sequence[FrameAt]) -> None:
         """Make frames durable that were appended with `sync=False`."""
-        await self._files.sync([one.place for one in placed])
+        await self.packs.sync([one.place for one in placed])
 
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
@@ -193,8 +196,9 @@ class ObjectStore:
         return not await self.missing(tx, repo_id, digests)
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Keep these from the collector for another day: somebody is about to refer to them."""
-        await tx.run(rows.TOUCH, digests=digests, now=now_ms())
+        """Keep these from the collector for another day: somebody refers to them, or is about to."""
+        now = now_ms()
+        await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
 
     async def locate(
         self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
@@ -223,36 +227,39 @@ class ObjectStore:
         found = await self.locate(digests, repo_id, tx)
         if len(found) < len(set(digests)):
             raise NotFound
-        return await self.read_located(list(found.values()))
+        return await self.read_located(list(found.values()), tx)
 
-    async def read_located(self, located: Sequence[Located]) -> dict[bytes, bytes]:
-        """The bytes of objects whose places are known."""
+    async def read_located(self, located: Sequence[Located], tx: Tx | None = None) -> dict[bytes, bytes]:
+        """The bytes of objects whose places are known. Those that the collector has moved since are found
+        again."""
+        try:
+            return await self._read(located)
+        except PackGone:
+            moved = await self.locate([one.digest for one in located], None, tx)
+            return await self._read([moved.get(one.digest, one) for one in located])
+
+    async def _read(self, located: Sequence[Located]) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
         cached = {key: raw for key in groups if (raw := self._cache.get(key)) is not None}
-        absent = [group for key, group in groups.items() if key not in cached]
-        small = sum(group[0].raw_len for group in absent) <= INLINE_BYTES
-        try:
-            loaded = self._load(absent) if small else await asyncio.to_thread(self._load, absent)
-        except OSError as error:
-            raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
-        for key, raw in loaded.items():
+        for key, raw in (
+            await self._load([group[0] for key, group in groups.items() if key not in cached])
+        ).items():
             self._cache.put(key, raw)
-        cached.update(loaded)
+            cached[key] = raw
         return {one.digest: self._cut(cached[one.frame], one) for one in located}
 
-    def _load(self, groups: Sequence[list[Located]]) -> dict[FrameKey, bytes]:
-        """Raw bytes of frames, one open of each pack file."""
+    async def _load(self, frames: Sequence[Located]) -> dict[FrameKey, bytes]:
+        """Raw bytes of frames, one request for each pack."""
         by_pack: dict[str, list[Located]] = {}
-        for group in groups:
-            by_pack.setdefault(group[0].pack, []).append(group[0])
+        for one in frames:
+            by_pack.setdefault(one.pack, []).append(one)
         raw: dict[FrameKey, bytes] = {}
-        for name, frames in by_pack.items():
-            stored = read_ranges(self.folder, name, [(one.frame_offset, one.stored_len) for one in frames])
-            for one, data in zip(frames, stored, strict=True):
-                whole = read_object(data, one.codec, one.raw_len, 0, one.raw_len)
-                raw[one.frame] = whole.obj if isinstance(whole.obj, bytes) else bytes(whole)
+        for name, here in by_pack.items():
+            stored = await self.packs.read(name, [(one.frame_offset, one.stored_len) for one in here])
+            small = sum(one.raw_len for one in here) <= INLINE_BYTES
+            raw |= _unpacked(here, stored) if small else await asyncio.to_thread(_unpacked, here, stored)
         return raw
 
     def _cut(self, raw: bytes, one: Located) -> bytes:
@@ -262,26 +269,46 @@ class ObjectStore:
         return data
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-        """Stored frames (key, length) in order, about a MiB at a time, adjacent ones in one read."""
-        run: list[tuple[FrameKey, int]] = []
-        size = 0
-        for one in ranges:
-            if run and (one[0][0] != run[0][0][0] or size >= MIB):
-                yield await asyncio.to_thread(self._read_run, run)
-                run, size = [], 0
-            run.append(one)
-            size += one[1]
-        if run:
-            yield await asyncio.to_thread(self._read_run, run)
+        """Stored frames (key, length) in order, about a MiB at a time, adjacent ones in one read. Their packs
+        stay until the end."""
+        packs = {name for (name, _), _ in ranges}
+        self._streaming.update(packs)
+        try:
+            for name, merged in _runs(ranges):
+                yield b"".join(await self.packs.read(name, merged))
+        finally:
+            self._streaming.subtract(packs)
 
-    def _read_run(self, run: list[tuple[FrameKey, int]]) -> bytes:
-        merged: list[tuple[int, int]] = []
-        for (_, offset), length in run:
-            if merged and sum(merged[-1]) == offset:
-                merged[-1] = (merged[-1][0], merged[-1][1] + length)
-            else:
-                merged.append((offset, length))
-        return b"".join(read_ranges(self.folder, run[0][0][0], merged))
+    def streaming(self, name: str) -> bool:
+        """Whether somebody is being sent frames of this pack."""
+        return self._streaming[name] > 0
+
+
+def _unpacked(frames: Sequence[Located], stored: Sequence[bytes]) -> dict[FrameKey, bytes]:
+    raw: dict[FrameKey, bytes] = {}
+    for one, data in zip(frames, stored, strict=True):
+        try:
+            whole = read_object(data, one.codec, one.raw_len, 0, one.raw_len)
+        except SvcError as error:
+            raise Unavailable(f"stored bytes are damaged ({error.detail}); run: relay audit") from None
+        raw[one.frame] = whole.obj if isinstance(whole.obj, bytes) else bytes(whole)
+    return raw
+
+
+def _runs(ranges: Sequence[tuple[FrameKey, int]]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """(pack, [(offset, length)]) of about a MiB each, adjacent frames merged."""
+    pack, merged, size = "", list[tuple[int, int]](), 0
+    for (name, offset), length in ranges:
+        if merged and (name != pack or size >= MIB):
+            yield pack, merged
+            merged, size = [], 0
+        pack, size = name, size + length
+        if merged and sum(merged[-1]) == offset:
+            merged[-1] = (merged[-1][0], merged[-1][1] + length)
+        else:
+            merged.append((offset, length))
+    if merged:
+        yield pack, merged
 
 
 def _objects(

@@ -138,13 +138,15 @@ async def _take(
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
+    named = _named(batch)
+    await view.node.objects.touch(tx, sorted(named))
     work = Batch(
         frontier=before,
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
         answers={n: _ANSWER.decode(answer) for n, answer in stored},
-        held=await content.held(tx, view.repo.id, _named(batch)),
+        held=await content.held(tx, view.repo.id, named),
         texts=texts,
         lanes=view.node.lanes,
         sources={},

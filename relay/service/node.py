@@ -137,8 +137,7 @@ async def _sync(node: Node) -> None:
 
 
 async def _object_store(node: Node) -> None:
-    if not node.objects.folder.is_dir():
-        raise Unavailable("the folder of the object store is gone")
+    await node.objects.packs.check()
 
 
 async def _signer(node: Node) -> None:

@@ -85,7 +85,7 @@ class _Intake:
         self._placed: list[FrameAt] = []
         self._promised = False
 
-    async def take(self, step: bytes, upload: Upload) -> None:
+    async def take(self, step: Sequence[bytes], upload: Upload) -> None:
         frames = await asyncio.to_thread(self._verified, step)
         if not self._promised and self.reader.toc is not None:
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
@@ -109,23 +109,23 @@ class _Intake:
             known = await self._store.known(tx, digests)
         return [frame for frame in frames if not all(one.digest in known for one in frame.row.objects)]
 
-    def _verified(self, step: bytes) -> list[Frame]:
-        frames = list(self.reader.feed(step))
+    def _verified(self, step: Sequence[bytes]) -> list[Frame]:
+        frames = [frame for part in step for frame in self.reader.feed(part)]
         for frame in frames:
             for _ in frame.objects():
                 pass  # iterating compares each object with its digest
         return frames
 
 
-async def _steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in pieces of STEP or a little more."""
+async def _steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """The same bytes in lots of STEP or a little more."""
     waiting: list[bytes] = []
     size = 0
     async for chunk in chunks:
         waiting.append(chunk)
         size += len(chunk)
         if size >= STEP:
-            yield b"".join(waiting)
+            yield waiting
             waiting, size = [], 0
     if waiting:
-        yield b"".join(waiting)
+        yield waiting

@@ -274,5 +274,7 @@ async def store(
 
 
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
-    """What the seal names is still there: a collector may have passed since prepare."""
-    await content.require(tx, view.repo.id, {digest for _, kind, digest, _ in made.changes if kind})
+    """What the seal names is still there, and stays: a collector may have passed since prepare."""
+    named = {digest for _, kind, digest, _ in made.changes if kind}
+    await view.node.objects.touch(tx, sorted(named))
+    await content.require(tx, view.repo.id, named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from relay.caller import repo_name
@@ -15,8 +16,11 @@ JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error 
 PURGED_AT_ONCE = 20
 
 
-def register(node: Node) -> None:
-    """Name the hourly work; before the node's jobs start."""
+def register(node: Node, collect: Callable[[], None]) -> None:
+    """Name the hourly and daily work; before the node's jobs start. `collect` starts the collector."""
+
+    async def collect_job(_: dict[str, Any]) -> None:
+        collect()  # it may take longer than a job's lease
 
     async def sweep_job(_: dict[str, Any]) -> None:
         await sweep(node)
@@ -31,6 +35,7 @@ def register(node: Node) -> None:
     node.jobs.register("checkpoint", checkpoint_job)
     node.jobs.register("sweep", sweep_job, hourly=True)
     node.jobs.register("purge", purge_job, hourly=True)
+    node.jobs.register("gc", collect_job, daily=True)
 
 
 async def sweep(node: Node) -> int:

@@ -19,13 +19,17 @@ from localstore.core.pack import Frame, PackReader, write_packs
 from relay.objects.export import export
 from relay.objects.store import ObjectStore
 from tests.relay.node_fixture import database, make_account, make_repo
+from tests.relay.objects import s3_server
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, **options: int | bool) -> AsyncIterator[tuple[ObjectStore, str, str]]:
+async def opened(
+    folder: Path, s3: bool = s3_server.EVERYWHERE, **options: int | bool
+) -> AsyncIterator[tuple[ObjectStore, str, str]]:
     async with database(folder) as db:
         owner = await make_account(db, "ann")
-        store = ObjectStore(folder, db, **options)  # type: ignore[arg-type]
+        packs = await s3_server.packs_of(folder, s3)
+        store = ObjectStore(folder, db, packs, **options)  # type: ignore[arg-type]
         try:
             yield store, await make_repo(db, owner), await make_repo(db, owner)
         finally:
@@ -49,12 +53,16 @@ objects = st.lists(
 )
 
 
-@given(st.lists(st.tuples(objects, st.booleans()), max_size=4), st.randoms(use_true_random=False))
+@pytest.mark.parametrize("s3", [False, True])
+@given(
+    batches=st.lists(st.tuples(objects, st.booleans()), max_size=4),
+    random=st.randoms(use_true_random=False),
+)
 @settings(max_examples=12, deadline=None)
-def test_what_goes_in_comes_out_and_only_to_those_who_put_it(batches, random):
+def test_what_goes_in_comes_out_and_only_to_those_who_put_it(s3, batches, random):
     async def scenario() -> None:
         with tempfile.TemporaryDirectory() as name:
-            async with opened(Path(name), pack_file_bytes=50_000, cache_bytes=400_000, verify=True) as (
+            async with opened(Path(name), s3, pack_file_bytes=50_000, cache_bytes=400_000, verify=True) as (
                 store,
                 mine,
                 other,
@@ -85,8 +93,9 @@ def test_what_goes_in_comes_out_and_only_to_those_who_put_it(batches, random):
     asyncio.run(scenario())
 
 
-async def test_nothing_is_reachable_from_a_transaction_that_failed(tmp_path):
-    async with opened(tmp_path) as (store, mine, _):
+@pytest.mark.parametrize("s3", [False, True])
+async def test_nothing_is_reachable_from_a_transaction_that_failed(tmp_path, s3):
+    async with opened(tmp_path, s3) as (store, mine, _):
         placed = await store.append(frames_of([b"lost"], True))
         with pytest.raises(ZeroDivisionError):
             async with store._db.write() as tx:
@@ -97,33 +106,35 @@ async def test_nothing_is_reachable_from_a_transaction_that_failed(tmp_path):
 
 
 async def test_put_shares_bytes_and_scopes_them(tmp_path):
-    async with opened(tmp_path) as (store, mine, other):
+    async with opened(tmp_path, False) as (store, mine, other):
         name = await store.put(mine, b"shared")
-        size = sum(path.stat().st_size for path in store.folder.iterdir())
+        size = sum(path.stat().st_size for path in store.packs.folder.iterdir())
         with pytest.raises(NotFound):
             await store.read(name, other)
         assert await store.put(other, b"shared") == name
         assert await store.read(name, other) == b"shared"
-        assert sum(path.stat().st_size for path in store.folder.iterdir()) == size
+        assert sum(path.stat().st_size for path in store.packs.folder.iterdir()) == size
 
 
-async def test_directories_are_stored_under_names_of_their_own(tmp_path):
-    async with opened(tmp_path, verify=True) as (store, mine, _):
+@pytest.mark.parametrize("s3", [False, True])
+async def test_directories_are_stored_under_names_of_their_own(tmp_path, s3):
+    async with opened(tmp_path, s3, verify=True) as (store, mine, _):
         name = bytes(range(32))
         await store.put_many(mine, {name: b"entries"}, directories=True)
         assert await store.read(name, mine) == b"entries"
 
 
-async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path):
-    async with opened(tmp_path) as (store, mine, _), store._db.write() as tx:
+@pytest.mark.parametrize("s3", [False, True])
+async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path, s3):
+    async with opened(tmp_path, s3) as (store, mine, _), store._db.write() as tx:
         name = await store.put(mine, b"now", tx)
         assert await store.read(name, mine, tx) == b"now"
 
 
 async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
-    async with opened(tmp_path, verify=True) as (store, mine, _):
+    async with opened(tmp_path, False, verify=True) as (store, mine, _):
         name = await store.put(mine, os.urandom(1000))
-        (path,) = store.folder.iterdir()
+        (path,) = store.packs.folder.iterdir()
         with path.open("r+b") as file:
             file.seek(500)
             file.write(b"x" * 100)
@@ -135,13 +146,13 @@ async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
 
 
 async def test_files_roll_over_and_names_are_never_reused(tmp_path):
-    async with opened(tmp_path, pack_file_bytes=1000) as (store, mine, _):
+    async with opened(tmp_path, False, pack_file_bytes=1000) as (store, mine, _):
         names = [await store.put(mine, os.urandom(900)) for _ in range(6)]
-        assert len(list(store.folder.iterdir())) == 3
+        assert len(list(store.packs.folder.iterdir())) == 3
         again = ObjectStore(tmp_path, store._db)
         names.append(await again.put(mine, b"after a restart"))
         await again.close()
-        assert len(list(store.folder.iterdir())) == 4
+        assert len(list(store.packs.folder.iterdir())) == 4
         assert len(await store.read_many(names, mine)) == 7
 
 
@@ -155,14 +166,14 @@ async def test_many_writers_share_syncs_and_lose_nothing(tmp_path, monkeypatch):
         real(fd)
 
     monkeypatch.setattr(os, "fdatasync", counted)
-    async with opened(tmp_path) as (store, _, _):
+    async with opened(tmp_path, False) as (store, _, _):
         placed = await asyncio.gather(*(store.append(frames_of([b"%d" % n], True)) for n in range(200)))
         assert syncs <= 3
         assert len({one.place for (one,) in placed}) == 200
 
 
 async def test_a_failing_disk_is_reported_and_its_file_abandoned(tmp_path, monkeypatch):
-    async with opened(tmp_path) as (store, mine, _):
+    async with opened(tmp_path, False) as (store, mine, _):
         kept = await store.put(mine, b"before")
         unsynced = await store.append(frames_of([b"in between"], True), sync=False)
 

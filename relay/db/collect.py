@@ -1,0 +1,106 @@
+"""Statements of the collector: what is referred to, what nobody refers to, how full packs are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
+
+from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, repo, repo_object, seal
+
+# --- what is referred to. A repository has its rows until it is purged.
+
+SEAL_ROOTS = (
+    select(seal.c.root)
+    .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))
+    .where(repo.c["class"] != "private_e2ee")
+    .distinct()
+)
+LANES = select(lane.c.digest, lane.c.genesis)
+FINALS = select(lane_final.c.genesis).distinct()
+PREPARED = select(prepare.c.seals)
+
+# --- what nobody refers to
+
+_OLD = object_.c.last_seen < bindparam("cutoff")
+_DIGESTS: Any = bindparam("digests", expanding=True)
+
+SCOPES = (
+    select(repo_object.c.repo_id, repo_object.c.digest)
+    .select_from(repo_object.join(object_, object_.c.digest == repo_object.c.digest))
+    .where(
+        tuple_(repo_object.c.repo_id, repo_object.c.digest)
+        > tuple_(bindparam("after_repo"), bindparam("after_digest")),
+        _OLD,
+    )
+    .order_by(repo_object.c.repo_id, repo_object.c.digest)
+    .limit(bindparam("limit"))
+)
+OBJECTS = (
+    select(object_.c.digest, object_.c.size)
+    .where(object_.c.digest > bindparam("after"), _OLD)
+    .order_by(object_.c.digest)
+    .limit(bindparam("limit"))
+)
+DROP_SCOPES = delete(repo_object).where(
+    repo_object.c.repo_id == bindparam("repo_id"),
+    repo_object.c.digest.in_(select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD)),
+)
+# The rows are locked in the order in which others touch them.
+DROP_OBJECTS = delete(object_).where(
+    object_.c.digest.in_(
+        select(object_.c.digest)
+        .where(object_.c.digest.in_(_DIGESTS), _OLD)
+        .order_by(object_.c.digest)
+        .with_for_update()
+    )
+)
+
+# --- packs
+
+_IN_FRAME = and_(object_.c.pack_id == frame.c.pack_id, object_.c.frame_offset == frame.c.offset)
+
+PACKS = (
+    select(pack.c.id, pack.c.name, pack.c.size)
+    .where(pack.c.id > bindparam("after"))
+    .order_by(pack.c.id)
+    .limit(bindparam("limit"))
+)
+PACK_NAMES = select(pack.c.name).where(pack.c.name.in_(bindparam("names", expanding=True)))
+PACK_SIZES = select(pack.c.name, pack.c.size).order_by(pack.c.name)
+DROP_FRAMES = delete(frame).where(
+    frame.c.pack_id == bindparam("pack_id"), ~select(object_.c.digest).where(_IN_FRAME).exists()
+)
+DROP_PACK = delete(pack).where(
+    pack.c.id == bindparam("pack_id"), ~select(frame.c.offset).where(frame.c.pack_id == pack.c.id).exists()
+)
+# The frames of a pack, each with the bytes of its objects that are left.
+FRAMES = (
+    select(frame.c.offset, frame.c.stored_len, frame.c.raw_len, frame.c.codec, func.sum(object_.c.size))
+    .select_from(frame.join(object_, _IN_FRAME))
+    .where(frame.c.pack_id == bindparam("pack_id"))
+    .group_by(frame.c.offset, frame.c.stored_len, frame.c.raw_len, frame.c.codec)
+    .order_by(frame.c.offset)
+)
+FRAME_OBJECTS = (
+    select(object_.c.frame_offset, object_.c.offset, object_.c.size, object_.c.digest, object_.c.directory)
+    .where(
+        object_.c.pack_id == bindparam("pack_id"),
+        object_.c.frame_offset.in_(bindparam("frames", expanding=True)),
+    )
+    .order_by(object_.c.frame_offset, object_.c.offset, object_.c.digest)
+)
+MOVE_OBJECT = (
+    update(object_)
+    .where(
+        object_.c.digest == bindparam("one"),
+        object_.c.pack_id == bindparam("old_pack"),
+        object_.c.frame_offset == bindparam("old_frame"),
+    )
+    .values(
+        pack_id=bindparam("new_pack"), frame_offset=bindparam("new_frame"), offset=bindparam("new_offset")
+    )
+)
+KNOWN_SIZES = select(object_.c.digest, object_.c.size, object_.c.directory).where(
+    object_.c.digest.in_(_DIGESTS)
+)

@@ -1,0 +1,116 @@
+"""Statements of the audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import and_, bindparam, func, literal, select
+
+from relay.db.schema import (
+    device_key,
+    event,
+    frame,
+    lane_dir,
+    lane_final,
+    object_,
+    pack,
+    ref,
+    repo,
+    repo_object,
+    seal,
+    seal_parent,
+)
+
+_IDS: Any = bindparam("ids", expanding=True)
+_REPO: Any = bindparam("repo_id")
+_BRANCH: Any = bindparam("branch_id")
+
+# --- packs
+PACKS = select(pack.c.id, pack.c.name, pack.c.size).order_by(pack.c.id)
+FRAMES = (
+    select(frame.c.offset, frame.c.stored_len, frame.c.raw_len, frame.c.codec)
+    .where(frame.c.pack_id == bindparam("pack_id"))
+    .order_by(frame.c.offset)
+)
+FRAME_OBJECTS = select(
+    object_.c.frame_offset, object_.c.offset, object_.c.size, object_.c.digest, object_.c.directory
+).where(
+    object_.c.pack_id == bindparam("pack_id"),
+    object_.c.frame_offset.in_(bindparam("frames", expanding=True)),
+)
+
+# --- seals
+SEALS = (
+    select(
+        seal.c.id,
+        seal.c.repo_id,
+        seal.c.branch,
+        seal.c.generation,
+        seal.c.root,
+        seal.c.payload,
+        seal.c.signature,
+        seal.c.account_id,
+        seal.c.device_key_id,
+        seal.c.message,
+        seal.c.created_at,
+        device_key.c.ed25519,
+        device_key.c.revoked_at,
+    )
+    .select_from(seal.join(device_key, device_key.c.id == seal.c.device_key_id))
+    .where(seal.c.id > bindparam("after"))
+    .order_by(seal.c.id)
+    .limit(bindparam("limit"))
+)
+PARENTS = (
+    select(seal_parent.c.seal_id, seal_parent.c.parent_id)
+    .where(seal_parent.c.seal_id.in_(_IDS))
+    .order_by(seal_parent.c.seal_id, seal_parent.c.position)
+)
+GENERATIONS = select(seal.c.id, seal.c.generation).where(seal.c.id.in_(_IDS))
+LOST_HEADS = (
+    select(ref.c.repo_id, ref.c.type, ref.c.name, ref.c.head)
+    .select_from(ref.outerjoin(seal, seal.c.id == ref.c.head))
+    .where(ref.c.head.is_not(None), ref.c.deleted_at.is_(None), seal.c.id.is_(None))
+)
+_FIRST = and_(seal_parent.c.seal_id == seal.c.id, seal_parent.c.position == 0)
+SHARED_PARENTS = (
+    select(seal.c.repo_id, seal.c.branch, seal_parent.c.parent_id, func.count())
+    .select_from(seal.join(seal_parent, _FIRST))
+    .group_by(seal.c.repo_id, seal.c.branch, seal_parent.c.parent_id)
+    .having(func.count() > 1)
+)
+SHARED_STARTS = (
+    select(seal.c.repo_id, seal.c.branch, literal("").label("parent"), func.count())
+    .select_from(seal.outerjoin(seal_parent, _FIRST))
+    .where(seal_parent.c.seal_id.is_(None))
+    .group_by(seal.c.repo_id, seal.c.branch)
+    .having(func.count() > 1)
+)
+REF_EVENTS = select(event.c.data).where(event.c.repo_id == _REPO, event.c.kind == "ref")
+
+# --- trees
+ROOTS = (
+    select(seal.c.root, repo.c.id, repo.c.tree_key)
+    .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))
+    .where(repo.c["class"] != "private_e2ee")
+    .distinct()
+)
+HELD = (
+    select(object_.c.digest, object_.c.size)
+    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
+    .where(
+        repo_object.c.repo_id == _REPO,
+        repo_object.c.digest.in_(bindparam("digests", expanding=True)),
+        ~object_.c.directory,
+    )
+)
+
+# --- live frontiers
+BRANCHES = select(ref.c.id, ref.c.repo_id, ref.c.name).where(
+    ref.c.type == "branch", ref.c.deleted_at.is_(None)
+)
+SEQ = select(ref.c.seq).where(ref.c.id == _BRANCH)
+DIRECTORIES = select(lane_dir.c.path, lane_dir.c.files).where(lane_dir.c.branch_id == _BRANCH)
+FINALS = select(lane_final.c.gen, lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state).where(
+    lane_final.c.branch_id == _BRANCH
+)

@@ -1,0 +1,90 @@
+"""The long works of a node: collecting, auditing, backing up. One at a time, because they would disturb each
+other; beside everything else that the node does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from localstore.core.errors import Invalid, SvcError
+from relay import backup
+from relay.db.database import Database
+from relay.db.sqlite import SqliteDatabase
+from relay.logs import logger
+from relay.objects.packs import PackFiles
+from relay.objects.store import ObjectStore
+from relay.service.collect import collect
+from relay.service.verification import audit
+
+PAUSE = 10.0  # seconds; see `collect`
+Say = Callable[[str], None]
+
+
+class Keeper:
+    """`serving`: others read and write meanwhile. Each work answers an exit code and says lines to `say`."""
+
+    def __init__(self, data: Path, db: Database, store: ObjectStore, *, serving: bool) -> None:
+        self._data, self._db, self._store = data, db, store
+        self._pause = PAUSE if serving else 0
+        self._alone = asyncio.Lock()
+        self._daily: asyncio.Task[None] | None = None
+
+    async def gc(self, say: Say, dry_run: bool = False) -> int:
+        async with self._alone:
+            await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+        return 0
+
+    async def audit(self, say: Say) -> int:
+        findings = 0
+        async with self._alone:
+            async for finding in audit(self._db, self._store):
+                findings += 1
+                say(finding)
+        say(f"{findings} findings" if findings else "everything is as it should be")
+        return 1 if findings else 0
+
+    async def backup(self, target: Path, say: Say) -> int:
+        """Only of SQLite and pack files: elsewhere backups are the database's and the object store's own."""
+        if not isinstance(self._db, SqliteDatabase):
+            raise Invalid(
+                "back PostgreSQL up with pg_dump, before the packs; relay backup covers SQLite only"
+            )
+        if not isinstance(self._store.packs, PackFiles):
+            raise Invalid(
+                "the packs lie in a bucket: back up the database, then the bucket, with their own tools; "
+                "relay backup covers pack files only"
+            )
+        source = backup.Source(self._data, self._db.path)
+        loop = asyncio.get_running_loop()
+        stop = threading.Event()
+
+        def tell(line: str) -> None:
+            loop.call_soon_threadsafe(say, line)
+
+        async with self._alone:
+            work = asyncio.create_task(asyncio.to_thread(backup.make, source, target, tell, stop.is_set))
+            try:
+                await asyncio.shield(work)
+            finally:
+                stop.set()
+                await asyncio.gather(work, return_exceptions=True)  # the collector waits for the thread's end
+        say("it holds the signer's key and the secrets in the data folder: keep it as private as those")
+        return 0
+
+    def start_daily(self) -> None:
+        """Collect in the background, unless that is under way."""
+        if self._daily is None or self._daily.done():
+            self._daily = asyncio.create_task(self._collect())
+
+    async def stop(self) -> None:
+        if self._daily is not None:
+            self._daily.cancel()
+            await asyncio.gather(self._daily, return_exceptions=True)
+
+    async def _collect(self) -> None:
+        try:
+            await self.gc(lambda line: logger().info("gc", said=line))
+        except SvcError as error:
+            logger().error("gc stopped", reason=error.detail)

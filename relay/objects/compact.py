@@ -1,0 +1,203 @@
+"""Taking space back: packs in which little is left are written anew, packs without frames are deleted.
+
+Order: new frames durable → one transaction that turns the objects to them → the old file goes. A crash in
+between leaves bytes that no row speaks of, which a later run deletes. Only packs that nobody has written to
+since `before` are touched: an upload that is still under way may have frames in younger ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass
+
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
+from localstore.core.pack import ZSTD, Frame, FrameRow, ObjectRow, PackWriter, read_object
+from relay.clock import now_ms
+from relay.db import collect as rows
+from relay.db import object as objects
+from relay.db.database import Database, Tx
+from relay.objects.store import FrameAt, ObjectStore
+
+LIVING_SHARE = 0.5  # a pack with less than this left is written anew
+AT_ONCE = 16 * MIB  # raw bytes of frames in memory
+_NAMES = 1000
+
+
+@dataclass(slots=True, frozen=True)
+class _Old:
+    """A frame of a pack, with the raw bytes that are still referred to."""
+
+    offset: int
+    stored_len: int
+    raw_len: int
+    codec: int
+    living: int
+
+
+@dataclass(slots=True, frozen=True)
+class _Object:
+    frame: int
+    offset: int
+    size: int
+    digest: bytes
+    directory: bool
+
+
+@dataclass(slots=True)
+class Freed:
+    """What was taken back; bytes as they lay in packs."""
+
+    frames: int = 0
+    rewritten: int = 0
+    emptied: int = 0
+    packs: int = 0
+    bytes: int = 0
+
+
+async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
+    """Free what no object lies in. `before` in ms UTC. `pause`: seconds between the end of a pack's rows and
+    that of its bytes, for those who have read where it is."""
+    freed = Freed()
+    ages = {info.name: info.changed_at async for info in store.packs.stored()}
+    after = 0
+    while page := await _page(db, after):
+        for pack_id, name, size in page:
+            after = pack_id
+            if ages.get(name, now_ms()) < before:
+                await _tidy(db, store, pack_id, name, size, freed)
+    await asyncio.sleep(pause if freed.emptied else 0)
+    await _delete_unknown(db, store, before, freed)
+    return freed
+
+
+async def _page(db: Database, after: int) -> list[tuple[int, str, int]]:
+    async with db.read() as tx:
+        found = await tx.all(rows.PACKS, after=after, limit=_NAMES)
+    return [(int(one[0]), str(one[1]), int(one[2])) for one in found]
+
+
+async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size: int, freed: Freed) -> None:
+    async with db.write() as tx:
+        freed.frames += await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
+    async with db.read() as tx:
+        left = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
+    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in left)
+    if left and living < size * LIVING_SHARE:
+        await _rewrite(db, store, pack_id, name, left)
+        freed.rewritten += 1
+        left = []
+    if not left:
+        async with db.write() as tx:
+            freed.emptied += await tx.run(rows.DROP_PACK, pack_id=pack_id)
+
+
+async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, left: list[_Old]) -> None:
+    lot: list[_Old] = []
+    size = 0
+    for one in left:
+        if lot and size + one.raw_len > AT_ONCE:
+            await _move(db, store, pack_id, name, lot)
+            lot, size = [], 0
+        lot.append(one)
+        size += one.raw_len
+    await _move(db, store, pack_id, name, lot)
+
+
+async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[_Old]) -> None:
+    async with db.read() as tx:
+        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
+    held: dict[int, list[_Object]] = {one.offset: [] for one in lot}
+    for row in found:
+        held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
+    stored = await store.packs.read(name, [(one.offset, one.stored_len) for one in lot])
+    frames = await asyncio.to_thread(_framed, lot, stored, held)
+    placed = await store.append(frames)
+    where = {one.digest: one for group in held.values() for one in group}
+    async with db.write() as tx:
+        await _turn(tx, pack_id, placed, where)
+        await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
+
+
+def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
+    """Whole frames as they are; what is left of the others, framed anew."""
+    frames: list[Frame] = []
+    writer = PackWriter()
+    packs = []
+    for one, data in zip(lot, stored, strict=True):
+        group = held[one.offset]
+        whole = one.living == one.raw_len and len(group) > 0
+        if whole and all(a.offset + a.size == b.offset for a, b in itertools.pairwise(group)):
+            objects_ = [ObjectRow(each.digest, each.size) for each in group]
+            frames.append(Frame(FrameRow(one.codec, one.raw_len, one.stored_len, objects_), data))
+            continue
+        for each in group:
+            raw = read_object(data, one.codec, one.raw_len, each.offset, each.size)
+            if not each.directory and blake3_digest(raw) != each.digest:
+                raise Unavailable(f"object {each.digest.hex()[:12]} is damaged; run: relay audit")
+            packs += writer.add(each.digest, raw, text=one.codec == ZSTD)
+    return frames + [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
+
+
+async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
+    """Let the objects point at their new frames; those that went meanwhile stay away."""
+    now = now_ms()
+    for name in dict.fromkeys(one.place.pack for one in placed):
+        mine = [one for one in placed if one.place.pack == name]
+        await tx.many(objects.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
+        pack_id = await tx.value(objects.PACK_ID, name=name)
+        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, one) for one in mine])
+        await tx.many(
+            rows.MOVE_OBJECT,
+            [
+                {
+                    "one": each.digest,
+                    "old_pack": old_pack,
+                    "old_frame": where[each.digest].frame,
+                    "new_pack": pack_id,
+                    "new_frame": one.place.offset,
+                    "new_offset": offset,
+                }
+                for one in mine
+                for offset, each in _offsets(one.row)
+            ],
+        )
+        end = max(one.place.offset + one.row.stored_len for one in mine)
+        await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
+
+
+def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:
+    found, offset = [], 0
+    for one in row.objects:
+        found.append((offset, one))
+        offset += one.size
+    return found
+
+
+def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:
+    return {
+        "pack_id": pack_id,
+        "offset": one.place.offset,
+        "stored_len": one.row.stored_len,
+        "raw_len": one.row.raw_len,
+        "codec": one.row.codec,
+    }
+
+
+async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
+    """Packs that no row speaks of: emptied ones, torn ones, and what uploads left that came to nothing."""
+    old = [info async for info in store.packs.stored() if info.changed_at < before]
+    for start in range(0, len(old), _NAMES):
+        names = [info.name for info in old[start : start + _NAMES]]
+        async with db.read() as tx:
+            known = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
+        lot = [
+            info
+            for info in old[start : start + _NAMES]
+            if info.name not in known and not store.streaming(info.name)
+        ]
+        await store.packs.delete([info.name for info in lot])
+        freed.packs += len(lot)
+        freed.bytes += sum(info.size for info in lot)

@@ -1,0 +1,50 @@
+"""A set of digests that may be larger than memory: a private database file that the system deletes."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable
+
+_LOT = 10_000
+
+
+class Marks:
+    """Digests that were met. The work happens on a thread; a few MiB stay in memory."""
+
+    def __init__(self) -> None:
+        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._file.execute("PRAGMA journal_mode=OFF")
+        self._file.execute("PRAGMA cache_size=-16000")
+        self._file.execute("CREATE TABLE mark (digest BLOB PRIMARY KEY) WITHOUT ROWID")
+
+    async def add(self, digests: Iterable[bytes]) -> list[bytes]:
+        """Mark these; returns those that were not marked before."""
+        return await asyncio.to_thread(self._add, list(dict.fromkeys(digests)))
+
+    async def among(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Which of these are marked."""
+        return await asyncio.to_thread(self._among, list(digests))
+
+    def count(self) -> int:
+        return int(self._file.execute("SELECT count(*) FROM mark").fetchone()[0])
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _add(self, digests: list[bytes]) -> list[bytes]:
+        known = self._among(digests)
+        fresh = [digest for digest in digests if digest not in known]
+        self._file.execute("BEGIN")
+        self._file.executemany("INSERT INTO mark VALUES (?)", ((one,) for one in fresh))
+        self._file.execute("COMMIT")
+        return fresh
+
+    def _among(self, digests: list[bytes]) -> set[bytes]:
+        found: set[bytes] = set()
+        for start in range(0, len(digests), _LOT):
+            lot = digests[start : start + _LOT]
+            places = ",".join("?" * len(lot))
+            rows = self._file.execute(f"SELECT digest FROM mark WHERE digest IN ({places})", lot)  # noqa: S608
+            found.update(row[0] for row in rows)
+        return found

@@ -1,0 +1,269 @@
+"""Packs as objects of an S3-compatible store, through obstore.
+
+Frames gather in memory until a write must be durable or PART_BYTES have come together; then they become one
+object, `packs/NAME`. Writes that arrive while an object is on its way share the next one, so that a push is
+few requests. An object is never written twice: with `native`, the store itself refuses that (If-None-Match);
+with `emulated`, the random name alone makes sure of it. The object `owner` says whose the bucket is, because
+the collector takes away packs that its own database does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+from obstore.store import S3Store
+
+from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
+from relay.config import S3
+from relay.environment import StartRefused
+from relay.flags import CONDITIONAL_PUT, ConditionalPut
+from relay.ids import new_id
+from relay.objects.backend import PackGone, PackInfo, Place
+
+PART_BYTES = 16 * MIB
+GATHER_SECONDS = 0.005
+IN_FLIGHT = 4  # objects on their way at once: with the one being filled, what is in memory at most
+PREFIX, OWNER = "packs/", "owner"
+LOG = logging.getLogger(__name__)
+_CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
+_RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
+
+
+class _Part:
+    """Frames that become one object. `done` ends when it is stored, or could not be."""
+
+    def __init__(self) -> None:
+        self.name = new_id()
+        self.pieces: list[bytes] = []
+        self.size = 0
+        self.done: asyncio.Task[None] | None = None
+
+    def add(self, pieces: Sequence[bytes]) -> list[Place]:
+        places = []
+        for piece in pieces:
+            places.append(Place(self.name, self.size))
+            self.pieces.append(piece or b"\0")  # no two frames share a place, not even empty ones
+            self.size += len(self.pieces[-1])
+        return places
+
+
+class S3Packs:
+    """Packs of one bucket; implements `relay.objects.backend.Packs`."""
+
+    def __init__(self, where: S3, put: ConditionalPut) -> None:
+        self._where = where
+        self._create = put == "native"
+        self._store = _connect(where, _RETRIES)
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
+        self._filling = _Part()
+        self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
+
+    async def open(self, owner: str) -> None:
+        """Refuse to start on a bucket that does not answer, is another node's, or cannot do what was
+        configured. `owner` names this node."""
+        try:
+            await self._require_owner(owner)
+            if self._create:
+                await self._require_conditional_put()
+        except (BaseError, OSError) as error:
+            raise StartRefused(
+                f"the object store {self._where.endpoint} does not serve bucket {self._where.bucket}: "
+                f"{_reason(error)}"
+            ) from None
+
+    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
+        places: list[Place] = []
+        for part in _parts(pieces):
+            while self._filling.size and self._filling.size + sum(map(len, part)) > PART_BYTES:
+                await self._send()
+            places += self._filling.add(part)
+            self._unsettled[self._filling.name] = self._filling
+        if sync:
+            await self.sync(places)
+        return places
+
+    async def sync(self, places: Sequence[Place]) -> None:
+        for name in dict.fromkeys(place.pack for place in places):
+            part = self._unsettled.get(name)
+            if part is None:
+                continue  # stored, and another asked for it before
+            if part is self._filling:
+                await asyncio.sleep(GATHER_SECONDS)
+            if part is self._filling:
+                await self._send()
+            assert part.done is not None  # noqa: S101  # it was sent
+            await asyncio.shield(part.done)
+
+    async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        starts = [offset for offset, _ in ranges]
+        lengths = [length for _, length in ranges]
+        try:
+            found = await obstore.get_ranges_async(
+                self._store, PREFIX + name, starts=starts, lengths=[max(one, 1) for one in lengths]
+            )
+        except (NotFoundError, FileNotFoundError):
+            raise PackGone(f"pack {name} of the object store is gone; try again") from None
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+        data = [bytes(one)[:length] for one, length in zip(found, lengths, strict=True)]
+        if [len(one) for one in data] != lengths:
+            raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
+        return data
+
+    async def stored(self) -> AsyncIterator[PackInfo]:
+        try:
+            async for page in obstore.list(self._store, prefix=PREFIX):
+                for one in page:
+                    changed = int(one["last_modified"].timestamp() * 1000)
+                    yield PackInfo(one["path"].removeprefix(PREFIX), one["size"], changed)
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def delete(self, names: Collection[str]) -> None:
+        if not names:
+            return
+        try:
+            await obstore.delete_async(self._store, [PREFIX + name for name in names])
+        except (NotFoundError, FileNotFoundError):
+            return
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def check(self) -> None:
+        try:
+            await obstore.head_async(self._store, OWNER)
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def close(self) -> None:
+        waiting = [part.done for part in self._unsettled.values() if part.done is not None]
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def _send(self) -> None:
+        """Start storing what has gathered; waits while too much is on its way."""
+        part, self._filling = self._filling, _Part()
+        part.done = asyncio.create_task(self._store_part(part))
+        part.done.add_done_callback(_observed)
+        if self._slots.locked():
+            async with self._slots:
+                return
+
+    async def _store_part(self, part: _Part) -> None:
+        async with self._slots:
+            try:
+                await self._put(part.name, b"".join(part.pieces))
+            finally:
+                part.pieces.clear()
+        del self._unsettled[part.name]  # a part that failed stays, so that `sync` of it fails as well
+
+    async def _put(self, name: str, data: bytes) -> None:
+        mode: Any = "create" if self._create else "overwrite"
+        try:
+            await obstore.put_async(self._store, PREFIX + name, data, mode=mode, use_multipart=False)
+        except AlreadyExistsError:
+            await self._require_ours(name, len(data))
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def _require_ours(self, name: str, size: int) -> None:
+        """Nobody else knows this name: the answer to our request was lost, and its repetition met it."""
+        try:
+            found = await obstore.head_async(self._store, PREFIX + name)
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+        if found["size"] != size:
+            raise Unavailable("the object store holds other bytes under a new name; nothing was stored")
+
+    async def _require_owner(self, owner: str) -> None:
+        once = _connect(self._where, {"max_retries": 0})
+        try:
+            answer = await obstore.get_async(once, OWNER)
+            found = bytes(await answer.bytes_async()).decode("utf-8", "replace")
+        except (NotFoundError, FileNotFoundError):
+            await obstore.put_async(once, OWNER, owner.encode(), use_multipart=False)
+            return
+        if found != owner:
+            raise StartRefused(
+                f"bucket {self._where.bucket} belongs to the node {found[:200]!r}, this one is {owner!r}; "
+                f"use another bucket, or delete its object `{OWNER}` if the node has moved"
+            )
+
+    async def _require_conditional_put(self) -> None:
+        """Write a name twice, without retries: the second time must be refused as existing."""
+        once, path = _connect(self._where, {"max_retries": 0}), f"probe/{new_id()}"
+        refused = False
+        try:
+            await obstore.put_async(once, path, b"1", mode="create", use_multipart=False)
+            await obstore.put_async(once, path, b"2", mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            refused = True
+        except (BaseError, OSError) as error:
+            if "501" not in str(error) and "NotImplemented" not in str(error):
+                raise
+        with contextlib.suppress(BaseError, OSError):
+            await obstore.delete_async(once, path)
+        if not refused:
+            raise StartRefused(
+                f"the object store {self._where.endpoint} does not refuse to write a name twice; "
+                f"set {CONDITIONAL_PUT}=emulated"
+            )
+
+
+def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
+    options: dict[str, Any] = {
+        "access_key_id": where.access_key,
+        "secret_access_key": where.secret_key,
+        "skip_signature": None if where.access_key else True,
+    }
+    return S3Store(
+        where.bucket,
+        endpoint=where.endpoint,
+        region=where.region,
+        virtual_hosted_style_request=False,
+        client_options={
+            "connect_timeout": _CONNECT,
+            "timeout": _REQUEST,
+            "allow_http": where.endpoint.startswith("http://"),
+        },
+        retry_config=retries,  # type: ignore[arg-type]
+        **{name: value for name, value in options.items() if value is not None},
+    )
+
+
+def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Pieces in lots of at most PART_BYTES, unless one alone is larger."""
+    lot: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if lot and size + len(piece) > PART_BYTES:
+            yield lot
+            lot, size = [], 0
+        lot.append(piece)
+        size += len(piece)
+    if lot:
+        yield lot
+
+
+def _observed(task: asyncio.Task[None]) -> None:
+    """Whoever waits for a part gets its error; a part that nobody waits for has told nobody it is durable."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    """What a client may know; the log says where and why."""
+    LOG.warning("object store: %s", _reason(error))
+    return Unavailable("the object store does not answer; try again")
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what the library says, without the debug form behind it."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

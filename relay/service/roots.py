@@ -1,0 +1,76 @@
+"""Every object that something refers to: where the collector and the audit begin.
+
+Roots are all seals with their trees and files, what is prepared for sealing, the files of live frontiers, and
+the genesis texts of lanes in this epoch and the older ones that are kept. The lists of roots are read in one
+snapshot; the trees below them afterwards, since nothing but the collector takes objects away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from localstore.core import tree
+from localstore.core.errors import Unavailable
+from relay.db import collect as rows
+from relay.db.database import Database, Tx
+from relay.objects.marks import Marks
+from relay.objects.store import ObjectStore
+from relay.service.seal_payload import Draft
+
+LOT = 5000  # digests marked at once
+DIRECTORIES = 256  # directories read at once
+_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+
+
+async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
+    """Mark every object that is referred to. Unavailable when a tree cannot be read: what it refers to
+    would be unknown."""
+    async with db.read(snapshot=True) as tx:
+        pending = await _from_rows(tx, marks)
+    while pending:
+        lot, pending = pending[-DIRECTORIES:], pending[:-DIRECTORIES]
+        located = await objects.locate(lot)
+        missing = set(lot) - located.keys()
+        if missing:
+            raise Unavailable(
+                f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
+                "run: relay audit"
+            )
+        data = await objects.read_located(list(located.values()))
+        directories, files = await asyncio.to_thread(_children, list(data.values()))
+        await marks.add(files)
+        pending += await marks.add(directories)
+
+
+async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
+    """Mark what rows name; the roots of trees among that."""
+    trees: list[bytes] = []
+    lot: list[bytes] = []
+    async for (root,) in tx.stream(rows.SEAL_ROOTS):
+        trees.append(bytes(root))
+    async for (raw,) in tx.stream(rows.PREPARED):
+        for draft in _DRAFTS.decode(raw):
+            trees.append(draft.root)
+            lot += [digest for _, kind, digest, _ in draft.changes if kind]
+    async for row in tx.stream(rows.LANES):
+        lot += map(bytes, row)
+        if len(lot) >= LOT:
+            await marks.add(lot)
+            lot = []
+    async for row in tx.stream(rows.FINALS):
+        lot += map(bytes, row)
+    await marks.add(lot)
+    return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
+
+
+def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Directories and files below these directories."""
+    directories: list[bytes] = []
+    files: list[bytes] = []
+    for raw in raws:
+        for child in tree.decode(raw).children:
+            (directories if child.kind == "dir" else files).append(child.digest)
+    return directories, files

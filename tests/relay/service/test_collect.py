@@ -1,0 +1,181 @@
+"""The collector: what is referred to stays whatever clients do meanwhile; the rest goes, bytes included."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from localstore.core.encoding import digest
+from localstore.core.errors import NotFound, Unavailable
+from relay.db import schema
+from relay.objects import store as objects
+from relay.service import verification
+from relay.service.collect import collect
+from tests.relay.service.live_world import World, opened, world
+
+NOW = -60_000  # grace: everything that was seen until a minute from now is old enough
+
+
+def age(folder: Path, quiet: float = 0, but: str = "") -> None:
+    """As if nobody had written for days to the packs that have been quiet for some seconds."""
+    for path in (folder / "objects").iterdir():
+        if path.stem != but and path.stat().st_mtime < time.time() - quiet:
+            os.utime(path, (1, 1))
+
+
+async def count(made: World, table: object) -> int:
+    async with made.node.db.read() as tx:
+        return int(await tx.value(select(func.count()).select_from(table)))  # type: ignore[arg-type]
+
+
+async def gc(made: World, grace: int = NOW, dry_run: bool = False) -> tuple[int, int]:
+    """How many objects and packs went."""
+    lines: list[str] = []
+    found, freed = await collect(
+        made.node.db, made.node.objects, lines.append, dry_run=dry_run, grace=grace, quiet=60_000
+    )
+    assert lines
+    return found.objects, freed.packs
+
+
+async def sound(made: World) -> None:
+    assert [one async for one in verification.audit(made.node.db, made.node.objects)] == []
+
+
+async def test_only_what_nobody_refers_to_goes(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        await device.send(await device.create("a.txt", b"first"), await device.blob("b.bin", b"\0" * 3000))
+        head = (await device.seal()).id
+        await device.send(device.delete("b.bin", 2, 2), await device.create("c.txt", b"live only"))
+        dead = await made.node.objects.put(made.repo_id, os.urandom(5000))
+        scopes = await count(made, schema.repo_object)
+        assert await gc(made, dry_run=True) == (1, 0)
+        assert await count(made, schema.repo_object) == scopes
+        age(tmp_path)
+        assert (await gc(made))[0] == 1
+        with pytest.raises(NotFound):
+            await made.node.objects.read(dead)
+        async with made.node.db.read() as tx:
+            assert await made.node.objects.missing(tx, made.repo_id, [dead]) == {dead}
+        for data in (b"first", b"\0" * 3000, b"live only"):
+            assert await made.node.objects.read(digest(data), made.repo_id) == data
+        await sound(made)
+        assert (await device.seal(head)).id
+
+
+async def test_what_was_seen_within_the_day_stays(tmp_path):
+    async with world(tmp_path) as made:
+        name = await made.node.objects.put(made.repo_id, b"uploaded, not named yet")
+        assert await gc(made, grace=objects.STALE_TOUCH) == (0, 0)
+        assert await made.node.objects.read(name) == b"uploaded, not named yet"
+
+
+async def test_open_prepares_and_older_epochs_are_roots(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        await device.send(await device.create("a.txt", b"one\n"))
+        head = (await device.seal()).id
+        _, lane = await device.fetch("a.txt", 1)
+        await device.one(device.edit("a.txt", lane, 1, b"one\ntwo\n"))
+        prepared = await device.prepare(head)
+        age(tmp_path)
+        await gc(made)
+        sealed = await device.finalize(prepared)
+        await gc(made)
+        await sound(made)
+        state, _ = await device.fetch("a.txt", 1, epoch=0)
+        assert list(state.finals) == ["0"]
+        assert sealed.parents == [head]
+
+
+async def test_mostly_dead_packs_are_written_anew_and_deleted(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        kept = b"keep me\n" * 50
+        for data in (os.urandom(200_000), os.urandom(100_000)):
+            await made.node.objects.put(made.repo_id, data)
+        shared = {digest(one): one for one in [b"%d" % n * 200 for n in range(50)] + [kept]}
+        await made.node.objects.put_many(made.repo_id, shared)
+        await device.send(await device.create("a.txt", kept))
+        before = sum(path.stat().st_size for path in (tmp_path / "objects").iterdir())
+    async with opened(tmp_path) as node:
+        made.node = node
+        age(tmp_path)
+        assert await gc(made) == (52, 1)
+        assert sum(path.stat().st_size for path in (tmp_path / "objects").iterdir()) < before / 100
+        assert await node.objects.read(digest(kept), made.repo_id) == kept
+        await sound(made)
+    async with opened(tmp_path) as node:
+        made.node = node
+        age(tmp_path)
+        assert await gc(made) == (0, 0)
+
+
+async def test_a_missing_tree_stops_the_collector(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        await device.send(await device.create("a.txt", b"first"))
+        await device.seal()
+        async with made.node.db.write() as tx:
+            await tx.run(schema.object_.delete().where(schema.object_.c.directory))
+        with pytest.raises(Unavailable):
+            await gc(made)
+        assert await made.node.objects.read(digest(b"first")) == b"first"
+        found = [one async for one in verification.audit(made.node.db, made.node.objects)]
+        assert any("missing" in one for one in found)
+
+
+async def test_nothing_is_lost_while_clients_push(tmp_path, monkeypatch):
+    """The collector runs without a pause and with next to no grace; devices create, edit, delete and seal."""
+    monkeypatch.setattr(objects, "STALE_TOUCH", 0)
+    async with world(tmp_path) as made:
+        stop = asyncio.Event()
+        made.node.objects.packs._roll_bytes = 5000
+
+        async def collector() -> int:
+            went = 0
+            while not stop.is_set():
+                writing = made.node.objects.packs._open
+                age(tmp_path, quiet=2, but=writing.name if writing else "")
+                went += (await gc(made, grace=30))[0]
+                await asyncio.sleep(0)
+            return went
+
+        async def work(branch: int) -> None:
+            device = await made.device()
+            for n in range(1, 81):
+                path, text = f"d{branch}/f{n}.txt", b"%d %d\n" % (branch, n) * 9
+                with contextlib.suppress(Unavailable):  # the bytes went while the relay looked at them
+                    await made.put(text)
+                    await asyncio.sleep(n % 8 / 100)  # around the grace time
+                    update = device.make("create_text", path, blake3=digest(text).hex(), size=len(text))
+                    answer = await device.one(update)
+                    if answer.result == "ok" and n % 3 == 0:
+                        row = next(one for one in (await device.bootstrap()).rows if one.path == path)
+                        await device.one(device.delete(path, row.gen, row.ver))
+
+        async def sealer() -> None:
+            device = await made.device()
+            for _ in range(8):
+                await device.bootstrap()
+                prepared = await device.prepare(device.head)
+                if not prepared.unchanged:
+                    await device.finalize(prepared)
+                await asyncio.sleep(0.3)
+
+        running = asyncio.create_task(collector())
+        try:
+            await asyncio.gather(work(1), work(2), sealer())
+        finally:
+            stop.set()
+            went = await running
+        assert went > 0
+        assert await count(made, schema.seal) > 3
+        await sound(made)
