@@ -222,8 +222,8 @@ class ObjectStore:
             raise NotFound
         return await self.read_located(list(found.values()))
 
-    async def read_located(self, located: Sequence[Located]) -> dict[bytes, bytes]:
-        """The bytes of objects whose places are known."""
+    async def read_located(self, located: Sequence[Located], cache: bool = True) -> dict[bytes, bytes]:
+        """The bytes of objects whose places are known. `cache` False for those that nobody asks for twice."""
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
@@ -234,8 +234,9 @@ class ObjectStore:
             loaded = self._load(absent) if small else await asyncio.to_thread(self._load, absent)
         except OSError as error:
             raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
-        for key, raw in loaded.items():
-            self._cache.put(key, raw)
+        if cache:
+            for key, raw in loaded.items():
+                self._cache.put(key, raw)
         cached.update(loaded)
         return {one.digest: self._cut(cached[one.frame], one) for one in located}
 

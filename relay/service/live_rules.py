@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from localstore.core import limits, paths
+from localstore.core.chunks import KINDS, kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
@@ -19,8 +20,6 @@ from localstore.core.model.live import UpdateAnswer
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
-
-CHUNKED_KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
 
 
 class LaneSourceMissing(Exception):
@@ -109,8 +108,9 @@ class Frontier:
 
 @dataclass(slots=True)
 class Batch:
-    """Updates of one replica. `held`: objects of the repository among those named, digest → size;
-    `texts`: which of them are text; `sources`: lanes that are not in memory."""
+    """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
+    files that it holds as chunks, likewise; `texts`: which of them are text;
+    `sources`: lanes that are not in memory."""
 
     frontier: Frontier
     replica: int
@@ -118,6 +118,7 @@ class Batch:
     settled: int
     answers: Mapping[int, UpdateAnswer]
     held: Mapping[bytes, int]
+    large: Mapping[bytes, int]
     texts: frozenset[bytes]
     lanes: Lanes
     sources: Mapping[LaneKey, Source]
@@ -219,26 +220,24 @@ class Batch:
 
     def _kind(self, update: LiveUpdate, blob: bytes, size: int) -> str:
         """The kind of the new file; refused where its bytes do not fit."""
-        if self.held.get(blob) is None:
-            raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
-        if self.held[blob] != size:
-            raise Refusal(
-                "refused", "digest_mismatch", f"{update.path} has {self.held[blob]} bytes, not {size}"
-            )
-        if update.kind == "create_text":
-            if size > limits.TEXT_FILE:
-                raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
-            if blob not in self.texts:
-                raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
-            return "text"
-        if size <= limits.BLOB_FILE:
-            return "blob"
-        if self.repo_kind not in CHUNKED_KINDS:
+        text = update.kind == "create_text"
+        kind = "text" if text else kind_of_bytes(size)
+        if kind == "chunked" and self.repo_kind not in KINDS:
             detail = (
                 f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
             )
             raise Refusal("refused", "too_large", detail)
-        return "chunked"
+        held = (self.large if kind == "chunked" else self.held).get(blob)
+        if held is None:
+            raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
+        if held != size:
+            raise Refusal("refused", "digest_mismatch", f"{update.path} has {held} bytes, not {size}")
+        if text:
+            if size > limits.TEXT_FILE:
+                raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
+            if blob not in self.texts:
+                raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
+        return kind
 
     def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
         if row.gen != update.gen or row.other(self.replica) > update.base:

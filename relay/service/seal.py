@@ -287,4 +287,5 @@ async def store(
 
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
     """What the seal names is still there: a collector may have passed since prepare."""
-    await content.require(tx, view.repo.id, {digest for _, kind, digest, _ in made.changes if kind})
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await content.require_files(tx, view.repo.id, files)

@@ -43,7 +43,8 @@ class BootstrapRequest(Model, frozen=True):
 
 
 class Bootstrap(Model, frozen=True):
-    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests."""
+    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
+    `kind` is the repository's: it says how large a file may be."""
 
     branch_id: str
     replica: int
@@ -52,6 +53,7 @@ class Bootstrap(Model, frozen=True):
     tree_key: str
     tree_key_id: str
     rows: list[Row]
+    kind: str = "app"
 
 
 class Lane(Model, frozen=True):
