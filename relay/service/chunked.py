@@ -57,7 +57,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
             await touch(tx, view.repo.id, [digest])
             return stored, False
     key = (view.repo.id, blake3_digest(raw))
-    await view.node.checks.join(key, _admit(view.node, view.repo.id, manifest, raw))
+    await view.node.checks.join(key, admit(view.node, view.repo.id, manifest, raw))
     return stored, True
 
 
@@ -98,8 +98,9 @@ async def listed(tx: Tx, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
 # --- taking one in
 
 
-async def _admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
-    """Read all chunks, compare, then make the file known; whoever asked may have gone meanwhile."""
+async def admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
+    """Read all chunks, compare, then make the file known; whoever asked may have gone meanwhile. `raw`: the
+    canonical bytes of `wanted`."""
     whole = blake3()
     for part in _portions(wanted.chunks):
         located = await _located(node, repo_id, part)
