@@ -1,12 +1,21 @@
-"""Log lines: one JSON object each on standard error, so that nothing a client sends can forge a line."""
+"""Log lines: one JSON object each on standard error, so that nothing a client sends can forge a line.
+
+Lines of requests are written together, at most `DELAY` after they were made: one write a line was a third of
+a small answer's CPU. A warning or an error is written at once, with all before it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import logging
 import sys
 from typing import Any
 
+import msgspec
 import structlog
+
+DELAY = 0.2  # seconds
 
 _LIBRARIES = ("sanic.root", "sanic.error", "sanic.server", "sanic.websockets", "asyncio", "aiosqlite")
 
@@ -19,10 +28,10 @@ def configure(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
+            _render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _LINES,
         cache_logger_on_first_use=False,
     )
     handler = _Forward()
@@ -31,6 +40,45 @@ def configure(level: str) -> None:
         library.handlers = [handler]
         library.propagate = False
         library.setLevel(max(number, logging.WARNING))
+
+
+class _Lines:
+    """The lines not written yet."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._due: asyncio.TimerHandle | None = None
+        atexit.register(self.flush)
+
+    def info(self, line: str) -> None:
+        self._waiting.append(line)
+        if self._due is None or self._due.cancelled():
+            try:
+                self._due = asyncio.get_running_loop().call_later(DELAY, self.flush)
+            except RuntimeError:  # no loop runs: nobody would come back
+                self.flush()
+
+    debug = info
+
+    def warning(self, line: str) -> None:
+        self._waiting.append(line)
+        self.flush()
+
+    error = critical = warning
+
+    def flush(self) -> None:
+        lines, self._waiting, self._due = self._waiting, [], None
+        if lines:
+            sys.stderr.write("\n".join(lines) + "\n")
+            sys.stderr.flush()
+
+
+_LINES = _Lines()
+_JSON = msgspec.json.Encoder(enc_hook=repr)
+
+
+def _render(_: Any, __: str, event: structlog.typing.EventDict) -> str:
+    return _JSON.encode(event).decode("utf-8", "replace")
 
 
 def logger() -> Any:

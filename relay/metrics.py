@@ -28,11 +28,17 @@ class Metrics:
         self._received = Counter("relay_received_bytes", "Body bytes read", registry=self.registry)
         self._sent = Counter("relay_sent_bytes", "Body bytes written", registry=self.registry)
         self._gauges: dict[str, Gauge] = {}
+        self._of_route: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # finding them costs most
 
     def observe(self, route: str, status: int, seconds: float, received: int, sent: int) -> None:
         """One finished request. `received` and `sent` are body bytes."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        found = self._of_route.get((route, status))
+        if found is None:
+            found = self._requests.labels(route, str(status)), self._seconds.labels(route)
+            self._of_route[route, status] = found
+        requests, spent = found
+        requests.inc()
+        spent.observe(seconds)
         self._received.inc(received)
         self._sent.inc(sent)
 

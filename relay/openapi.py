@@ -14,6 +14,12 @@ from relay import edition
 from relay.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Write
 
 TITLES = {
+    200: "There already",
+    206: "A part of it",
+    302: "Elsewhere",
+    303: "Elsewhere",
+    304: "As you have it",
+    307: "Elsewhere",
     400: "The request cannot be read",
     401: "No credential, or one that is not good",
     403: "Visible, but you may not",
@@ -112,21 +118,25 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
         shapes = [schema[repr(shape)] for shape in _either(route.returns)]
         found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         good["content"] = {"application/json": {"schema": found}}
-    elif status != 204:
+    elif status < 300 and status != 204:
         good["content"] = {route.media.partition(";")[0]: {}}
     answers = {str(status): good}
-    problem = {"application/problem+json": {"schema": schema[repr(Problem)]}}
+    for code in route.others:
+        answers[str(code)] = (good if code < 300 else {}) | {"description": TITLES[code]}
+    problem: dict[str, Any] = {"application/problem+json": {"schema": schema[repr(Problem)]}}
+    if route.media.startswith("text/html"):  # a page says on itself what was wrong with its form
+        problem["text/html"] = {}
     for code in sorted(_problems(route)):
         answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
     return answers
 
 
 def _problems(route: Route) -> set[int]:
-    codes = {429, *route.errors}
+    codes = {401, 403, 429, *route.errors}  # a bad credential is refused wherever it is sent
     if route.params or route.flag:
         codes |= {400, 404, 422}
     if not isinstance(route.access, Anonymous):
-        codes |= {401, 403, 404}
+        codes |= {404}
     if route.body is not None or route.stream:
         codes |= {400, 408, 413, 415, 422}
     if route.query is not None:

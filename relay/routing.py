@@ -119,6 +119,7 @@ class Route:
     max_body: int
     stream: bool
     errors: tuple[int, ...]
+    others: tuple[int, ...]
     media: str
     cost: int
     per_minute: int | None
@@ -139,6 +140,7 @@ def route(
     returns: Any = None,
     status: int = 200,
     errors: tuple[int, ...] = (),
+    others: tuple[int, ...] = (),
     max_body: int = JSON_BODY,
     stream: bool = False,
     media: str = "application/json",
@@ -147,9 +149,10 @@ def route(
     forms: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
-    flag that must be on, else the constant 404. `max_body`: bytes. `cost`: tokens of the rate limit.
-    `media`: content type of the answer when it is not JSON. `per_minute`: a strict limit for each address.
-    `forms`: the body may also come from an HTML form."""
+    flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
+    has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
+    content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
+    the body may also come from an HTML form."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -170,6 +173,7 @@ def route(
                 max_body=max_body,
                 stream=stream,
                 errors=errors,
+                others=others,
                 media=media,
                 cost=cost,
                 per_minute=per_minute,

@@ -1,8 +1,8 @@
 """HTTP/1.1 read strictly (RFC 9112): where a proxy in front of us and Sanic could read one request as two,
 or as another one, it is refused and the connection ends.
 
-Sanic reads a header line wherever it finds a CRLF and splits it at the first colon. It would take
-`Content-Length : 5` for an unknown header, a bare line feed for a part of a value, and `0x5` for a chunk size.
+Sanic reads a header line wherever it finds a CRLF and splits it at the first colon. By itself it takes
+`Content-Length : 5` for an unknown header, a bare line feed for a part of a value, `0x5` for a chunk size.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class StrictRequest(Request):
 
     __slots__ = ("well_formed",)
 
-    def __init__(self, url_bytes: bytes, *arguments: Any, head: bytes = b"", **named: Any) -> None:
+    def __init__(self, url_bytes: bytes, **named: Any) -> None:
         readable = True
         try:
-            super().__init__(url_bytes, *arguments, head=head, **named)
+            super().__init__(url_bytes, **named)
         except SanicException:
             readable = False
-            super().__init__(b"*", *arguments, head=head, **named)
+            super().__init__(b"*", **named)
         self.well_formed = readable and _well_formed(self)
 
 

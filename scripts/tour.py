@@ -43,8 +43,8 @@ class Device:
     def svc(self, *words: str, where: Path | None = None, quiet: bool = False) -> str:
         """Run `svc WORDS`, show it and its output; the output comes back."""
         started = time.monotonic()
-        result = subprocess.run(
-            [sys.executable, "-m", "svc", *words],
+        result = subprocess.run(  # -P: the folder holds a copy of this project, which must not be what runs
+            [sys.executable, "-P", "-m", "svc", *words],
             cwd=where or (self.folder if self.folder.exists() else self.folder.parent),
             env={**self.environment, "PYTHONPATH": str(ROOT)},
             capture_output=True,
@@ -66,11 +66,12 @@ def say(text: str) -> None:
 def start_relay(data: Path) -> tuple[subprocess.Popen[str], str]:
     """A development relay on a free port; its address stands in the one line it prints."""
     relay = subprocess.Popen(
-        [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
+        [sys.executable, "-P", "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
         stdout=subprocess.PIPE,
         stderr=(data.parent / "relay.log").open("w"),
         text=True,
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     line = relay.stdout.readline() if relay.stdout else ""
     if "listening on " not in line:

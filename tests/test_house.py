@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -62,8 +65,8 @@ OTHER_WORDS = {
 TOOLS = {
     "model": "base",
     "routes": "pages",
-    "service": "ancestry archive checkpoint content epochs frontier history_pack landing live_rules once seal_payload "
-    "seal_trees sealed upkeep",
+    "service": "ancestry archive checkpoint content epochs frontier history_pack landing live_rules once "
+    "seal_payload seal_trees sealed upkeep",
     "db": "database idempotency listener nonce operator schema sqlite upkeep upsert",
     "api": "answer http identity origin private_file transport",
 }
@@ -159,3 +162,22 @@ def test_nothing_is_left_unfinished() -> None:
         if MARKS.search(line)
     ]
     assert marked == []
+
+
+def _pins(lock: str) -> dict[str, str]:
+    lines = (ROOT / lock).read_text("utf-8").splitlines()
+    found = (re.match(r"([A-Za-z0-9_.-]+)==([^ ;\\]+)", line) for line in lines)
+    return {canonicalize_name(match[1]): match[2] for match in found if match}
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-test.lock"])
+def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = project["dependencies"] + (project["optional-dependencies"]["test"] if "test" in lock else [])
+    pins = _pins(lock)
+    wrong = [
+        f"{line}: {pins.get(canonicalize_name(need.name))}"
+        for line in asked
+        if not (need := Requirement(line)).specifier.contains(pins.get(canonicalize_name(need.name)) or "0")
+    ]
+    assert wrong == [], "run: ./scripts/lock"

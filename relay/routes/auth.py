@@ -73,7 +73,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     )
 
 
-@route("POST", "/auth/logout", access=Anonymous(), status=204, errors=(403,))
+@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     await sessions.sign_out(caller)

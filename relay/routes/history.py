@@ -93,13 +93,29 @@ async def get_blob(view: View, sha: str, path: str) -> Blob:
     return await history.blob(view, sha, path)
 
 
-@route("GET", REPO + "/raw/{sha}/{path...}", access=Read(), flag=FLAG, media="application/octet-stream")
+@route(
+    "GET",
+    REPO + "/raw/{sha}/{path...}",
+    access=Read(),
+    flag=FLAG,
+    media="*/*",
+    others=(206, 304),
+    errors=(416,),
+)
 async def get_raw(view: View, sha: str, path: str) -> Reply:
     """The bytes of a file at a seal"""
     return await history.raw(view, sha, path)
 
 
-@route("GET", REPO + "/archive/{sha}.tar.gz", access=Read(), flag=FLAG, media="application/gzip", cost=20)
+@route(
+    "GET",
+    REPO + "/archive/{sha}.tar.gz",
+    access=Read(),
+    flag=FLAG,
+    media="application/gzip",
+    others=(304,),
+    cost=20,
+)
 async def get_archive(view: View, sha: str) -> Reply:
     """The whole tree at a seal as one gzip tarball"""
     return await archives.archive(view, sha)

@@ -59,7 +59,7 @@ async def style() -> Reply:
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
-@route("GET", "/", access=Anonymous(), media=HTML)
+@route("GET", "/", access=Anonymous(), status=303)
 async def home() -> Reply:
     """Where signing in leads when nothing else was asked for"""
     return redirect("/settings?tab=tokens")
@@ -77,19 +77,19 @@ async def sign_up_page(caller: Caller, query: LoginQuery) -> Reply:
     return _login_page(caller, query, sign_up=True)
 
 
-@route("POST", "/auth/login", access=Anonymous(), media=HTML, forms=True, errors=(401, 403, 429))
+@route("POST", "/auth/login", access=Anonymous(), media=HTML, forms=True, others=(303,))
 async def login(caller: Caller, request: Request, body: LoginForm) -> Reply:
     """Sign in by password"""
     return await _sign_in(caller, request, body, sign_up=False)
 
 
-@route("POST", "/auth/sign-up", access=Anonymous(), media=HTML, forms=True, errors=(403, 409, 429))
+@route("POST", "/auth/sign-up", access=Anonymous(), media=HTML, forms=True, others=(303,), errors=(409,))
 async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
     """Create an account and sign in"""
     return await _sign_in(caller, request, body, sign_up=True)
 
 
-@route("GET", "/cli/authorize", access=Anonymous(), media=HTML, errors=(429,))
+@route("GET", "/cli/authorize", access=Anonymous(), media=HTML, others=(302,), errors=(400, 404, 410))
 async def authorize_page(caller: Caller, query: AuthorizeQuery) -> Reply:
     """Show a waiting terminal and ask whether to let it in"""
     here = "/cli/authorize" + (f"?user_code={quote(query.user_code, safe='')}" if query.user_code else "")
@@ -105,7 +105,7 @@ async def authorize_page(caller: Caller, query: AuthorizeQuery) -> Reply:
         return _authorize(caller, error)
 
 
-@route("POST", "/cli/authorize", access=Anonymous(), media=HTML, forms=True, errors=(403, 429))
+@route("POST", "/cli/authorize", access=Anonymous(), media=HTML, forms=True, others=(302,), errors=(404, 410))
 async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Reply:
     """Let the terminal in, or not"""
     cookies.require_own_page(caller.node.config, request)
@@ -119,7 +119,7 @@ async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Rep
         return _authorize(caller, error)
 
 
-@route("GET", "/settings", access=Anonymous(), media=HTML, errors=(404,))
+@route("GET", "/settings", access=Anonymous(), media=HTML, others=(302,), errors=(404,))
 async def settings(caller: Caller, query: SettingsQuery) -> Reply:
     """One's own tokens and sessions"""
     if query.tab != "tokens":
@@ -129,7 +129,7 @@ async def settings(caller: Caller, query: SettingsQuery) -> Reply:
     return await _settings(caller, cursor=query.cursor)
 
 
-@route("POST", "/settings/tokens", access=Anonymous(), media=HTML, forms=True, errors=(403, 422, 429))
+@route("POST", "/settings/tokens", access=Anonymous(), media=HTML, forms=True, others=(302,))
 async def create_token(caller: Caller, request: Request, body: ScriptTokenRequest) -> Reply:
     """Make a token for scripts and show it once"""
     cookies.require_own_page(caller.node.config, request)
@@ -141,7 +141,7 @@ async def create_token(caller: Caller, request: Request, body: ScriptTokenReques
         return await _settings(caller, error)
 
 
-@route("POST", "/settings/tokens/{id}/revoke", access=Anonymous(), media=HTML, errors=(403, 404))
+@route("POST", "/settings/tokens/{id}/revoke", access=Anonymous(), media=HTML, status=303, others=(302,))
 async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
     """End a session or token"""
     cookies.require_own_page(caller.node.config, request)

@@ -19,6 +19,7 @@ FLAG = "TR_REPOS_ENABLED"
     flag=FLAG,
     returns=PayloadStored,
     status=201,
+    others=(200,),
     errors=(413, 422),
     max_body=BLOB_FILE,
     stream=True,
@@ -34,7 +35,8 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
     "/api/v1/repos/{id}/payloads/{blake3}",
     access=Read(anonymous=False),
     flag=FLAG,
-    errors=(422,),
+    others=(206, 304),
+    errors=(416,),
     media=BYTES,
 )
 async def get_payload(view: View, blake3: str) -> Reply:

@@ -14,6 +14,7 @@ from relay.service import public
     access=Anonymous(),
     flag="TR_REPOS_ENABLED",
     returns=Coordinates,
+    others=(307,),
 )
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
     """Public coordinates of a repository; a wrong kind is redirected"""

@@ -45,7 +45,7 @@ class Svc:
         cost = Cost()
         with serving(self.pid, cost):
             own = run(
-                [sys.executable, "-m", "svc", *words],
+                [sys.executable, "-P", "-m", "svc", *words],
                 cwd,
                 {**self.environment, "PYTHONPATH": str(Path.cwd())},
             )

@@ -40,6 +40,7 @@ ATTEMPTS = 4
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
+_BREAKING_OFF = ("without sending a response", "without sending complete message", "closed connection")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 Query = Mapping[str, "str | int | bool | None"]
@@ -255,7 +256,7 @@ class Http:
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
         if attempt < ATTEMPTS and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
-        if isinstance(error, httpx.ProtocolError):
+        if isinstance(error, httpx.ProtocolError) and not _broke_off(error):
             raise ServerMisbehaved(
                 f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
                 "check the address"
@@ -356,6 +357,12 @@ class Http:
                 },
             )
         return self._opened
+
+
+def _broke_off(error: Exception) -> bool:
+    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx has
+    one class for this and for answers that are no HTTP."""
+    return any(words in str(error) for words in _BREAKING_OFF)
 
 
 def load() -> Any:

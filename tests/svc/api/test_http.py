@@ -55,8 +55,7 @@ def talk(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"", "does not speak HTTP"),
-        (b"SSH-2.0-OpenSSH_9.9\r\n", "does not speak HTTP"),
+        (b"220 mail.example ready\r\n\r\n", "does not speak HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{", "broke off"),
         (http("200 OK", b"<html>hotel wifi</html>", "text/html"), "instead of JSON"),
         (http("200 OK", b"{"), "cannot be read"),
@@ -114,9 +113,9 @@ def test_a_redirect_of_a_read_inside_the_origin_is_followed_and_circles_end() ->
     ) as server:
         assert talk(server)[0].call("GET", "/version", Version).version == "9"
         assert server.requests[1].startswith(b"GET /other?a=1 ")
-    with hostile(http("307 Go", b"", "text/plain", "Location: /version")) as server:
-        with pytest.raises(ServerMisbehaved, match="circle"):
-            talk(server)[0].call("GET", "/version", Version)
+    circle = hostile(http("307 Go", b"", "text/plain", "Location: /version"))
+    with circle as server, pytest.raises(ServerMisbehaved, match="circle"):
+        talk(server)[0].call("GET", "/version", Version)
 
 
 def test_a_mutation_is_never_redirected() -> None:
@@ -247,6 +246,15 @@ def test_nobody_there_names_the_address_and_what_to_check() -> None:
     assert origin in raised.value.detail
     assert "SVC_SERVER" in raised.value.detail
     assert len(waits) == ATTEMPTS - 1
+
+
+def test_a_server_that_goes_away_before_it_answers_is_unreachable() -> None:
+    for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-"):
+        with hostile(answer) as server:
+            caller, waits = talk(server)
+            with pytest.raises(ServerUnreachable, match="cannot reach"):
+                caller.call("GET", "/version", Version)
+            assert len(waits) == ATTEMPTS - 1
 
 
 def _header(request: bytes, name: bytes) -> bytes:

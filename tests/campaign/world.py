@@ -1,0 +1,271 @@
+"""A real relay behind a bad road, and machines whose every command is a process that can be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from tests.campaign.proxy import Weather
+from tests.svc.conftest import ROOT, clean_environment
+
+PATIENCE = 120.0  # seconds after which a command counts as hung
+
+
+class Broken(AssertionError):
+    """Something that must never happen did."""
+
+
+@dataclass
+class Ran:
+    """A command's end. `code` is negative if a signal ended it."""
+
+    words: tuple[str, ...]
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+
+class Node:
+    """The relay and the road to it. `address` stays the same however often the relay dies."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.control = base / "weather.json"
+        self.serial = 0
+        self.port = 0
+        self.relay: subprocess.Popen[str] | None = None
+        self.turn()
+        self.proxy = subprocess.Popen(
+            [sys.executable, "-m", "tests.campaign.proxy", str(self.control)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        assert self.proxy.stdout is not None
+        self.address = f"http://127.0.0.1:{int(self.proxy.stdout.readline())}"
+        self.start()
+
+    @property
+    def log(self) -> Path:
+        return self.base / "relay.log"
+
+    def turn(self, **changes: Any) -> None:
+        """Change the weather; without arguments it is fine again."""
+        self.serial += 1
+        weather = Weather(upstream=self.port, serial=self.serial, **changes)
+        fresh = self.control.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(weather))
+        fresh.replace(self.control)
+
+    def start(self, preexec: Any = None) -> None:
+        environment = clean_environment(TR_PUBLIC_URL=self.address, TR_RATE_LIMITS="false")
+        with self.log.open("a") as log:
+            self.relay = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "relay",
+                    "serve",
+                    "--dev",
+                    "--port",
+                    "0",
+                    "--data",
+                    str(self.base / "data"),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=preexec,
+            )
+        assert self.relay.stdout is not None
+        line = self.relay.stdout.readline()
+        if "listening on " not in line:
+            raise Broken("the relay did not start:\n" + self.log.read_text()[-3000:])
+        self.port = int(line.rsplit(":", 1)[1])
+        self.turn()
+
+    def kill(self) -> None:
+        assert self.relay is not None
+        os.killpg(self.relay.pid, signal.SIGKILL)
+        self.relay.wait(20)
+
+    def close(self) -> None:
+        for process in (self.relay, self.proxy):
+            if process is not None and process.poll() is None:
+                process.terminate()
+        for process in (self.relay, self.proxy):
+            if process is not None:
+                process.wait(30)
+                if process.stdout is not None:
+                    process.stdout.close()
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """Read, or write, the relay's database from outside."""
+        with sqlite3.connect(self.base / "data" / "relay.db", timeout=20) as db:
+            found = db.execute(statement, values).fetchall()
+        db.close()
+        return found
+
+
+class Machine:
+    """One device: its own home and folder. A command runs in a fork that has svc loaded already."""
+
+    def __init__(self, base: Path, name: str, node: Node) -> None:
+        self.name, self.node = name, node
+        self.home = base / name / "home"
+        self.folder = base / name / "work"
+        self.folder.mkdir(parents=True)
+        self.environment: dict[str, str] = {}
+
+    def begin(
+        self, *words: str, die_at: int | None = None, where: Path | None = None, before: Any = None
+    ) -> Running:
+        """Start a command. `die_at` kills it at that call of a function of ours or of the system."""
+        import svc.cmd.app
+        import svc.flows.clone
+        import svc.flows.login
+        import svc.flows.push
+        import svc.flows.switch  # noqa: F401
+
+        base = self.home.parent
+        out, err = (base / "out").open("w+"), (base / "err").open("w+")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            self._child(words, out, err, die_at, where or self.folder, before)
+        return Running(pid, words, out, err)
+
+    def run(self, *words: str, **how: Any) -> Ran:
+        return self.begin(*words, **how).wait()
+
+    def ok(self, *words: str, **how: Any) -> Ran:
+        done = self.run(*words, **how)
+        if done.code:
+            raise Broken(f"{self.name}: svc {' '.join(words)} ended with {done.code}: {done.err}")
+        return done
+
+    def files(self) -> dict[str, bytes]:
+        """All files of the folder but the link."""
+        found = {}
+        for path in self.folder.rglob("*"):
+            relative = path.relative_to(self.folder)
+            if relative.parts[0] != ".svc" and path.is_file() and not path.is_symlink():
+                found[relative.as_posix()] = path.read_bytes()
+        return found
+
+    def trash(self) -> list[bytes]:
+        return [path.read_bytes() for path in (self.home / "trash").rglob("*") if path.is_file()]
+
+    def _child(
+        self, words: tuple[str, ...], out: IO[str], err: IO[str], die_at: int | None, where: Path, before: Any
+    ) -> None:
+        code = 70
+        try:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+            settings = clean_environment(SVC_HOME=str(self.home), SVC_SERVER=self.node.address)
+            os.environ.clear()
+            os.environ.update(settings | self.environment)
+            os.chdir(where)
+            for handled in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(
+                    handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL
+                )
+            from svc.cmd.app import run
+
+            if before is not None:
+                before()
+            if die_at is not None:
+                _die_at(die_at)
+            code = run(list(words))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+
+def _die_at(number: int) -> None:
+    """Kill this process at the `number`-th call that localstore makes, Python's or the system's."""
+    left = number
+
+    def count(frame: Any, event: str, _: Any) -> None:
+        nonlocal left
+        if event in ("call", "c_call") and "/localstore/" in frame.f_code.co_filename:
+            name = frame.f_code.co_filename
+            if name.endswith(
+                ("files.py", "writer.py", "db.py", "device.py", "send.py", "objects.py", "link.py")
+            ):
+                left -= 1
+                if left <= 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(count)
+
+
+class Running:
+    def __init__(self, pid: int, words: tuple[str, ...], out: IO[str], err: IO[str]) -> None:
+        self.pid, self.words, self.out, self.err = pid, words, out, err
+        self.code: int | None = None
+
+    def over(self) -> bool:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code is not None
+
+    def kill(self) -> None:
+        if not self.over():
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, seconds: float = PATIENCE) -> Ran:
+        end = time.monotonic() + seconds
+        pause = 0.002
+        while not self.over():
+            if time.monotonic() > end:
+                self.kill()
+                raise Broken(f"svc {' '.join(self.words)} hangs")
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        self.out.seek(0)
+        self.err.seek(0)
+        assert self.code is not None
+        done = Ran(self.words, self.code, self.out.read(), self.err.read())
+        self.out.close()
+        self.err.close()
+        check(done)
+        return done
+
+
+def check(done: Ran) -> None:
+    """No traceback, no surprise, an exit code of the table."""
+    said = done.out + done.err
+    for never in ("Traceback", "something broke inside", "Exception ignored", "PanicException"):
+        if never in said:
+            raise Broken(f"svc {' '.join(done.words)}: {said[-3000:]}")
+    if done.code not in (0, 1, 2, 4, 130) and done.code != -signal.SIGKILL:
+        raise Broken(f"svc {' '.join(done.words)} ended with {done.code}: {said[-2000:]}")
