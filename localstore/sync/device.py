@@ -10,6 +10,7 @@ from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
+from localstore.core.chunks import KINDS
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
@@ -86,6 +87,11 @@ class Device:
     def last(self) -> str | None:
         """The last seal that this folder has."""
         return self.db.text("last")
+
+    @property
+    def takes_large(self) -> bool:
+        """Whether the repository takes files above BLOB_FILE, as the relay last told."""
+        return self.db.text("repo_kind") in KINDS
 
     @property
     def device_id(self) -> str:

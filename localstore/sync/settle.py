@@ -8,8 +8,10 @@ from localstore.core import limits, paths
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.entry import Entry
+from localstore.files import Content
 from localstore.scanner import NESTED, look
 from localstore.sync.capture import absorb, capture
+from localstore.sync.chunked_download import download
 from localstore.sync.device import Device
 from localstore.writer import Change, Outcome, Writer
 
@@ -45,7 +47,7 @@ def remove(device: Device, gone: Sequence[str]) -> None:
         writer(device).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
 
 
-def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
     yield from ()
 
 
@@ -123,9 +125,14 @@ def _apply(device: Device, batch: list[Change]) -> None:
     texts = {change.new for change in batch if device.entries[change.path].kind == "text"}
     sizes = {change.new: device.entries[change.path].size for change in batch if change.new is not None}
 
-    def supply(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    large = {change.new: change.path for change in batch if device.entries[change.path].kind == "chunked"}
+
+    def supply(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
         absent: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
         for digest in digests:
+            if digest in large:
+                yield digest, download(device, digest, sizes[digest], near=large[digest])
+                continue
             data = device.objects.get(digest)
             if data is not None:
                 yield digest, data

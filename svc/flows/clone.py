@@ -12,12 +12,13 @@ from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
 from localstore.db import SealedFile, Stat
 from localstore.entry import Entry, foreign_lane
-from localstore.files import Blocked
+from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
 from localstore.scanner import Skipped, look
 from localstore.sync import verify
+from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened
 from localstore.sync.reconcile import attach
 from localstore.sync.remote import connect
@@ -59,6 +60,7 @@ def clone(
         files = verify.tree(transport.tree(head), payload)
         skipped = _write(device, files)
         device.files.sync()
+        clear(device)
         device.sealed_as(head, dict(files), whole=True)
         if key is not None:
             connect(device)
@@ -97,12 +99,14 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
             wanted.setdefault(file.digest, []).append(path)
     batch: list[tuple[str, SealedFile]] = []
     done = moved = 0
-    for digest, data in _bytes(device, files, wanted):
-        for path in wanted.pop(digest, []):
-            _create(device, path, digest, data)
+    for digest, content in _contents(device, files, wanted):
+        left = wanted.pop(digest, [])
+        while left:
+            path = left.pop()
+            _create(device, path, digest, content, last=not left)
             batch.append((path, files[path]))
-            done, moved = done + 1, moved + len(data)
-        if len(batch) >= BATCH:
+            done, moved = done + 1, moved + files[path].size
+        if len(batch) >= BATCH or isinstance(content, Fetched):
             _record(device, batch)
             device.progress("write", done, len(files), moved)
             batch = []
@@ -113,28 +117,28 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
     return skipped
 
 
-def _bytes(
+def _contents(
     device: Device, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
-) -> Iterator[tuple[bytes, bytes]]:
-    """Texts first: they are also kept for reading offline."""
-    for is_text in (True, False):
-        sizes = {
-            digest: files[paths[0]].size
-            for digest, paths in list(wanted.items())
-            if (files[paths[0]].kind == "text") == is_text
-        }
-        yield from device.fetch(sizes, keep=is_text)
+) -> Iterator[tuple[bytes, Content]]:
+    """Texts first: they are also kept for reading offline. Large files last, one at a time."""
+    sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
+    for digest, paths in wanted.items():
+        sizes[files[paths[0]].kind][digest] = files[paths[0]].size
+    yield from device.fetch(sizes["text"], keep=True)
+    yield from device.fetch(sizes["blob"], keep=False)
+    for digest, size in sizes["chunked"].items():
+        yield digest, download(device, digest, size)
 
 
-def _create(device: Device, path: str, digest: bytes, data: bytes) -> None:
+def _create(device: Device, path: str, digest: bytes, content: Content, last: bool) -> None:
     try:
-        device.files.create(path, [data], None, sync=False)
+        device.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
         if device.seen(path) == digest:
             return
         if device.files.stat(path) is not None:
             device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
-        device.files.create(path, [data], None, sync=False)
+        device.files.place(content, path, None, sync=False, last=last)
     except Blocked as error:
         raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 
