@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -32,6 +33,12 @@ def pushed(alice: Svc) -> dict[str, object]:
     assert answer.code == 0, answer.err
     found: dict[str, object] = json.loads(answer.out)
     return found
+
+
+def within(folder: Path, alice: Svc, *words: str) -> int:
+    """Exit code of a command in another folder."""
+    with contextlib.chdir(folder):
+        return alice(*words).code
 
 
 # Runs a command and kills its own process with SIGKILL in the middle of the Nth transfer.
@@ -84,10 +91,10 @@ def test_large_files_of_a_model_are_pushed_pulled_and_cloned(alice: Svc, tmp_pat
     Path("a.bin").write_bytes(edited)
     second = pushed(alice)
     assert int(str(second["bytes"])) < MIB, "chunks that stayed the same are not sent again"
-    assert alice("-C", str(tmp_path / "b"), "pull").code == 0
+    assert within(tmp_path / "b", alice, "pull") == 0
     assert (tmp_path / "b" / "a.bin").read_bytes() == edited
     assert (tmp_path / "b" / "copy.bin").read_bytes() == large
-    assert alice("-C", str(tmp_path / "b"), "repo", "status").code == 0
+    assert within(tmp_path / "b", alice, "repo", "status") == 0
     assert sorted(one.name for one in (tmp_path / "b" / ".svc").iterdir()) == ["repo.json", "state.json"]
 
 
@@ -146,9 +153,10 @@ def test_a_killed_pull_goes_on_and_leaves_the_old_version_meanwhile(alice: Svc, 
     assert alice("repo", "clone", full, str(target)).code == 0
     Path("big.bin").write_bytes(new)
     pushed(alice)
-    killed("fetch_pack", 1, "-C", str(target), "pull")
+    with contextlib.chdir(target):
+        killed("fetch_pack", 1, "pull")
     assert (target / "big.bin").read_bytes() == old
-    assert alice("-C", str(target), "pull").code == 0
+    assert within(target, alice, "pull") == 0
     assert (target / "big.bin").read_bytes() == new
     assert sorted(one.name for one in target.iterdir()) == [".svc", "big.bin"]
 
