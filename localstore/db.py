@@ -16,6 +16,7 @@ from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
 
 SCHEMA_VERSION = 1
+RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -79,8 +80,9 @@ class Stat(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """A write that has begun. `state`: writing (the temporary file may be torn), ready (the exchange may have
-    run), done (only the temporary file is left to remove). `new` None: the file is being removed."""
+    """A write that has begun. `state`: writing (the temporary file may be torn), ready or asked (the exchange
+    may have run), aside (what came out takes a name of its own), done (only the temporary file is left to
+    remove). `new` None: the file is being removed."""
 
     temp: str
     path: str
@@ -279,7 +281,7 @@ class Database:
         """Drop all that belongs to one branch as seen by one replica; files, texts and the journal stay."""
         for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
-        self._sql.execute("DELETE FROM meta")
+        self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
 
 
 def _entry(row: tuple[object, ...]) -> Entry:

@@ -48,3 +48,16 @@ class Entry(msgspec.Struct, kw_only=True):
     def settled(self) -> bool:
         """Whether the disk shows what the lane says."""
         return self.want == self.shadow
+
+
+def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> Entry:
+    """A file of which the branch has, or had, these bytes, and whose lane is not known."""
+    return Entry(
+        path=path,
+        kind=kind,
+        gen=foreign_lane(digest),
+        genesis=digest if kind == "text" else None,
+        want=digest,
+        size=size,
+        shadow=digest,
+    )

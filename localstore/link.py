@@ -18,7 +18,7 @@ from localstore.core.errors import LinkDamaged, NotLinked
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
 FILE_MODE = 0o644
-FileT = TypeVar("FileT", "RepoLink", "SealedState")
+FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +38,13 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
     last_seal: str | None
     tree: dict[str, str]
+    v: int = 1
+
+
+class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of `state.json`."""
+
+    last_seal: str | None
     v: int = 1
 
 
@@ -62,6 +69,11 @@ def read_state(folder: Path) -> SealedState:
     if not all(map(is_hex_digest, digests)):
         raise LinkDamaged(folder / FOLDER / STATE_FILE, "it holds something that is no digest")
     return state
+
+
+def read_last_seal(folder: Path) -> str | None:
+    """The last seal alone, without its tree. NotLinked, LinkDamaged."""
+    return _read(folder, STATE_FILE, _LastSeal).last_seal
 
 
 def write_repo(folder: Path, link: RepoLink) -> None:

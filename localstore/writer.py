@@ -5,6 +5,7 @@ afterwards, so a save that slipped in between is never lost. The journal makes e
 
     writing  temporary files may be torn; no exchange has run
     ready    the exchange may have run: it has if the temporary name holds another inode than it was given
+    asked    the same for a write that the user asked for (restore): to the branch it is an edit
     aside    what came out is a stranger's work and goes to a name of its own
     done     only the temporary file is left to remove
 
@@ -19,7 +20,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from localstore.core.errors import ServerMisbehaved
+from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.db import Database, Intent, Stat
 from localstore.files import Blocked, Content, Files
 from localstore.scanner import look
@@ -53,21 +54,26 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes. `spare` names a fresh place for what came out and belongs to nobody."""
+    """Writes batches of changes. `spare` names a fresh place for what came out and belongs to nobody.
+    `finish` concludes what the protocol writes, `finish_asked` what the user asked for."""
 
-    def __init__(self, files: Files, db: Database, finish: Finish, spare: Callable[[str], str]) -> None:
-        self._files, self._db, self._finish, self._spare = files, db, finish, spare
+    def __init__(
+        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: Callable[[str], str]
+    ) -> None:
+        self._files, self._db, self._spare = files, db, spare
+        self._finish = {"ready": finish, "asked": finish_asked}
 
-    def apply(self, changes: Sequence[Change], supply: Supply) -> list[str]:
-        """Make the changes; returns the paths where a directory or a link stands in the way."""
+    def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
+        """Make the changes; returns the paths where a directory or a link stands in the way. `mark`: `ready`
+        for writes of the protocol, `asked` for the user's."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
         with self._db.step():
             self._db.put_intents(intents)
         try:
-            ready = list(self._prepared(intents, supply))
-        except OSError:
+            ready = [intent._replace(state=mark) for intent in self._prepared(intents, supply)]
+        except (OSError, SvcError):
             self._withdraw(intents)
             raise
         if sum(intent.new is not None for intent in ready) > FSYNC_EACH:
@@ -85,23 +91,25 @@ class Writer:
             else:
                 outcomes.append(outcome)
         self._withdraw([intent for intent in ready if intent in blocked])
-        self._conclude(outcomes)
+        self._conclude(outcomes, mark)
         return [intent.path for intent in blocked]
 
     def recover(self) -> None:
         """Finish or undo what an earlier process left in the journal."""
-        outcomes, undone = [], []
+        outcomes: dict[str, list[Outcome]] = {mark: [] for mark in self._finish}
+        undone = []
         for intent in self._db.intents():
             if intent.state == "writing":
                 undone.append(intent)
-            elif intent.state == "ready":
+            elif intent.state in outcomes:
                 outcome = self._resumed(intent)
                 if outcome is None:
                     undone.append(intent)
                 else:
-                    outcomes.append(outcome)
+                    outcomes[intent.state].append(outcome)
         self._withdraw(undone)
-        self._conclude(outcomes)
+        for mark, found in outcomes.items():
+            self._conclude(found, mark)
 
     def _prepared(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
         by_digest: dict[bytes, list[Intent]] = {}
@@ -180,10 +188,10 @@ class Writer:
             with self._db.step():
                 self._db.drop_intents(temps)
 
-    def _conclude(self, outcomes: list[Outcome]) -> None:
+    def _conclude(self, outcomes: list[Outcome], mark: str) -> None:
         if outcomes:
             with self._db.step():
-                states = self._finish(outcomes)
+                states = self._finish[mark](outcomes)
                 self._db.put_intents(Intent(o.temp, o.path, None, o.new, states[o.temp]) for o in outcomes)
         self._sweep()
 

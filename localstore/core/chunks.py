@@ -46,9 +46,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     v: int = VERSION
 
 
-def kind_of_bytes(size: int) -> Literal["blob", "chunked"]:
-    """How bytes of this size that are no text stand in a tree."""
-    return "chunked" if size > limits.BLOB_FILE else "blob"
+def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
+    """How bytes of this size that are no text stand in a tree of this kind of repository."""
+    return "chunked" if size > limits.BLOB_FILE and repo_kind in KINDS else "blob"
 
 
 # --- cutting
@@ -142,7 +142,7 @@ def _check_whole(found: Manifest) -> None:
         raise Invalid("a manifest names its file: blake3 is 64 lowercase hex digits", "/blake3")
     if found.size > limits.CHUNKED_FILE:
         raise TooLarge(f"a file has at most {limits.CHUNKED_FILE} bytes; this one has {found.size}")
-    if kind_of_bytes(found.size) != "chunked":
+    if found.size <= limits.BLOB_FILE:
         raise Invalid(f"files of at most {limits.BLOB_FILE} bytes are stored whole, not in chunks", "/size")
 
 

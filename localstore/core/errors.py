@@ -355,6 +355,12 @@ class FolderNotEmpty(ClientError):
         )
 
 
+class DiskTrouble(ClientError):
+    """A file of this machine could not be read or written: what, where, and what mends it."""
+
+    code = "disk_trouble"
+
+
 class ServerUnreachable(ClientError):
     code = "server_unreachable"
 

@@ -76,7 +76,7 @@ class _Older:
 @contextlib.contextmanager
 def _older(device: Device, near: str | None) -> Iterator[_Older]:
     info = device.files.stat(near) if near is not None else None
-    if near is None or info is None or chunks.kind_of_bytes(info.st_size) != "chunked":
+    if near is None or info is None or info.st_size <= limits.BLOB_FILE:
         yield _Older()
         return
     try:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from localstore.core import limits
-from localstore.core.chunks import kind_of_bytes
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
@@ -149,8 +148,7 @@ class _Caps:
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""
-        large = self._device.takes_large and kind_of_bytes(stat.size) == "chunked"
-        cap = limits.CHUNKED_FILE if large else self._cap
+        cap = limits.CHUNKED_FILE if self._device.takes_large else self._cap
         if stat.size > cap:
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap)
         if self._device.takes_large:

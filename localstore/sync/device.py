@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
 from localstore.core.chunks import KINDS
+from localstore.core.classify import Classifier
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
 from localstore.db import Database, Intent, SealedFile
-from localstore.entry import Entry, foreign_lane
+from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.home import Home
 from localstore.link import RepoLink, SealedState
@@ -25,10 +26,13 @@ from localstore.objects import Objects
 from localstore.progress import Progress, silent
 from localstore.scanner import Scan, look, scan
 from localstore.sync.transport import Transport
+from localstore.trouble import told
 from localstore.writer import temp_name
 
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
+RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
+REUSED = "reused"  # set when the relay shows that an update number was given twice
 
 
 def utc_now() -> datetime:
@@ -90,8 +94,13 @@ class Device:
 
     @property
     def takes_large(self) -> bool:
-        """Whether the repository takes files above BLOB_FILE, as the relay last told."""
-        return self.db.text("repo_kind") in KINDS
+        """Whether the repository takes files above BLOB_FILE."""
+        return self.repo_kind in KINDS
+
+    @property
+    def repo_kind(self) -> str:
+        """The repository's kind, as the relay last told."""
+        return self.db.text("repo_kind") or ""
 
     @property
     def device_id(self) -> str:
@@ -237,6 +246,7 @@ class Device:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""
         with self.db.step():
             self.db.forget_branch()
+            self.db.put(RECORDED, 1)
         self.entries = {}
 
     def detach(self) -> None:
@@ -252,21 +262,10 @@ class Device:
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
-                kept.append(
-                    Entry(
-                        path=entry.path,
-                        kind=entry.kind,
-                        gen=foreign_lane(shadow),
-                        genesis=shadow if entry.kind == "text" else None,
-                        want=shadow,
-                        size=entry.size,
-                        shadow=shadow,
-                    )
-                )
-        last = self.last
+                kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
         with self.db.step():
             self.db.forget_branch()
-            self.db.put("detached", last)
+            self.db.put(RECORDED, 1)
             self.entries = {}
             for entry in kept:
                 self.save(entry)
@@ -294,16 +293,43 @@ class Device:
             self.files.move(path, temp)
         except FileNotFoundError:
             return  # deleted meanwhile; the journal's entry has nothing left to do
-        with target.open("xb") as file:
-            for chunk in self.files.chunks(temp):
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            self._copy_out(temp, target)
+        except OSError:
+            self._give_back(temp, path, target)
+            raise
         with self.db.step():
             self.db.put_intents([Intent(temp, path, None, None, "done")])
         self.files.remove(temp)
         with self.db.step():
             self.db.drop_intents([temp])
+
+    def copy_to_trash(self, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
+        """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
+        there is no such file."""
+        if self.seen(path) is None:
+            return None
+        trash = trash or self.home.new_trash(self.now())
+        target = trash / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return trash, self._copy_out(path, target)
+
+    def _copy_out(self, path: str, target: Path) -> bytes:
+        hasher = Classifier()
+        with target.open("xb") as file:
+            for chunk in self.files.chunks(path):
+                hasher.feed(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        return hasher.result()[2]
+
+    def _give_back(self, temp: str, path: str, target: Path) -> None:
+        """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds
+        another."""
+        target.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.files.move(temp, path)
 
 
 @contextmanager
@@ -317,11 +343,12 @@ def opened(
 ) -> Iterator[Device]:
     """The working copy linked at `folder`, owned by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy.
+    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
     """
     repo = link.read_repo(folder)
-    record = home.copy_folder(folder, repo.repo_id)
-    with lock.owned(record / "lock", folder):
+    with told(home.root, home.root):
+        record = home.copy_folder(folder, repo.repo_id)
+    with told(folder, record), lock.owned(record / "lock", folder):
         device = Device(folder, repo, home, record, transport, key, now, progress)
         try:
             yield device

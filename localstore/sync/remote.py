@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from localstore.core.encoding import unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, PathInvalid, ServerMisbehaved, Unauthorized
 from localstore.core.lane import Lane
 from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
-from localstore.core.paths import check
+from localstore.core.paths import check, terminal_safe
 from localstore.db import DOUBTED, Row
 from localstore.entry import Entry
-from localstore.sync.device import Device
+from localstore.sync.device import REUSED, Device
+from localstore.sync.recognise import recognise
 
 LANES_PER_REQUEST = 200
 
@@ -33,19 +36,22 @@ class Remote:
 def connect(device: Device) -> str | None:
     """Bring the frontier up to date, as this folder's replica; the branch's sealed head.
 
-    A folder whose records are older than what the relay has seen of it starts over under a new replica id.
+    A folder whose records are older than what the relay has seen of it starts over under a new replica id,
+    with the seals of the branch to tell which versions its files are.
     """
     if device.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
     if device.db.text("device_key_id") not in (None, device.key.id):
         device.detach()
     try:
+        if device.db.number(REUSED):
+            raise ClockReused("the relay knows an update under a number that this folder gave again")
         answer = device.transport.bootstrap(_request(device))
         if device.branch_id not in ("", answer.branch_id):
             device.detach()
             answer = device.transport.bootstrap(_request(device))
     except ClockReused:
-        device.start_over()
+        recognise(device)
         answer = device.transport.bootstrap(_request(device))
     _store(device, answer)
     return answer.sealed_head
@@ -83,7 +89,15 @@ def _store(device: Device, answer: Bootstrap) -> None:
         device.db.put("tree_key_id", answer.tree_key_id)
         device.db.put("repo_kind", answer.kind)
         device.db.put("since", answer.seq)
+        device.db.put("live_by", msgspec.json.encode(answer.live_by))
         device.db.put("device_key_id", device.device_id)
+
+
+def authors(device: Device) -> dict[str, list[str]]:
+    """Whose unsealed edits the frontier holds, by path, as the relay tells; handles fit for a terminal."""
+    kept = device.db.get("live_by")
+    found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
+    return {path: [terminal_safe(handle) for handle in handles] for path, handles in found.items()}
 
 
 def _row(row: WireRow) -> Row:

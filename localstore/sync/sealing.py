@@ -10,11 +10,15 @@ import msgspec
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import ServerMisbehaved, SvcError, Unauthorized
+from localstore.core.lane import Lane
+from localstore.core.model.live import Lane as LaneName
+from localstore.core.model.live import LanesRequest, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
 from localstore.db import SealedFile
-from localstore.entry import Kind
+from localstore.entry import Entry, Kind
 from localstore.sync.device import Device
+from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
 from localstore.sync.verify import content_digest
 
 
@@ -51,6 +55,7 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
     changes = _checked_changes(prepared)
     _check_payload(device, prepared, raw, request)
     _check_content(device, prepared, changes)
+    _check_shared(device, prepared, changes)
     promise = _Promise(seals.seal_id(raw), device.last, prepared.changes)
     with device.db.step():
         device.db.put("prepared", msgspec.json.encode(promise))
@@ -136,3 +141,36 @@ def _check_content(device: Device, prepared: Prepared, changes: dict[str, Sealed
         ours = entry.settled and not entry.pending and entry.gen and path not in prepared.live_by
         if ours and sealed is not None and sealed.digest != entry.want:
             raise ServerMisbehaved(f"the prepared tree holds other bytes of {path}; nothing was signed")
+
+
+def _check_shared(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
+    """Where the relay says that others edited a text of ours too, its lane must still hold what we sent."""
+    mine = {
+        path: entry
+        for path, file in changes.items()
+        if file is not None
+        and path in prepared.live_by
+        and (entry := device.entries.get(path)) is not None
+        and entry.touched
+        and entry.want != file.digest
+    }
+    names = [LaneName(path=path, gen=entry.gen, epoch=entry.epoch) for path, entry in mine.items()]
+    for start in range(0, len(names), LANES_PER_REQUEST):
+        asked = LanesRequest(lanes=names[start : start + LANES_PER_REQUEST])
+        for state in device.transport.lanes(asked).lanes:
+            entry = mine.get(state.path)
+            if entry is not None and not _holds(device, entry, state):
+                raise ServerMisbehaved(f"the branch lost edits of {state.path}; nothing was signed")
+
+
+def _holds(device: Device, entry: Entry, state: LaneState) -> bool:
+    """Whether the relay's lane contains the one that it confirmed to us."""
+    if (state.gen, state.epoch) != (entry.gen, entry.epoch):
+        return True  # replaced, or in a new epoch: nothing to compare with
+    confirmed, raw = device.db.lane_state(entry.path), state_bytes(state.state)
+    if confirmed is None or raw is None:
+        return confirmed is None
+    lane = Lane.load(raw)
+    alone = lane.digest()
+    lane.merge(confirmed)
+    return lane.digest() == alone

@@ -20,7 +20,7 @@ from localstore.core.pack import Frame, Pack, PackWriter
 from localstore.core.update import LiveUpdate, decoded_ops
 from localstore.entry import Entry, Kind
 from localstore.sync.chunked_upload import upload
-from localstore.sync.device import Device
+from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
 ENVELOPE = 4096  # bytes of a batch beside its updates
@@ -106,8 +106,7 @@ def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
 
 def _is_large(device: Device, update: LiveUpdate) -> bool:
     """Whether the bytes of this update go as chunks."""
-    large = update.kind == "set_blob" and kind_of_bytes(update.size or 0) == "chunked"
-    return large and device.takes_large
+    return update.kind == "set_blob" and kind_of_bytes(update.size or 0, device.repo_kind) == "chunked"
 
 
 def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
@@ -131,6 +130,8 @@ def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
 def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
     """Record a batch of answers in one step."""
     if any(answer.result == "settled" for _, answer in answered):
+        with device.db.step():
+            device.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     states = _adopted_states(device, answered)
     with device.db.step():
@@ -181,7 +182,7 @@ def _bytes_accepted(
 ) -> None:
     """The file has a new lane, which begins with the bytes that were sent."""
     digest = unhex(update.blake3 or "")
-    kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0)
+    kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, device.repo_kind)
     device.forget(entry.path)
     if kind == "text" and not device.objects.has(digest):
         _keep_text(device, entry.path, digest)

@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from localstore.core import limits, paths
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
+from localstore.core.errors import Conflict
 from localstore.entry import Entry
 from localstore.files import Content
 from localstore.scanner import NESTED, look
 from localstore.sync.capture import absorb, capture
 from localstore.sync.chunked_download import download
 from localstore.sync.device import Device
+from localstore.sync.former import rescue
 from localstore.writer import Change, Outcome, Writer
 
 ROUNDS = 4
 BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
-def writer(device: Device) -> Writer:
-    return Writer(device.files, device.db, lambda outcomes: _finish(device, outcomes), device.spare)
+def writer(device: Device, kept: Collection[bytes] = ()) -> Writer:
+    """`kept`: digests of files that the user asked to replace and that lie in the trash."""
+
+    def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
+        return {outcome.temp: _replaced(device, outcome, kept) for outcome in outcomes}
+
+    return Writer(device.files, device.db, lambda outcomes: _finish(device, outcomes), asked, device.spare)
 
 
 def recover(device: Device) -> None:
-    """Finish what a killed process began (device rule 5)."""
+    """Finish what a killed process began (device rule 5), also one that worked under a former link."""
     writer(device).recover()
+    rescue(device)
+
+
+def replace(device: Device, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
+    """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
+    new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to keep."""
+    copied = device.copy_to_trash(path, trash)
+    work = writer(device, kept=() if copied is None else (copied[1],))
+    if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
+        raise Conflict(f"a directory or a link is where {path} belongs; move it away, then try again")
+    return trash if copied is None else copied[0]
+
+
+def _replaced(device: Device, outcome: Outcome, kept: Collection[bytes]) -> str:
+    entry = device.entries.get(outcome.path)
+    known = {*kept, outcome.new, entry.shadow if entry else None}
+    unknown = outcome.strange or (outcome.out is not None and outcome.out.digest not in known)
+    return "aside" if unknown else "done"
 
 
 def settle(device: Device, wanted: Iterable[str]) -> None:

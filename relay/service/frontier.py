@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound, TooLarge
@@ -42,6 +42,20 @@ async def device_key(tx: Tx, account_id: str, key_id: str) -> KeyRow | None:
     found = await tx.one(replicas.KEY, key_id=key_id)
     key = replicas.key(found) if found else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None
+
+
+async def live_by(
+    tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
+) -> dict[str, list[str]]:
+    """Handles of those who changed these paths since the seal from other devices, by path; of all
+    paths if none are given."""
+    found: dict[str, list[str]] = {}
+    for path, handle in await tx.all(
+        rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
+    ):
+        if among is None or path in among:
+            found.setdefault(path, []).append(handle or "")
+    return found
 
 
 async def lock(tx: Tx, branch_id: str) -> int:

@@ -14,6 +14,7 @@ from localstore.core.chunks import KINDS
 from localstore.core.encoding import b64u, hex_digest, unb64u
 from localstore.core.errors import ClockReused, Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
+from localstore.core.manifest import FILE_NAME as MANIFEST
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -41,7 +42,7 @@ from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.service import checkpoint as checkpoints
 from relay.service import chunked, content, frontier
-from relay.service.live_rules import Batch, LaneSourceMissing
+from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
 
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
@@ -64,6 +65,7 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
             found = await tx.all(rows.SINCE, branch_id=ref.id, since=wish.since)
         else:
             found = await tx.all(rows.LIVING, branch_id=ref.id)
+        live_by = await frontier.live_by(tx, ref, key.id)
     return Bootstrap(
         branch_id=ref.id,
         replica=replica,
@@ -73,6 +75,7 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         tree_key_id=view.repo.tree_key_id,
         rows=[_shown(rows.row(one), replica) for one in found],
         kind=view.repo.kind,
+        live_by=live_by,
     )
 
 
@@ -136,7 +139,8 @@ async def _take(
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
     named = _named(batch)
-    before = await frontier.load(tx, ref.id, seq, [u.path for u in batch.updates if "\0" not in u.path])
+    asked = [u.path for u in batch.updates if "\0" not in u.path]
+    before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
     work = Batch(
         frontier=before,
         replica=replica.id,
@@ -148,6 +152,7 @@ async def _take(
         texts=texts,
         lanes=view.node.lanes,
         sources={},
+        manifests=await _manifests(tx, view, before, batch),
         highest=replica.highest,
     )
     done, answers = await _decide(tx, view, work, batch.updates, used)
@@ -186,6 +191,33 @@ async def _decide(
         node.lanes.forget(edited)
         sources = await frontier.sources(node, tx, view.repo.id, branch_id, edited.values())
         return await node.lanes.run(_run, work, asked, sources)
+
+
+async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
+    """The manifests that the frontier has, or may have after an update of this batch, by digest; nothing
+    unless a file of the batch is over the common cap and a manifest can raise it."""
+    if view.repo.kind != "app" or not any((u.size or 0) > limits.BLOB_FILE for u in batch.updates):
+        return {}
+    named = {
+        bytes.fromhex(u.blake3 or "") for u in batch.updates if u.path == MANIFEST and u.kind == "create_text"
+    }
+    found: dict[bytes, bytes] = {}
+    row = before.living(MANIFEST)
+    if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
+        if row.edited:
+            sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
+            found[row.digest] = await view.node.lanes.run(_text, sources)
+        else:
+            named.add(row.digest)
+    sizes = await content.held(tx, view.repo.id, named)
+    small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
+    return found | dict(await content.read(view.node, tx, view.repo.id, small))
+
+
+def _text(sources: dict[LaneKey, Source]) -> bytes:
+    """The text of the one lane, on the lanes' thread."""
+    ((key, source),) = sources.items()
+    return source.build(key).text()
 
 
 def _run(

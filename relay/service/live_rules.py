@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
 
 from localstore.core import limits, paths
-from localstore.core.chunks import KINDS, kind_of_bytes
+from localstore.core.chunks import kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
+from localstore.core.manifest import FILE_NAME as MANIFEST
+from localstore.core.manifest import parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
+
+
+@lru_cache(maxsize=256)
+def file_cap(manifest: bytes, kind: str) -> int:
+    """The cap that this manifest gives a repository of this kind; one that cannot be read raises nothing."""
+    try:
+        return parse(manifest).file_cap(kind)
+    except SvcError:
+        return limits.BLOB_FILE
 
 
 class LaneSourceMissing(Exception):
@@ -109,8 +121,9 @@ class Frontier:
 @dataclass(slots=True)
 class Batch:
     """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
-    files that it holds as chunks, likewise; `texts`: which of them are text;
-    `sources`: lanes that are not in memory."""
+    files that it holds as chunks, likewise; `texts`: which of them are text; `sources`: lanes that are not in
+    memory; `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
+    taken, if a file cap is asked for."""
 
     frontier: Frontier
     replica: int
@@ -122,6 +135,7 @@ class Batch:
     texts: frozenset[bytes]
     lanes: Lanes
     sources: Mapping[LaneKey, Source]
+    manifests: dict[bytes, bytes] = field(default_factory=dict)
     fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
     highest: int = 0
     used: set[LaneKey] = field(default_factory=set)
@@ -176,6 +190,8 @@ class Batch:
             self._restore(key, row)
             raise
         now = self.frontier.edit(row, text, operations, self.replica)
+        if update.path == MANIFEST:
+            self.manifests[now.digest] = text
         self.lanes.keep(key, now.ver, lane, now.size)
         return _ok(update.n, now, b64u(lane.state_vector()))
 
@@ -221,11 +237,9 @@ class Batch:
     def _kind(self, update: LiveUpdate, blob: bytes, size: int) -> str:
         """The kind of the new file; refused where its bytes do not fit."""
         text = update.kind == "create_text"
-        kind = "text" if text else kind_of_bytes(size)
-        if kind == "chunked" and self.repo_kind not in KINDS:
-            detail = (
-                f"{update.path} has {size} bytes; this repository takes files of {limits.BLOB_FILE} at most"
-            )
+        kind = "text" if text else kind_of_bytes(size, self.repo_kind)
+        if kind == "blob" and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
+            detail = f"{update.path} has {size} bytes; this repository takes files of {cap} at most"
             raise Refusal("refused", "too_large", detail)
         held = (self.large if kind == "chunked" else self.held).get(blob)
         if held is None:
@@ -238,6 +252,12 @@ class Batch:
             if blob not in self.texts:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
         return kind
+
+    def _file_cap(self) -> int:
+        """Bytes that one binary may have here: an app's manifest, as the frontier has it, may raise them."""
+        row = self.frontier.living(MANIFEST)
+        text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
+        return limits.BLOB_FILE if text is None else file_cap(text, self.repo_kind)
 
     def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
         if row.gen != update.gen or row.other(self.replica) > update.base:

@@ -49,7 +49,7 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         await _require_budget(tx, view, ref)
         texts = await epochs.texts(tx, view.node, view.repo.id, ref.id, changed)
         built = await _built(tx, view, parent, changes)
-        live_by = await _live_by(tx, ref, key, changes)
+        live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
     expires = await store(view, ref, key, ref.seq, [made], texts, built.directories)
     return Prepared(
@@ -239,18 +239,6 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 async def _built(tx: Tx, view: View, parent: bytes | None, changes: dict[str, Entry | None]) -> Built:
     steps = tree.update(parent, changes, view.repo.tree_key)
     return await tree.arun(steps, lambda wanted: view.node.objects.read_many(wanted, None, tx))
-
-
-async def _live_by(
-    tx: Tx, ref: RefRow, key: KeyRow, changes: dict[str, Entry | None]
-) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for path, handle in await tx.all(
-        lanes.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=key.id
-    ):
-        if path in changes:
-            found.setdefault(path, []).append(handle or "")
-    return found
 
 
 async def store(

@@ -168,7 +168,7 @@ def _entry(view: View, change: SealChange) -> Entry | None:
                 f"{change.path} has {change.size} bytes; files of this repository have "
                 f"{limits.BLOB_FILE} at most"
             )
-        if change.kind != chunks.kind_of_bytes(change.size):
+        if change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
             raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
     return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, named, note_conflicts, note_skipped, to_read
+from svc.cmd.working import by_whom, count, left_out, named, note_conflicts, note_skipped, to_read
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
 from svc.out import Column
@@ -50,7 +50,7 @@ def pull(
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     if done.live:
-        ctx.out.note(f"not sealed yet: {named(done.live)}")
+        ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
@@ -72,6 +72,6 @@ def _record(done: Pulled) -> dict[str, object]:
         "changed": done.changed,
         "live": done.live,
         "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
-        "skipped": [{"path": item.path, "reason": item.reason} for item in done.skipped],
+        "skipped": left_out(done.skipped),
         "trash": str(done.trash) if done.trash else None,
     }

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, named, note_conflicts, note_skipped, to_write
+from svc.cmd.working import count, handles, left_out, named, note_conflicts, note_skipped, to_write
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
 from svc.out import Column
@@ -64,7 +64,7 @@ def _sentence(done: Pushed) -> str:
         return f"Would send {files}" + (f": {named(listed)}" if listed else "")
     if done.seal is None:
         return "Nothing to seal: the branch is as this folder"
-    others = "; ".join(f"{', '.join(who)} in {path}" for path, who in sorted(done.live_by.items()))
+    others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others} (svc pull brings them)" if others else ""
     return f"Sealed {done.seal[:12]}: {files}{also}"
 
@@ -74,7 +74,7 @@ def _record(done: Pushed) -> dict[str, object]:
         "seal": done.seal,
         "sent": done.sent,
         "removed": done.removed,
-        "skipped": [{"path": item.path, "reason": item.reason} for item in done.skipped],
+        "skipped": left_out(done.skipped),
         "refused": done.refused,
         "live_by": done.live_by,
         "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],

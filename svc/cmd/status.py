@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from svc.cmd.context import Ctx
-from svc.cmd.working import to_look
+from svc.cmd.working import left_out, to_look, why
 from svc.flows.status import Status
 from svc.flows.status import status as look_at
 from svc.out import Column
@@ -74,9 +74,9 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
         for path in paths:
             yield {"state": state, "path": path}
     for item in found.skipped:
-        yield {"state": f"skipped ({item.reason})", "path": item.path}
+        yield {"state": f"skipped ({why(item)})", "path": item.path}
 
 
 def _record(found: Status) -> dict[str, object]:
     record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
-    return record | {"skipped": [{"path": item.path, "reason": item.reason} for item in found.skipped]}
+    return record | {"skipped": left_out(found.skipped)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from localstore.scanner import Skipped
 from localstore.sync.device import Device, opened
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx
+from svc.out.table import size
 
 MAY_WRITE = ("owner", "admin", "write")
 SHOWN = 20  # paths that a summary names before it counts the rest
@@ -91,7 +92,33 @@ def named(paths: Iterable[str]) -> str:
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
     """Files that did not travel, each with its reason."""
     for item in skipped:
-        ctx.out.note(f"skipped {item.path}: {item.reason}")
+        ctx.out.note(f"skipped {item.path}: {why(item)}")
+
+
+def why(item: Skipped) -> str:
+    """Why a file was left out, with its size and the cap where it is over one."""
+    if item.cap is None:
+        return item.reason
+    return f"{item.reason} ({size(item.size)}, at most {size(item.cap)})"
+
+
+def left_out(skipped: Iterable[Skipped]) -> list[dict[str, object]]:
+    """The same as data; `size` and `cap` in bytes, where a cap is the reason."""
+    return [
+        {"path": item.path, "reason": item.reason}
+        | ({} if item.cap is None else {"size": item.size, "cap": item.cap})
+        for item in skipped
+    ]
+
+
+def handles(who: Iterable[str]) -> str:
+    """`@ann, @bob`."""
+    return ", ".join(f"@{handle}" for handle in who)
+
+
+def by_whom(live: Mapping[str, list[str]]) -> str:
+    """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
+    return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:

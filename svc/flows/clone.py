@@ -11,7 +11,7 @@ from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, 
 from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
 from localstore.db import SealedFile, Stat
-from localstore.entry import Entry, foreign_lane
+from localstore.entry import known_by_bytes
 from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
@@ -150,17 +150,7 @@ def _record(device: Device, batch: list[tuple[str, SealedFile]]) -> None:
             found = look(device.files, path)
             if found is not None:
                 stats.append(found)
-            device.save(
-                Entry(
-                    path=path,
-                    kind=file.kind,
-                    gen=foreign_lane(file.digest),
-                    genesis=file.digest if file.kind == "text" else None,
-                    want=file.digest,
-                    size=file.size,
-                    shadow=file.digest,
-                )
-            )
+            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
         device.db.put_stats(stats)
 
 

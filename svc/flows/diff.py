@@ -9,11 +9,13 @@ from localstore.core.limits import DIFF_BYTES
 from localstore.core.paths import is_inside
 from localstore.db import SealedFile, Stat
 from localstore.sync.device import Device
+from localstore.sync.recognise import adopt_state
 
 
 def diff(device: Device, paths: Sequence[str] = ()) -> Iterator[bytes]:
     """One patch for each file that differs, below `paths` if some are given. Works offline for texts that
     this folder has seen."""
+    adopt_state(device)
     scan = device.look_around()
     sealed = device.db.sealed()
     for path in sorted({*scan.files, *sealed}):

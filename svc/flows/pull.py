@@ -12,6 +12,7 @@ from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
+from localstore.sync.remote import authors
 from localstore.sync.send import send
 from svc.flows.working import begin, dirty, unwritable, verified_head
 
@@ -21,12 +22,12 @@ Mode = Literal["plain", "merge", "force"]
 @dataclass
 class Pulled:
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
-    edits nobody has sealed yet. `conflicts`: (path, name of the copy that kept my version). `trash`: where
-    --force put edited files."""
+    edits by others that nobody has sealed yet, each with their handles. `conflicts`: (path, name of the copy
+    that kept my version). `trash`: where --force put edited files."""
 
     seal: str | None
     changed: list[str] = field(default_factory=list)
-    live: list[str] = field(default_factory=list)
+    live: dict[str, list[str]] = field(default_factory=dict)
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     trash: Path | None = None
@@ -73,19 +74,20 @@ def _edited(device: Device, scan: Scan) -> list[str]:
 
 
 def _discard(device: Device, edited: list[str]) -> Path | None:
-    """Move edited files to the trash and forget them, so that the branch's version is written."""
-    trash = device.move_to_trash(edited)
+    """Forget edited files and move them to the trash, so that the branch's version is written. In this
+    order, a death between the two never looks like a delete."""
     with device.db.step():
         for path in edited:
             device.forget(path)
-    return trash
+    return device.move_to_trash(edited)
 
 
-def _live(device: Device) -> list[str]:
+def _live(device: Device) -> dict[str, list[str]]:
     sealed = device.db.sealed()
     rows = device.db.rows()
     found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
-    return sorted(path for path in found if rows[path].other)
+    who = authors(device)
+    return {path: who.get(path, []) for path in sorted(found) if rows[path].other}
 
 
 def _foreseen(device: Device, head: str | None) -> Pulled:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from localstore.core.errors import ServerUnreachable
 from localstore.scanner import Skipped
 from localstore.sync.device import Device
+from localstore.sync.recognise import last_known
 from svc.flows.working import unwritable
 
 
@@ -32,11 +33,11 @@ class Status:
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. An unreachable server counts as offline."""
     scan = device.look_around()
-    sealed = device.db.sealed()
+    last, sealed = last_known(device)
     result = Status(
         repo=device.repo.repo,
         branch=device.repo.branch,
-        last_seal=device.last,
+        last_seal=last,
         ignored=scan.ignored,
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
@@ -45,7 +46,7 @@ def status(device: Device, offline: bool = False) -> Status:
     for path, stat in sorted(scan.files.items()):
         if path not in sealed:
             result.new.append(path)
-        elif sealed[path].digest != stat.digest:
+        elif sealed[path] != stat.digest:
             result.changed.append(path)
     result.removed = sorted(
         path for path in sealed if path not in scan.files and path not in recorded and not scan.unknown(path)
@@ -62,4 +63,4 @@ def _ask(device: Device, result: Status, offline: bool) -> None:
     except ServerUnreachable:
         result.offline = True
         return
-    result.behind = result.head != device.last
+    result.behind = result.head != result.last_seal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from localstore import link
 from localstore.core.limits import BLOB_FILE
 from localstore.core.manifest import FILE_NAME, parse
 from localstore.core.paths import terminal_safe
@@ -11,6 +10,7 @@ from localstore.entry import foreign_lane
 from localstore.scanner import Scan, Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device
+from localstore.sync.recognise import adopt_state, mend_state
 from localstore.sync.reconcile import attach
 from localstore.sync.remote import connect
 from localstore.sync.sealing import adopt_promised
@@ -20,6 +20,8 @@ from localstore.sync.settle import recover
 def begin(device: Device) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head."""
     recover(device)
+    adopt_state(device)
+    mend_state(device)
     if device.key is None:
         return _begin_reading(device)
     head = connect(device)
@@ -89,12 +91,3 @@ def read_caps(device: Device) -> str | None:
 def unwritable(device: Device) -> list[Skipped]:
     """Files of the branch that this folder cannot hold."""
     return [Skipped(terminal_safe(path), reason) for path, reason in device.db.unwritable().items()]
-
-
-def rewrite_state_if_stale(device: Device) -> None:
-    """`state.json` follows the database: a crash between the two is mended here."""
-    if device.last is None and not device.db.sealed():
-        return
-    state = link.read_state(device.folder)
-    if state.last_seal != device.last:
-        device.write_state()

@@ -241,7 +241,18 @@ class ModelTransport(Transport):
         return Bootstrap(
             branch_id=self.branch.id, replica=replica, seq=self.branch.seq, sealed_head=self.branch.head,
             tree_key=b64u(TREE_KEY), tree_key_id="tree-key-1", rows=rows,
+            live_by=self._live_by(request.device_key_id),
         )  # fmt: skip
+
+    def _live_by(self, mine: str) -> dict[str, list[str]]:
+        """Who else touched the paths that differ from the seal; the model calls people by their key."""
+        sealed = self.relay.seals[self.branch.head].files if self.branch.head else {}
+        found = {}
+        for path, file in self.branch.files.items():
+            others = {self.relay.replicas[who] for who in file.last if self.relay.replicas[who] != mine}
+            if others and sealed.get(path) != (file.kind, file.content(), file.size):
+                found[path] = sorted(others)
+        return found
 
     def lanes(self, request: LanesRequest) -> LaneStates:
         found, missing = [], []

@@ -44,7 +44,8 @@ class BootstrapRequest(Model, frozen=True):
 
 class Bootstrap(Model, frozen=True):
     """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
-    `kind` is the repository's: it says how large a file may be."""
+    `kind` is the repository's: it says how large a file may be. `live_by`: handles of those whose edits since
+    the seal, from other devices, each path holds."""
 
     branch_id: str
     replica: int
@@ -54,6 +55,7 @@ class Bootstrap(Model, frozen=True):
     tree_key_id: str
     rows: list[Row]
     kind: str = "app"
+    live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class Lane(Model, frozen=True):

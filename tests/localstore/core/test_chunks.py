@@ -165,6 +165,7 @@ def test_a_file_over_the_cap_and_a_manifest_over_its_own_are_too_large() -> None
         chunks.decode(bytes(limits.CHUNK_MANIFEST + 1))
 
 
-def test_the_kind_of_bytes_follows_from_their_size_alone() -> None:
-    assert chunks.kind_of_bytes(limits.BLOB_FILE) == "blob"
-    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1) == "chunked"
+def test_the_kind_of_bytes_follows_from_their_size_and_the_repository() -> None:
+    assert chunks.kind_of_bytes(limits.BLOB_FILE, "model") == "blob"
+    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "model") == "chunked"
+    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "app") == "blob"

@@ -1,0 +1,113 @@
+"""What a folder without records is a version of (rulings: relinking and base recognition)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from localstore import link
+from localstore.core.encoding import unhex
+from localstore.core.errors import LinkDamaged, NotFound, NotLinked
+from localstore.db import SealedFile
+from localstore.entry import known_by_bytes
+from localstore.sync import verify
+from localstore.sync.device import RECORDED, Device
+
+SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
+
+
+@dataclass
+class Recognised:
+    """`base`: the seal the folder was recognised as, None if none. `known`: how many files are versions that
+    the branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
+
+    base: str | None
+    head: str | None
+    known: int
+    unknown: list[str]
+
+
+def recognise(device: Device) -> Recognised:
+    """Start over, taking as base the newest seal whose digests match most files; a file that differs from it
+    is the version that its path once had, or not known."""
+    head = device.transport.head()
+    files = device.look_around().files
+    best: tuple[int, str, dict[str, SealedFile]] | None = None
+    history: dict[str, dict[bytes, SealedFile]] = {}
+    for seal_id, tree in _trees(device, head):
+        for path, file in tree.items():
+            history.setdefault(path, {})[file.digest] = file
+        matches = sum(path in files and files[path].digest == file.digest for path, file in tree.items())
+        if matches and (best is None or matches > best[0]):
+            best = (matches, seal_id, tree)
+    known = {
+        path: history[path][stat.digest]
+        for path, stat in files.items()
+        if stat.digest in history.get(path, {})
+    }
+    device.start_over()
+    with device.db.step():
+        for path, file in known.items():
+            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
+    if best is not None:
+        device.sealed_as(best[1], dict(best[2]), whole=True)
+    unknown = [path for path in files if path in history and path not in known]
+    return Recognised(best[1] if best else None, head, len(known), sorted(unknown))
+
+
+def adopt_state(device: Device) -> None:
+    """A folder that was copied with its link has a `state.json` and no record yet: the seal it names, once
+    verified, is the base. Nothing happens where the seal is not the repository's."""
+    named = _unrecorded(device)
+    if named is None:
+        return
+    try:
+        seal = device.transport.seal(named)
+    except NotFound:
+        return
+    files = verify.tree(device.transport.tree(named), verify.seal(seal, device.repo.repo_id))
+    # A file that is not here may never have been copied: it must not look deleted.
+    present = device.look_around().files.keys() & files.keys()
+    with device.db.step():
+        for path in present:
+            file = files[path]
+            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
+    device.sealed_as(named, dict(files), whole=True)
+
+
+def last_known(device: Device) -> tuple[str | None, dict[str, bytes]]:
+    """The folder's last seal and the digests of its files: by the record, or by `state.json` without one."""
+    if _unrecorded(device) is None:
+        return device.last, {path: file.digest for path, file in device.db.sealed().items()}
+    state = link.read_state(device.folder)
+    return state.last_seal, {path: unhex(one) for path, one in state.tree.items()}
+
+
+def mend_state(device: Device) -> None:
+    """`state.json` follows the record: a crash between the two, and an editor's slip, are mended here."""
+    if device.last is not None and _named(device) != device.last:
+        device.write_state()
+
+
+def _unrecorded(device: Device) -> str | None:
+    """The seal that `state.json` names, where the record is new and knows none."""
+    if device.db.number(RECORDED) or device.last is not None or device.entries or device.branch_id:
+        return None
+    return _named(device)
+
+
+def _named(device: Device) -> str | None:
+    try:
+        return link.read_last_seal(device.folder)
+    except (NotLinked, LinkDamaged):
+        return None
+
+
+def _trees(device: Device, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
+    wanted = head
+    for _ in range(SEALS_COMPARED):
+        if wanted is None:
+            return
+        payload = verify.seal(device.transport.seal(wanted), device.repo.repo_id)
+        yield wanted, verify.tree(device.transport.tree(wanted), payload)
+        wanted = payload.parents[0] if payload.parents else None

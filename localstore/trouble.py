@@ -1,0 +1,60 @@
+"""What the operating system or SQLite refuses reaches a person as one sentence: what, where, what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localstore.core.errors import DiskTrouble
+from localstore.core.paths import terminal_safe
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some of your quota",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "give yourself permission to read and write it",
+    errno.EPERM: "give yourself permission to read and write it",
+    errno.EIO: "check the disk and its cable",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENAMETOOLONG: "use a folder with a shorter path",
+}
+_KEPT = "nothing that you saved is lost"
+
+
+@contextmanager
+def told(folder: Path, record: Path) -> Iterator[None]:
+    """Turn OSError and sqlite3.Error inside the block into DiskTrouble. `folder` is where the work is done,
+    `record` what svc keeps of it."""
+    try:
+        yield
+    except ConnectionError:
+        raise  # not of the disk: the reader of our output has gone, or the server
+    except OSError as error:
+        raise _of_files(error, folder) from error
+    except sqlite3.Error as error:
+        raise _of_database(error, record) from error
+
+
+def _of_files(error: OSError, folder: Path) -> DiskTrouble:
+    what = error.strerror or type(error).__name__
+    name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
+    at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)
+    remedy = _REMEDIES.get(error.errno or 0, "see to it")
+    return DiskTrouble(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
+
+
+def _of_database(error: sqlite3.Error, record: Path) -> DiskTrouble:
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary == sqlite3.SQLITE_FULL:
+        remedy = "free some space, then try again"
+    elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        remedy = "end the program that holds it, then try again"
+    elif primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        remedy = "move this record away, then run: svc pull --merge"
+    else:
+        remedy = "make it readable and writable, then try again"
+    return DiskTrouble(f"{terminal_safe(str(error))}: {record}; {remedy} ({_KEPT})")
