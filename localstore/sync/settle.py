@@ -39,7 +39,8 @@ def recover(device: Device) -> None:
 
 def replace(device: Device, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
     """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
-    new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to keep."""
+    new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
+    keep."""
     copied = device.copy_to_trash(path, trash)
     work = writer(device, kept=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
