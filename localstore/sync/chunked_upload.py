@@ -18,7 +18,7 @@ from localstore.core.errors import PayloadMissing
 from localstore.core.pack import Pack, PackWriter
 from localstore.sync.device import Device
 
-WINDOW = 8 * limits.MIB  # read and cut at once
+WINDOW = 1 * limits.MIB  # read and cut at once: it stays in the processor's cache
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
 TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
 
