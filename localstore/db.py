@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from msgspec.structs import astuple
+
 from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
 
@@ -142,26 +144,26 @@ class Database:
     # --- entries
 
     def entries(self) -> dict[str, Entry]:
-        return {row[0]: _entry(row) for row in self._sql.execute("SELECT * FROM entries")}
+        return {row[0]: Entry(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
     def put_entry(self, entry: Entry) -> None:
-        e = entry
-        self._sql.execute(
-            "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                e.path,
-                e.kind,
-                e.gen,
-                e.epoch,
-                e.seen,
-                e.genesis,
-                e.touched,
-                e.pending,
-                e.want,
-                e.size,
-                e.shadow,
-            ),
+        self.put_entries([entry])
+
+    def put_entries(self, entries: Iterable[Entry]) -> None:
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)", map(astuple, entries)
         )
+
+    def tracks(self, path: str) -> bool:
+        """Whether there is an entry for this file."""
+        return self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+
+    def tracks_below(self, folder: str) -> bool:
+        """Whether there is an entry for any file below this directory."""
+        found = self._sql.execute(
+            "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1", (folder + "/", folder + "0")
+        )
+        return found.fetchone() is not None
 
     def drop_entry(self, path: str) -> None:
         """Forget the path: record, lane state, pending updates and the update in flight."""
@@ -180,6 +182,9 @@ class Database:
     def pending(self, path: str) -> list[bytes]:
         found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
         return [row[0] for row in found]
+
+    def add_pending(self, path: str, ops: bytes) -> None:
+        self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
 
     def put_pending(self, path: str, updates: Iterable[bytes]) -> None:
         """Replace the pending updates of a path."""
@@ -208,7 +213,16 @@ class Database:
     # --- the frontier and the last seal
 
     def rows(self) -> dict[str, Row]:
-        return {row[0]: Row(*row) for row in self._sql.execute("SELECT * FROM rows")}
+        new = tuple.__new__
+        return {row[0]: new(Row, row) for row in self._sql.execute("SELECT * FROM rows")}
+
+    def row(self, path: str) -> Row | None:
+        found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
+        return Row(*found) if found else None
+
+    def blob_sizes(self) -> dict[str, int]:
+        """Sizes of the byte files of the frontier."""
+        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind='blob'").fetchall())
 
     def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
         if whole:
@@ -222,7 +236,22 @@ class Database:
 
     def sealed(self) -> dict[str, SealedFile]:
         found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")
-        return {row[0]: SealedFile(*row[1:]) for row in found}
+        new = tuple.__new__
+        return {row[0]: new(SealedFile, row[1:]) for row in found}
+
+    def sealed_digests(self) -> list[tuple[str, str]]:
+        """(path, digest in hex) of the last seal, by path."""
+        return self._sql.execute("SELECT path, lower(hex(digest)) FROM sealed ORDER BY path").fetchall()
+
+    def against_seal(self) -> tuple[list[str], list[str], list[str]]:
+        """Paths of the stat cache against the last seal: changed, new and removed ones, sorted."""
+        changed = (
+            "SELECT path FROM stats JOIN sealed USING(path) WHERE stats.digest<>sealed.digest ORDER BY path"
+        )
+        new = "SELECT path FROM stats WHERE path NOT IN (SELECT path FROM sealed) ORDER BY path"
+        removed = "SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM stats) ORDER BY path"
+        found = [[row[0] for row in self._sql.execute(query)] for query in (changed, new, removed)]
+        return found[0], found[1], found[2]
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
         removed, put = [], []
@@ -237,7 +266,8 @@ class Database:
     # --- stat cache
 
     def stats(self) -> dict[str, Stat]:
-        return {row[0]: Stat(*row) for row in self._sql.execute("SELECT * FROM stats")}
+        new = tuple.__new__  # what Stat(*row) does, without a Python frame for each of many files
+        return {row[0]: new(Stat, row) for row in self._sql.execute("SELECT * FROM stats")}
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
@@ -282,20 +312,3 @@ class Database:
         for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
-
-
-def _entry(row: tuple[object, ...]) -> Entry:
-    path, kind, gen, epoch, seen, genesis, touched, pending, want, size, shadow = row
-    return Entry(
-        path=cast(str, path),
-        kind=cast(Kind, kind),
-        gen=cast(int, gen),
-        epoch=cast(int, epoch),
-        seen=cast(int, seen),
-        genesis=cast("bytes | None", genesis),
-        touched=bool(touched),
-        pending=cast(int, pending),
-        want=cast("bytes | None", want),
-        size=cast(int, size),
-        shadow=cast("bytes | None", shadow),
-    )

@@ -15,8 +15,8 @@ def foreign_lane(digest: bytes) -> int:
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
-class Entry(msgspec.Struct, kw_only=True):
-    """One path. Digests are BLAKE3, 32 bytes.
+class Entry(msgspec.Struct):
+    """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
 
     gen      the lane; 0 while the file has never been accepted by the relay
     seen     the newest sequence number of the path whose effect is in `base`

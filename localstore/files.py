@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,22 +37,26 @@ Content = bytes | Fetched
 
 
 class Files:
-    """Operations below `root`, which must exist."""
+    """Operations below `root`, which must exist. `hold`: how many directories stay open for the next file
+    beside an earlier one; more than one only where nobody else moves directories, as in a new clone."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, hold: int = 1) -> None:
+        self.root, self._hold = root, hold
         self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._near: tuple[str, int] | None = None
+        self._near: OrderedDict[str, int] = OrderedDict()
 
     def close(self) -> None:
         self.forget()
         os.close(self._fd)
 
     def forget(self) -> None:
-        """Close the directory kept open for the next file beside the last one."""
-        if self._near is not None:
-            os.close(self._near[1])
-            self._near = None
+        """Close the directories kept open."""
+        while self._near:
+            os.close(self._near.popitem()[1])
+
+    def hold(self, count: int) -> None:
+        """Keep as many directories open from now on."""
+        self._hold = count
 
     def stat(self, path: str) -> os.stat_result | None:
         """The entry itself, not what a link points to; None if nothing can be there."""
@@ -92,8 +97,8 @@ class Files:
         finally:
             os.close(opened)
 
-    def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> int:
-        """Write a new file, making its directories; its inode. `mode` None: as the umask says.
+    def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
+        """Write a new file, making its directories; what it is then. `mode` None: as the umask says.
 
         FileExistsError if the name is taken. A failed write leaves nothing behind.
         """
@@ -108,7 +113,7 @@ class Files:
                         os.fchmod(file.fileno(), stat.S_IMODE(mode))
                     if sync:
                         os.fsync(file.fileno())
-                    return os.fstat(file.fileno()).st_ino
+                    return os.fstat(file.fileno())
             except OSError:
                 os.unlink(name, dir_fd=fd)
                 raise
@@ -119,9 +124,11 @@ class Files:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             return os.open(name, flags, 0o666, dir_fd=fd)
 
-    def place(self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True) -> int:
-        """Make `content` a new file at `path`, as `create` does; its inode. A fetched file is moved when this
-        is the `last` place that wants it, else copied."""
+    def place(
+        self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
+    ) -> os.stat_result:
+        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved when
+        this is the `last` place that wants it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if not last:
@@ -132,7 +139,7 @@ class Files:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
             if sync:
                 os.fsync(file.fileno())
-            return os.fstat(file.fileno()).st_ino
+            return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:
         """Swap two names in one step. FileNotFoundError unless both are there."""
@@ -179,10 +186,15 @@ class Files:
         if not folder:
             yield self._fd, name
             return
-        if self._near is None or self._near[0] != folder or os.fstat(self._near[1]).st_nlink == 0:
+        fd = self._near.get(folder)
+        if fd is not None and os.fstat(fd).st_nlink == 0:
             self.forget()
-            self._near = (folder, self._walk(folder.split("/"), make))
-        yield self._near[1], name
+            fd = None
+        if fd is None:
+            while len(self._near) >= self._hold:
+                os.close(self._near.popitem(last=False)[1])
+            fd = self._near[folder] = self._walk(folder.split("/"), make)
+        yield fd, name
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:

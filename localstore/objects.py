@@ -8,6 +8,7 @@ they are on the disk, or the relay has them.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from localstore.core.pack import Frame, read_object, write_packs
 from localstore.db import Database
 
 PACK_FILE_BYTES = 256 * limits.MIB
+HELD_BYTES = 32 * limits.MIB  # of texts in memory
 
 
 class Objects:
@@ -26,10 +28,16 @@ class Objects:
     def __init__(self, folder: Path, db: Database) -> None:
         self._folder = folder
         self._db = db
+        self._texts: OrderedDict[bytes, bytes] = OrderedDict()
+        self._held = 0
         folder.mkdir(exist_ok=True, mode=0o700)
 
     def get(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3; None if it is not here, or what is here is damaged."""
+        held = self._texts.get(digest)
+        if held is not None:
+            self._texts.move_to_end(digest)
+            return held
         place = self._db.object_place(digest)
         if place is None:
             return None
@@ -40,7 +48,17 @@ class Objects:
                 data = bytes(read_object(file.read(stored), codec, raw, start, size))
         except (OSError, Invalid):
             return None
-        return data if blake3_digest(data) == digest else None
+        if blake3_digest(data) != digest:
+            return None
+        self._hold(digest, data)
+        return data
+
+    def _hold(self, digest: bytes, data: bytes) -> None:
+        """A text that was read once is often read again in the same command."""
+        self._texts[digest] = data
+        self._held += len(data)
+        while self._held > HELD_BYTES:
+            self._held -= len(self._texts.popitem(last=False)[1])
 
     def has(self, digest: bytes) -> bool:
         """Whether the index names it."""

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -61,10 +61,21 @@ class Hashed(NamedTuple):
     gone: list[str]
 
 
-def scan(files: Files, cache: Mapping[str, Stat], tracked: Collection[str]) -> tuple[Scan, Hashed]:
-    """Walk the working copy. `tracked` paths are looked at even where a rule would ignore them."""
+class Tracked(Protocol):
+    """Which paths the copy knows: they are looked at even where a rule would ignore them."""
+
+    def tracks(self, path: str) -> bool:
+        """Whether the file is known."""
+
+    def tracks_below(self, folder: str) -> bool:
+        """Whether any file below the directory is known."""
+
+
+def scan(files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> tuple[Scan, Hashed]:
+    """Walk the working copy."""
     walker = _Walker(files, cache, tracked)
     walker.run()
+    files.forget()
     found = walker.scan
     gone = [path for path in cache if path not in found.files]
     return found, Hashed(walker.fresh, gone)
@@ -84,17 +95,17 @@ def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
 
 
 class _Walker:
-    def __init__(self, files: Files, cache: Mapping[str, Stat], tracked: Collection[str]) -> None:
-        self._files, self._cache, self._tracked = files, cache, set(tracked)
-        self._tracked_folders = {above for path in self._tracked for above in paths.parents(path)}
+    """Most files are in the cache, unchanged: for those the loop of `_folder` calls as little as it can."""
+
+    def __init__(self, files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> None:
+        self._files, self._cache, self._tracked = files, cache, tracked
         self.scan = Scan({}, [], 0, set())
         self.fresh: list[Stat] = []
 
     def run(self) -> None:
-        root = os.fspath(self._files.root)
-        self._folder(root, "", ignore.root(self._rules(root)))
+        self._folder(os.fspath(self._files.root), "", None)
 
-    def _folder(self, full: str, prefix: str, scope: Scope) -> None:
+    def _folder(self, full: str, prefix: str, above: Scope | None) -> None:
         """One directory; `prefix` is its path with a slash behind, empty for the root."""
         try:
             with os.scandir(full) as found:
@@ -104,48 +115,52 @@ class _Walker:
                 raise
             self._skip(prefix.rstrip("/"), "unreadable", folder=True, detail=error.strerror or "")
             return
-        if prefix and any(entry.name in NESTED for entry in listed):
+        names = {entry.name for entry in listed}
+        if prefix and not names.isdisjoint(NESTED):
             self._skip(prefix.rstrip("/"), "nested repository", folder=True)
             return
+        rules = {} if names.isdisjoint(SOURCES) else self._rules(full, names)
+        scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else ignore.root(rules)
+        ignored, cache, files = scope.ignored, self._cache, self.scan.files
         for entry in listed:
-            self._entry(entry, prefix, scope)
-
-    def _entry(self, entry: os.DirEntry[str], prefix: str, scope: Scope) -> None:
-        name = entry.name
-        path = prefix + name
-        if entry.is_dir(follow_symlinks=False):
-            self._directory(entry, path, scope)
-        elif scope.ignored(name, is_dir=False) and path not in self._tracked:
-            self.scan.ignored += 1
-        elif self._nameable(path):
-            self._file(entry, path)
+            name = entry.name
+            path = prefix + name
+            if entry.is_dir(follow_symlinks=False):
+                self._directory(entry, path, scope)
+                continue
+            if ignored(name, False) and not self._tracked.tracks(path):
+                self.scan.ignored += 1
+                continue
+            cached = cache.get(path)
+            if cached is not None and _same(entry, cached):
+                files[path] = cached
+            elif cached is not None or self._nameable(path):
+                self._file(entry, path)
 
     def _directory(self, entry: os.DirEntry[str], path: str, scope: Scope) -> None:
-        if scope.prune(entry.name) and path not in self._tracked_folders:
+        if scope.prune(entry.name) and not self._tracked.tracks_below(path):
             self.scan.ignored += 1
         elif self._nameable(path):
-            self._folder(entry.path, path + "/", scope.enter(entry.name, self._rules(entry.path)))
+            self._folder(entry.path, path + "/", scope)
 
     def _file(self, entry: os.DirEntry[str], path: str) -> None:
+        """A file that is not in the cache as it is."""
         if entry.is_symlink():
             self._skip(path, "symlink")
             return
         try:
-            info = entry.stat(follow_symlinks=False)
-            if not stat.S_ISREG(info.st_mode):
+            if not stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
                 self._skip(path, "special")
                 return
-            cached = self._cache.get(path)
-            if cached is None or not _unchanged(cached, info):
-                cached = _hash(self._files, path)
-                self.fresh.append(cached)
-                self.scan.bytes_hashed += cached.size
+            hashed = _hash(self._files, path)
         except FileNotFoundError:
             return
         except OSError as error:
             self._skip(path, "unreadable", detail=error.strerror or "")
             return
-        self.scan.files[path] = cached
+        self.fresh.append(hashed)
+        self.scan.bytes_hashed += hashed.size
+        self.scan.files[path] = hashed
 
     def _nameable(self, path: str) -> bool:
         try:
@@ -164,9 +179,9 @@ class _Walker:
         self.scan.hidden.add(path + "/" if folder else path)
         self.scan.skipped.append(Skipped(terminal_safe(path), f"{reason}: {detail}" if detail else reason))
 
-    def _rules(self, full: str) -> dict[str, str]:
+    def _rules(self, full: str, names: Collection[str]) -> dict[str, str]:
         texts = {}
-        for source in SOURCES:
+        for source in [one for one in SOURCES if one in names]:
             path = f"{full}/{source}"
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -182,17 +197,23 @@ class _Walker:
         return texts
 
 
-def _unchanged(cached: Stat, info: os.stat_result) -> bool:
-    if (
-        cached.size != info.st_size
-        or cached.mtime != info.st_mtime_ns
-        or cached.ctime != info.st_ctime_ns
-        or cached.inode != info.st_ino
-    ):
+def _same(entry: os.DirEntry[str], cached: Stat) -> bool:
+    """Whether the listed file is surely the one that was hashed."""
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError:
         return False
-    newest = max(cached.mtime, cached.ctime)
-    slack = RACY_COARSE if cached.mtime % SECOND == 0 and cached.ctime % SECOND == 0 else RACY
-    return newest + slack < cached.checked
+    return stat.S_ISREG(info.st_mode) and _unchanged(cached, info)
+
+
+def _unchanged(cached: Stat, info: os.stat_result) -> bool:
+    _, size, mtime, ctime, inode, _, _, checked = cached
+    if ctime != info.st_ctime_ns or mtime != info.st_mtime_ns or size != info.st_size or inode != info.st_ino:
+        return False
+    newest = mtime if mtime > ctime else ctime
+    if newest + RACY_COARSE < checked:
+        return True
+    return newest + RACY < checked and not (mtime % SECOND == 0 and ctime % SECOND == 0)
 
 
 def _hash(files: Files, path: str) -> Stat:

@@ -135,10 +135,10 @@ class Writer:
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
-            inode = self._files.place(content, intent.temp, mode, durable, last)
+            made = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
-        return intent._replace(inode=inode, state="ready")
+        return intent._replace(inode=made.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
         """Run the exchange; None if the path cannot hold a file now."""

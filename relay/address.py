@@ -17,6 +17,18 @@ def client_address(request: Request, proxy_hops: int) -> str:
     return request.ip or "local"
 
 
+def network(address: str) -> str:
+    """What limits are counted for: an IPv4 address, or the IPv6 network of 64 bits that one customer has."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return address
+    mapped = found.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.ip_network((found.packed, 64), strict=False))
+
+
 def is_loopback(request: Request) -> bool:
     """Whether the request comes from this machine and through no proxy."""
     if request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):

@@ -22,7 +22,7 @@ from relay.body import drain, skip_arrived
 from relay.gate import Handle, handler_of
 from relay.logs import logger
 from relay.node import Node
-from relay.reply import Answer
+from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
 from relay.wire import StrictRequest
@@ -33,6 +33,7 @@ PAGE_POLICY = (
     "frame-ancestors 'none'"
 )
 HEADER_BYTES = 16 * 1024
+PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
 _UNKNOWN = "unknown"
 
 Leaf = tuple[Route, Handle]
@@ -92,19 +93,22 @@ class _Entry:
         ctx = request.ctx
         ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
         ctx.sent = 0
-        answer = await self._answer(request)
-        response = answer.response
-        if response is None:
-            self._finished(request, 101)
-            return None
-        _common_headers(request, response)
+        status = 101
         try:
+            answer = in_pieces(await self._answer(request))
+            response = answer.response
+            if response is None:
+                return None
+            status = response.status
+            _common_headers(request, response)
             if answer.stream is not None:
                 await self._send(request, answer)
             elif not (request.well_formed and skip_arrived(request)):
                 await _refuse_rest(request, response)
         finally:
-            self._finished(request, response.status)
+            if (lease := getattr(ctx, "lease", None)) is not None:
+                lease.release()
+            self._finished(request, status)
         return None if answer.stream is not None or request.responded else response
 
     async def _answer(self, request: StrictRequest) -> Answer:
@@ -152,17 +156,21 @@ class _Entry:
         try:
             async for part in answer.stream:
                 request.ctx.sent += len(part)
-                await response.send(part)
-            await response.eof()
+                for start in range(0, len(part), PIECE):
+                    async with asyncio.timeout(PIECE_SECONDS):
+                        await response.send(part[start : start + PIECE])
+            async with asyncio.timeout(PIECE_SECONDS):
+                await response.eof()
         except BaseException as error:
             transport: Any = request.transport
             if transport is not None:
                 transport.abort()
             if isinstance(error, asyncio.CancelledError):
                 raise
-            logger().error(
-                "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
-            )
+            if not isinstance(error, TimeoutError):  # a reader that takes nothing is no fault of ours
+                logger().error(
+                    "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
+                )
             raise asyncio.CancelledError from None
         finally:
             if hasattr(answer.stream, "aclose"):

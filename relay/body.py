@@ -20,6 +20,7 @@ from sanic.request import Request
 from localstore.core.errors import BadRequest, NotBound, TooLarge, TooSlow
 from localstore.core.limits import MIB
 from localstore.core.request_signature import ContentDigest
+from relay.buffers import Buffers, Lease
 
 FIRST_SECONDS = 30.0  # without a byte, and as a grace before the slowest rate counts
 SLOWEST_RATE = 1024  # bytes a second
@@ -36,9 +37,10 @@ class Incoming:
     """The body of one request; implements `relay.routing.Upload`. `length`: what the request announces, in
     bytes, or None for a chunked body; `received`: bytes read so far."""
 
-    def __init__(self, request: Request, max_body: int) -> None:
+    def __init__(self, request: Request, max_body: int, lease: Lease | None = None) -> None:
         self._request = request
         self._max = max_body
+        self._lease = lease or Lease(Buffers(), "")
         self.received = 0
         self._signed: ContentDigest | None = None
         self._hash: _Hash | None = None
@@ -55,7 +57,17 @@ class Incoming:
 
     async def read(self) -> bytes:
         """The whole body; at most the route's cap, so callers may keep it in memory."""
-        parts = [part async for part in self._arriving()]
+        return await self._collect(self._arriving())
+
+    async def whole(self) -> bytes:
+        """All of a streamed body, where it is short enough to be in memory."""
+        return await self._collect(self.chunks())
+
+    async def _collect(self, arriving: AsyncIterator[bytes]) -> bytes:
+        parts = []
+        async for part in arriving:
+            self._lease.take(len(part))
+            parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def chunks(self) -> AsyncIterator[bytes]:

@@ -11,23 +11,37 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
+from relay.address import network
+from relay.buffers import Buffers, Lease
 from relay.clock import now_ms
 from relay.db import nonce as nonces
-from relay.db.database import Tx, UniqueViolation
+from relay.db import repo as repos
+from relay.db.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.node import Node
 
 RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "admin": 4, "owner": 5}
 
 
+def account_name(account_id: str) -> str:
+    """What a write transaction about an account names (see `Database.write`)."""
+    return f"account {account_id}"
+
+
+def repo_name(repo_id: str) -> str:
+    """What a write transaction about a repository names."""
+    return f"repo {repo_id}"
+
+
 @dataclass(slots=True, frozen=True)
 class Principal:
-    """A signed-in caller. `via` says which of the credentials of the specification was used."""
+    """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
+    token's holder appended limits, which hold for this token only."""
 
     account_id: str
     handle: str | None
@@ -39,6 +53,7 @@ class Principal:
     caps: frozenset[str]
     device_key_id: str | None
     via: Literal["cookie", "bearer", "self"]
+    narrowed: bool = False
 
     @property
     def is_guest(self) -> bool:
@@ -47,12 +62,14 @@ class Principal:
 
 @dataclass(slots=True)
 class Caller:
-    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect."""
+    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect. `lease`: what
+    the request holds in memory; a service takes from it before it loads much for an answer."""
 
     node: Node
     principal: Principal | None
     address: str
     nonce: tuple[str, str] | None = None
+    lease: Lease = field(default_factory=lambda: Lease(Buffers(), ""))
 
     @property
     def me(self) -> Principal:
@@ -61,19 +78,37 @@ class Caller:
             raise Unauthorized("sign in first; run: svc login")
         return self.principal
 
+    @property
+    def network(self) -> str:
+        """What limits are counted for; see `relay.address`."""
+        return network(self.address)
+
+    def role_of(self, found: Row) -> Role | None:
+        """The caller's role in the repository of this row, no higher than the credential includes: whoever
+        comes with a token that only reads is a reader."""
+        role = repos.role(found)
+        if role is None or self.principal is None or "admin" in self.principal.caps:
+            return role
+        most: Role = "write" if "write" in self.principal.caps else "read"
+        return min(role, most, key=RANK.__getitem__)
+
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[Tx]:
         async with self.node.db.read(snapshot) as tx:
             yield tx
 
     @contextlib.asynccontextmanager
-    async def write(self) -> AsyncIterator[Tx]:
-        """The transaction of the effect. It spends the request's nonce, so a replay changes nothing."""
-        async with self.node.db.write() as tx:
+    async def write(self, *names: str) -> AsyncIterator[Tx]:
+        """The transaction of the effect, alone among those about this account and about `names`. It spends
+        the request's nonce, so a replay changes nothing."""
+        async with self.node.db.write(*self._about(), *names) as tx:
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
             yield tx
         self.nonce = None
+
+    def _about(self) -> list[str]:
+        return [account_name(self.principal.account_id)] if self.principal else []
 
     async def _spend(self, tx: Tx, key_id: str, value: str) -> None:
         keep = (limits.SIGNATURE_MAX_AGE + limits.SIGNATURE_MAX_SKEW) * 2000
@@ -89,6 +124,10 @@ class View(Caller):
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
     role: Role | None = None
+
+    def _about(self) -> list[str]:
+        """Writers of one repository take turns, whoever they are."""
+        return [repo_name(self.repo.id)]
 
     def has(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]

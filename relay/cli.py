@@ -64,13 +64,13 @@ def _serve(asked: argparse.Namespace) -> int:
     config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
     logs.configure(config.log_level)
     data.make(config.data)
-    with data.only_process(config.data):
+    with data.serving(config.data, config.shared):
         if config.dev:
             completed = data.dev_secrets(config.data, given)
             config = configuration.read(
                 completed, dev=True, host=asked.host, port=asked.port, data=asked.data
             )
-            migrations.upgrade(config.database_url)
+            migrations.upgrade(config.migration_database_url, config.database_url)
         migrations.check(config.database_url)
         try:
             bound = server.bind(config.host, config.port)
@@ -88,7 +88,7 @@ def _serve(asked: argparse.Namespace) -> int:
 def _migrate(asked: argparse.Namespace) -> int:
     from relay import config, migrations
 
-    revision = migrations.upgrade(config.migration_url(os.environ, asked.data))
+    revision = migrations.upgrade(*config.migration_urls(os.environ, asked.data))
     print(f"relay: the database is at revision {revision}")
     return 0
 
@@ -106,7 +106,7 @@ def _signer(asked: argparse.Namespace) -> int:
 def _repo(asked: argparse.Namespace) -> int:
     from relay import config, operations
 
-    url = config.migration_url(os.environ, asked.data)
+    url, _ = config.migration_urls(os.environ, asked.data)
     asyncio.run(operations.set_state(url, asked.repository, asked.action))
     print(f"relay: {asked.repository}: {asked.action} done")
     return 0

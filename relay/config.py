@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from localstore.core.errors import Invalid
 from localstore.core.request_signature import authority_of
 from relay import edition
+from relay.db import url as urls
 from relay.environment import Environment, StartRefused
 from relay.flags import Flags, switch
 
@@ -41,7 +42,6 @@ class Secrets:
     validate_jwt_aud: str
     admin: str | None
     managed_key: bytes | None
-    postgres_password: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class Config:
     source_link: str  # empty: this node serves its own source
     flags: Flags
     e2ee: E2eeScopes
-    database_url: str
-    migration_database_url: str
+    database_url: str = field(repr=False)
+    migration_database_url: str = field(repr=False)
     secrets: Secrets = field(repr=False)
     oidc: Oidc | None
     s3: S3 | None
@@ -121,8 +121,10 @@ class Config:
             own |= {f"{name}:{self.port}" for name in _LOOPBACK}
         return frozenset(own)
 
-    def database_path(self) -> Path:
-        return sqlite_path(self.database_url)
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the same database and data folder."""
+        return urls.is_postgres(self.database_url)
 
 
 def dev_origin(host: str, port: int) -> str:
@@ -141,8 +143,7 @@ def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data:
 def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) -> Config:
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     public_url = _public_url(env, dev, host, port)
-    database_url = env.secret("DATABASE_URL") or f"sqlite:///{folder / 'relay.db'}"
-    sqlite_path(database_url)
+    database_url = _database_url(env, folder, "DATABASE_URL")
     _check_edition(env, dev)
     return Config(
         dev=dev,
@@ -160,7 +161,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
             private=_switch(env, "TR_PRIVATE_E2EE_ENABLED", False),
         ),
         database_url=database_url,
-        migration_database_url=env.secret("MIGRATION_DATABASE_URL") or database_url,
+        migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
         secrets=_secrets(env, dev),
         oidc=_oidc(env, public_url),
         s3=_s3(env),
@@ -174,25 +175,20 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
     )
 
 
-def migration_url(variables: Mapping[str, str], data: Path | None) -> str:
-    """What `relay migrate` works on; it needs nothing else of the configuration."""
+def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
+    """What `relay migrate` works on, and what will be served from it; it needs nothing else of the
+    configuration."""
     env = Environment(variables)
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
-    url = env.secret("MIGRATION_DATABASE_URL") or env.secret("DATABASE_URL")
-    url = url or f"sqlite:///{folder / 'relay.db'}"
-    sqlite_path(url)
-    return url
+    served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
+    return _database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"), served
 
 
-def sqlite_path(url: str) -> Path:
-    """The file of a `sqlite:///PATH` URL (four slashes for an absolute path)."""
-    scheme = url.partition(":")[0]
-    if scheme.startswith("postgres"):
-        raise StartRefused("PostgreSQL is not supported by this build yet; use DATABASE_URL=sqlite:///PATH")
-    path = url.removeprefix("sqlite:///")
-    if path == url or not path or "?" in path:
-        raise StartRefused("DATABASE_URL is not of the form sqlite:///PATH")
-    return Path(path)
+def _database_url(env: Environment, folder: Path, *names: str) -> str:
+    """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
+    told = (env.secret(name) for name in names)
+    url = next(filter(None, told), None) or f"sqlite:///{folder / 'relay.db'}"
+    return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
 
 
 def log_level(env: Environment) -> str:
@@ -240,7 +236,6 @@ def _secrets(env: Environment, dev: bool) -> Secrets:
         validate_jwt_aud=_boot_secret(env, "TR_VALIDATE_JWT_AUD", dev),
         admin=env.secret("RELAY_ADMIN_SECRET"),
         managed_key=bytes.fromhex(managed) if managed else None,
-        postgres_password=env.secret("POSTGRES_PASSWORD"),
     )
 
 

@@ -18,7 +18,7 @@ from sanic.request import Request
 
 from localstore.core import bearer, request_signature
 from localstore.core.capability import Token
-from localstore.core.errors import Invalid, NotBound, Unauthorized
+from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
 from localstore.core.keys import key_id
 from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
 from localstore.core.request_signature import SAFE_METHODS, ParsedSignature
@@ -33,7 +33,6 @@ from relay.node import Node
 from relay.routing import Anonymous, Read, Route, SignedIn, Write
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
-SELF_CAPS = frozenset({"read", "write", "admin"})
 
 Op = Literal["read", "write", "admin"]
 
@@ -116,8 +115,13 @@ async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: by
         found = await tx.one(device_keys.SELF, id=parsed.key_id)
     if found is None:
         raise Unauthorized("this device key is not registered here, or was revoked; run: svc login")
-    public, used_at, account_id, kind, handle, phase = found
+    public, words, used_at, account_id, kind, handle, phase = found
     await _verify(caller, request, incoming, body, route.stream, parsed, public)
+    caps = frozenset(words.split())
+    if op_of(route) not in caps:
+        raise Forbidden(
+            f"this device key may not {op_of(route)!r} on its own, only beside a token; run: svc login"
+        )
     now = now_ms()
     if now - (used_at or 0) > USED_AGAIN:
         async with caller.node.db.write() as tx:
@@ -130,7 +134,7 @@ async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: by
         session_id=parsed.key_id,  # there is none; the sockets of this key close by its id
         session_kind="self",
         expires_at=(parsed.created + SIGNATURE_MAX_AGE) * 1000,
-        caps=SELF_CAPS,
+        caps=caps,
         device_key_id=parsed.key_id,
         via="self",
     )
@@ -180,6 +184,7 @@ async def _session(node: Node, token: Token, via: Literal["cookie", "bearer"]) -
         caps=capability.caps,
         device_key_id=live.device_key_id,
         via=via,
+        narrowed=len(capability.revocation_ids) > 1,
     )
 
 

@@ -1,4 +1,5 @@
-"""The data folder: private to its owner, one process at a time, with the secrets of a first look in it."""
+"""The data folder: private to its owner, of one process where that uses SQLite, with the secrets of a first
+look in it."""
 
 from __future__ import annotations
 
@@ -53,12 +54,12 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def only_process(folder: Path) -> Iterator[None]:
-    """Hold `relay.lock`: SQLite and the pack files belong to one serving process. The kernel gives the lock
-    back however that process ends."""
+def serving(folder: Path, shared: bool) -> Iterator[None]:
+    """Hold `relay.lock`: SQLite belongs to one serving process; those of one PostgreSQL database hold it
+    together (`shared`). The kernel gives the lock back however a process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StartRefused(
                 f"another relay is serving {folder}; SQLite takes one process, stop that one first"

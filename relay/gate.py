@@ -6,6 +6,8 @@ HTTP request again.
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,13 +23,16 @@ from localstore.core.errors import (
     Invalid,
     NotFound,
     Unauthorized,
+    Unavailable,
     UnsupportedMediaType,
 )
 from relay import credentials
-from relay.address import client_address
+from relay.address import client_address, network
 from relay.body import Incoming
+from relay.buffers import Lease
 from relay.caller import Caller, Principal, View
 from relay.db import repo as repos
+from relay.db.database import Contended
 from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
@@ -36,6 +41,8 @@ SUBPROTOCOLS = ("svc-sync.v1",)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 _SUSPECT = re.compile(rb"\\u0000|[:\[,]\s*-?[0-9]{19}")  # worth a second look by `_storable`
 
+
+RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
 
 Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
@@ -47,12 +54,16 @@ def handler_of(route: Route, node: Node) -> Handle:
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         if route.flag and not node.config.flags.on(route.flag):
             raise NotFound
-        node.limiter.admit(route, client_address(request, node.config.proxy_hops))
+        address = network(client_address(request, node.config.proxy_hops))
+        node.limiter.admit(route, address)
+        lease = request.ctx.lease = Lease(node.buffers, address)
         params = {name: _segment(value) for name, value in raw_params.items()}
-        incoming = Incoming(request, route.max_body)
+        incoming = Incoming(request, route.max_body, lease)
         request.ctx.incoming = incoming
+        _require_plain(request)
         body = b"" if route.stream else await incoming.read()
         caller = await credentials.identify(node, request, incoming, body, route, params)
+        caller.lease = lease
         if caller.principal is not None:
             request.ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
@@ -70,15 +81,31 @@ def handler_of(route: Route, node: Node) -> Handle:
         wanted = {name: value for name, value in arguments.items() if name in route.wants}
         if "socket" in route.wants:
             return await _converse(route, request, wanted)
-        return await encode(request, route, await route.handler(**wanted))
+        return await encode(request, route, await _carried_out(route, wanted))
 
     return handle
+
+
+async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
+    """What the handler answers. A transaction that the database gave up took no effect, so that the whole
+    handler runs again; not where the body streams, which is there once."""
+    for pause in (*RETRY_PAUSES, None):
+        try:
+            return await route.handler(**wanted)
+        except Contended:
+            if pause is None or route.stream:
+                break
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # spreads, hides nothing
+    raise Unavailable("too many changes met at once; try again")
 
 
 async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> Answer:
     """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
+    offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
+    if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
+        raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
     protocol: Any = request.transport.get_protocol()
     socket = await protocol.websocket_handshake(request, SUBPROTOCOLS)
     request.ctx.upgraded = True
@@ -125,8 +152,9 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         principal=caller.principal,
         address=caller.address,
         nonce=caller.nonce,
+        lease=caller.lease,
         repo=repos.row(row),
-        role=repos.role(row),
+        role=caller.role_of(row),
     )
     if isinstance(access, Write):
         _may_write(view, access, view.me)
@@ -139,6 +167,13 @@ def _may_write(view: View, access: Write, principal: Principal) -> None:
     view.require(access.role)
     if not access.archived:
         view.require_active()
+
+
+def _require_plain(request: Request) -> None:
+    """Bodies are read as they are sent: what unpacks to a thousand times its size is never unpacked."""
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        raise UnsupportedMediaType("send the body without Content-Encoding")
 
 
 def _segment(raw: str) -> str:

@@ -1,9 +1,13 @@
 """Who is told what happened. The event log in the database is the truth; a wake-up is only a hint.
 
-`announce` writes an event in the transaction of its effect. One reader follows the log, woken after commits
-and every few seconds besides, and hands each event to the peers that subscribed to its repository. Every peer
-has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody waits for it.
-What a peer may see is asked of a callback, when it subscribes and again before each delivery.
+`announce` writes an event in the transaction of its effect. One reader follows the log, woken after commits,
+by other processes and every few seconds besides, and hands each event to the peers that subscribed to its
+repository. Where many transactions write at once, events of different repositories may appear out of order:
+the reader goes on from the horizon below which nothing can appear any more, and a peer, whose repository's
+events come in order, passes over what it has had (design/relay, Events and sockets).
+
+Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody
+waits for it. What a peer may see is asked of a callback, when it subscribes and again before each delivery.
 """
 
 from __future__ import annotations
@@ -78,14 +82,15 @@ class Hub:
         self._db = db
         self._peers: set[Peer] = set()
         self._listeners: dict[str, set[Peer]] = {}
-        self._position = 0
+        self._position = 0  # every event up to here was handed out
+        self._handed_out = 0  # how many were, the same one perhaps several times
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Follow the log from where it stands."""
-        async with self._db.read() as tx:
-            self._position = await tx.value(rows.LAST)
+        self._position = await self._settled()
+        self._db.on_wake(self._wake.set)
         self._task = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:
@@ -100,17 +105,23 @@ class Hub:
     # --- what services call
 
     async def announce(self, tx: Tx, repo_id: str, kind: str, **data: Any) -> int:
-        """Write an event in the caller's transaction; listeners hear of it after the commit. Returns its id.
-        `kind`: live, seal, ref or repo. `data`: ids, numbers and names, never content."""
+        """Write an event in the caller's transaction, which names the repository (`Database.write`);
+        listeners hear of it after the commit. Returns its id. `kind`: live, seal, ref or repo. `data`: ids,
+        numbers and names, never content."""
         event_id: int = await tx.value(
             rows.INSERT,
+            id=await tx.stamp(),
             repo_id=repo_id,
             kind=kind,
             data=msgspec.json.encode(data).decode(),
             created_at=now_ms(),
         )
-        tx.after_commit(self._wake.set)
+        tx.after_commit(self._announced)
         return event_id
+
+    def _announced(self) -> None:
+        self._wake.set()
+        self._db.wake_others()
 
     def end_sessions(self, session_ids: Iterable[str]) -> None:
         """Close the peers of sessions that were revoked; call it after the commit (`tx.after_commit`)."""
@@ -136,25 +147,30 @@ class Hub:
         """Deliver the repository's events after `since` from here on; None: from now. The caller has checked
         that the peer may see it. Too far behind, the peer is told to resync."""
         self.unsubscribe(peer, repo_id)
-        cursor = await self._last() if since is None else since
+        cursor = await self._settled() if since is None else since
+        if await self._is_foreign(cursor):
+            return await self._resync(peer, repo_id)
         behind: list[Event] = []
         while True:
-            position = self._position
+            before = self._handed_out
             async with self._db.read() as tx:
                 found = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
             behind += map(_event, found)
             cursor = behind[-1].id if behind else cursor
             if len(behind) >= BACKLOG:
-                cursor = await self._last()
-                self._listen(peer, repo_id, cursor)
-                return Resync(repo_id=repo_id, id=cursor)
-            if len(found) < BATCH and position == self._position:
+                return await self._resync(peer, repo_id)
+            if len(found) < BATCH and before == self._handed_out:
                 break  # nothing was handed out while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, cursor)
         peer.queue.extend(behind)
         if behind:
             peer.ready.set()
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
+
+    async def _resync(self, peer: Peer, repo_id: str) -> Resync:
+        cursor = await self._settled()
+        self._listen(peer, repo_id, cursor)
+        return Resync(repo_id=repo_id, id=cursor)
 
     def unsubscribe(self, peer: Peer, repo_id: str) -> None:
         peer.cursors.pop(repo_id, None)
@@ -173,9 +189,12 @@ class Hub:
                     await peer.ready.wait()
             if peer.closed:
                 return
-            allowed = await visible(list(peer.cursors))
+            asked = list(peer.cursors)
+            allowed = await visible(asked)  # meanwhile the peer may subscribe and unsubscribe
+            allowed |= peer.cursors.keys() - set(asked)
+            allowed &= peer.cursors.keys()
             events, lost = peer.take()
-            hidden = [repo_id for repo_id in peer.cursors if repo_id not in allowed]
+            hidden = [repo_id for repo_id in asked if repo_id in peer.cursors and repo_id not in allowed]
             for repo_id in hidden:
                 self.unsubscribe(peer, repo_id)
             batch: list[Event | Resync | Hidden] = [Hidden(repo_id=repo_id) for repo_id in hidden]
@@ -186,14 +205,14 @@ class Hub:
 
     async def poll(self, repo_ids: Sequence[str], since: int | None) -> tuple[list[Event], int, bool]:
         """Events of these repositories after `since`, where to go on, and whether there are more."""
-        last = await self._last()
-        if since is None or not repo_ids:
+        last = await self._settled()  # one number for many repositories: only what is final counts
+        if since is None or not repo_ids or await self._is_foreign(since):
             return [], last, False
         async with self._db.read() as tx:
-            found = await tx.all(rows.OF_REPOS, repo_ids=list(repo_ids), since=since, limit=BATCH)
+            found = await tx.all(rows.OF_REPOS, repo_ids=list(repo_ids), since=since, last=last, limit=BATCH)
         events = [_event(row) for row in found]
         if len(events) < BATCH:
-            return events, max([last, since] if not events else [last, events[-1].id]), False
+            return events, max(last, since), False
         return events, events[-1].id, True
 
     # --- the log
@@ -202,9 +221,17 @@ class Hub:
         peer.cursors[repo_id] = cursor
         self._listeners.setdefault(repo_id, set()).add(peer)
 
-    async def _last(self) -> int:
+    async def _is_foreign(self, cursor: int) -> bool:
+        """Whether this id was told by a log that is no more: the database was restored from a backup."""
         async with self._db.read() as tx:
-            return int(await tx.value(rows.LAST))
+            last = int(await tx.value(rows.LAST))
+        return cursor > last and cursor > await self._settled()
+
+    async def _settled(self) -> int:
+        """The last id that no event can slip in before."""
+        async with self._db.read() as tx:
+            horizon = await self._db.horizon(tx)
+            return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _follow(self) -> None:
         while True:
@@ -219,16 +246,19 @@ class Hub:
                 LOG.exception("the event log could not be read; trying again")
 
     async def _hand_out(self) -> None:
-        while True:
+        at, found = self._position, BATCH
+        async with self._db.read() as tx:
+            horizon = await self._db.horizon(tx)  # before the events: what is below it, we shall see
+        while found == BATCH:
             async with self._db.read() as tx:
-                found = await tx.all(rows.AFTER, since=self._position, limit=BATCH)
-            for row in found:
-                event = _event(row)
-                self._position = event.id
+                events = [_event(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
+            for event in events:
+                at = event.id
                 for peer in self._listeners.get(event.repo_id, ()):
                     peer.offer(event)
-            if len(found) < BATCH:
-                return
+            found = len(events)
+            self._handed_out += found
+        self._position = at if horizon is None else max(self._position, horizon - 1)
 
 
 def _event(row: Row) -> Event:

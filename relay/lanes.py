@@ -22,6 +22,11 @@ OVERHEAD = 4096  # bytes of an empty document, about
 VERDICTS = 100_000
 
 
+# `ver` and `digest` of a lane's row. Read in the transaction that relies on the lane, they tell a lane that
+# another process has changed since, or that a failed transaction left behind.
+Stand = tuple[int, bytes]
+
+
 class LaneKey(NamedTuple):
     branch_id: str
     gen: int
@@ -58,11 +63,11 @@ class Verdicts:
 
 
 class Lanes:
-    """Lanes by key, each with the version (`ver` of its row) it stands at. `capacity`: bytes of text."""
+    """Lanes by key, each with where it stands. `capacity`: bytes of text."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._kept: OrderedDict[LaneKey, tuple[int, Lane, int]] = OrderedDict()
+        self._kept: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
         self._weight = 0
         self.texts = Verdicts()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
@@ -71,22 +76,22 @@ class Lanes:
         """`work` on the lanes' thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
-    def holds(self, key: LaneKey, ver: int) -> bool:
+    def holds(self, key: LaneKey, stand: Stand) -> bool:
         """A hint, from any thread, whether `open` will do without a source."""
         kept = self._kept.get(key)
-        return kept is not None and kept[0] == ver
+        return kept is not None and kept[0] == stand
 
-    def open(self, key: LaneKey, ver: int) -> Lane | None:
+    def open(self, key: LaneKey, stand: Stand) -> Lane | None:
         kept = self._kept.get(key)
-        if kept is None or kept[0] != ver:
+        if kept is None or kept[0] != stand:
             return None
         self._kept.move_to_end(key)
         return kept[1]
 
-    def keep(self, key: LaneKey, ver: int, lane: Lane, size: int) -> None:
+    def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """`size`: bytes of its text."""
         self.drop([key])
-        self._kept[key] = (ver, lane, size + OVERHEAD)
+        self._kept[key] = (stand, lane, size + OVERHEAD)
         self._weight += size + OVERHEAD
         while self._weight > self._capacity:
             self.drop([next(iter(self._kept))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from relay.buffers import Buffers
 from relay.checks import Checks
 from relay.config import Config
 from relay.db.database import Database
@@ -33,3 +34,4 @@ class Node:
     stopping: bool = False
     sign_in: SignInState = field(default_factory=SignInState)
     checks: Checks = field(default_factory=Checks)
+    buffers: Buffers = field(default_factory=Buffers)

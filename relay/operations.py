@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from localstore.core.errors import Conflict, NotFound
 from relay import migrations
+from relay.caller import repo_name
 from relay.clock import now_ms
-from relay.config import sqlite_path
+from relay.db import connect
 from relay.db import operator as rows
-from relay.db.sqlite import SqliteDatabase
+from relay.db.database import Database
 from relay.hub import Hub
 from relay.service import audit
 
@@ -17,8 +20,8 @@ TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
 async def set_state(url: str, full_name: str, action: str) -> str:
     """suspend, resume or kill; answers the new state. Readers get the constant 404 from the next request
     on, because the gate reads the state each time. NotFound names the repository, Conflict its state."""
-    migrations.check(url)
-    db = SqliteDatabase(sqlite_path(url), readers=1)
+    await asyncio.to_thread(migrations.check, url)
+    db = connect.database(url)
     try:
         await db.open()
         return await _set_state(db, full_name, action)
@@ -26,13 +29,17 @@ async def set_state(url: str, full_name: str, action: str) -> str:
         await db.close()
 
 
-async def _set_state(db: SqliteDatabase, full_name: str, action: str) -> str:
+async def _set_state(db: Database, full_name: str, action: str) -> str:
     owner, _, name = full_name.partition("/")
-    async with db.write() as tx:
+    async with db.read() as tx:
+        repo_id = await tx.value(rows.STATE, owner=owner, name=name)
+    if repo_id is None:
+        raise NotFound(f"there is no repository {full_name}")
+    async with db.write(repo_name(repo_id)) as tx:
         row = await tx.one(rows.STATE, owner=owner, name=name)
-        if row is None:
-            raise NotFound(f"there is no repository {full_name}")
-        repo_id, state, resume = row
+        if row is None or row[0] != repo_id:
+            raise Conflict(f"{full_name} was renamed just now; try again")
+        _, state, resume = row
         if action == "resume":
             if state not in TAKEN_OFF.values():
                 raise Conflict(f"{full_name} is {state}; there is nothing to resume")

@@ -17,6 +17,7 @@ from relay.bytes_reply import cut, not_modified, span
 from relay.routing import Reply, Route
 
 _ENCODER = msgspec.json.Encoder()
+LARGE = 256 * 1024  # bytes
 
 
 @dataclass(slots=True)
@@ -81,6 +82,23 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
         return cut(stream, *part)
     await _close(stream)
     return reply.section(*part)
+
+
+def in_pieces(answer: Answer) -> Answer:
+    """A large body is sent as a stream, so that a slow reader has a part of it in the connection's buffer
+    and not all of it for as long as it likes."""
+    response = answer.response
+    if response is None or answer.stream is not None or len(response.body or b"") <= LARGE:
+        return answer
+    body, response.body = response.body, b""
+    assert body is not None  # noqa: S101  # it is large
+    response.headers["content-length"] = str(len(body))
+    return Answer(response, _pieces(body))
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), LARGE):
+        yield body[start : start + LARGE]
 
 
 def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) -> tuple[int, int] | None:

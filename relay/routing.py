@@ -92,6 +92,9 @@ class Upload(typing.Protocol):
     length: int | None
 
     def chunks(self) -> AsyncIterator[bytes]: ...
+    async def whole(self) -> bytes:
+        """All of it, where the route's cap is small enough for memory."""
+
     def promise(self, toc: bytes) -> None:
         """Say which bytes carry the streamed digest (a pack's table of contents), not the whole body."""
 

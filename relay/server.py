@@ -23,7 +23,7 @@ from sanic.http.constants import HTTP
 
 from relay import app as http
 from relay.config import Config
-from relay.db.sqlite import SqliteDatabase
+from relay.db import connect
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.lanes import Lanes
@@ -34,7 +34,7 @@ from relay.node import Node
 from relay.objects.store import ObjectStore
 from relay.service import upkeep
 from relay.signer import Signer
-from relay.signer_process import Child
+from relay.signer_process import Child, listens
 from relay.wire import StrictProtocol
 
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
@@ -96,11 +96,11 @@ async def _open(config: Config) -> AsyncIterator[Node]:
     """What stands behind the surface; closed in reverse order, also when opening fails half-way."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
-        if config.dev:
+        if config.dev and not (config.shared and await listens(config.data)):
             child = await Child.start(config.data)
             stack.push_async_callback(child.stop)
         stack.push_async_callback(signer.close)
-        db = SqliteDatabase(config.database_path())
+        db = connect.database(config.database_url)
         stack.push_async_callback(db.close)
         await db.open()
         objects = ObjectStore(config.data, db)

@@ -182,8 +182,7 @@ class Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )
-        path = data_dir / SOCKET_NAME
-        while not await _listens(path):
+        while not await listens(data_dir):
             if process.returncode is not None:
                 raise Unavailable("the token signer did not start; its message is above")
             await asyncio.sleep(0.02)
@@ -195,9 +194,10 @@ class Child:
         await self.process.wait()
 
 
-async def _listens(path: Path) -> bool:
+async def listens(data_dir: Path) -> bool:
+    """Whether a signer serves this folder; the relays of one host share it."""
     try:
-        _, writer = await asyncio.open_unix_connection(path)
+        _, writer = await asyncio.open_unix_connection(data_dir / SOCKET_NAME)
     except OSError:
         return False
     writer.close()

@@ -40,9 +40,10 @@ def main() -> int:
     finally:
         node.close()
     print(
-        f"{total.histories} histories, {total.commands} commands ({total.refused} refused), {total.words} edits, "
-        f"{total.seals} seals, {total.client_kills} clients and {total.relay_kills} relays killed, "
-        f"{total.cuts} connections cut, {len(total.failures)} failures; {base}"
+        f"{total.histories} histories, {total.commands} commands ({total.refused} refused), "
+        f"{total.words} edits, {total.seals} seals, {total.client_kills} clients killed, "
+        f"{total.relay_kills} relays killed, {total.cuts} connections cut, "
+        f"{len(total.failures)} failures; {base}"
     )
     return 1 if total.failures else 0
 

@@ -154,9 +154,9 @@ class World:
         assert self.terminal.token is not None
         owner = Account(granted["user_id"], handle, device.key, granted["session_id"], self.terminal.token)
         self._http = requests_of(owner, url)
-        shown = create(self._http, owner, "shown", visibility="public")
+        self.shown = create(self._http, owner, "shown", visibility="public")
         hidden = create(self._http, owner, "hidden")
-        self.names = self._names(owner, [shown, hidden])
+        self.names = self._names(owner, [self.shown, hidden])
 
     def _names(self, owner: Account, repos: list[Repository]) -> dict[str, list[Any]]:
         seals: list[str] = []

@@ -51,12 +51,14 @@ RELAY: dict[str, Variable] = {
     "TR_PROXY_HOPS": Variable(
         "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
     ),
-    "DATABASE_URL": Variable("`sqlite:///DATA/relay.db`", "Database; SQLite only in this build."),
+    "DATABASE_URL": Variable(
+        "`sqlite:///DATA/relay.db`", "Database: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`."
+    ),
     "MIGRATION_DATABASE_URL": Variable("`DATABASE_URL`", "Database as `relay migrate` opens it."),
     "RELAY_ADMIN_SECRET": Variable("made and kept with `--dev`", "Opens `/metrics` to another machine."),
     "INITIAL_RELAY_ADMIN_EMAIL": Variable("–", _UNUSED),
     "MANAGED_KEY_SECRET": Variable("made and kept with `--dev`", "32 bytes in hex. " + _UNUSED),
-    "POSTGRES_PASSWORD": Variable("–", _UNUSED),
+    "POSTGRES_PASSWORD": Variable("–", "Password for a PostgreSQL URL that has none."),
     "SSL_CERT_PATH": Variable(
         "`./certs/fullchain.pem` if it exists", "Certificate chain, if the relay ends TLS."
     ),
@@ -96,6 +98,9 @@ CLIENT: dict[str, Variable] = {
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
+    "SVC_COMPLETE": Variable(
+        "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
+    ),
     "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
     "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),

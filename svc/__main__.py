@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 from svc import __version__
 
@@ -12,6 +14,11 @@ def main() -> None:
     words = sys.argv[1:]
     if words == ["--version"]:
         print(f"svc {__version__}")
+        return
+    if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
+        from svc.cmd.complete import answer
+
+        print(answer(words, os.environ, Path.cwd()), end="")
         return
     from svc.cmd.app import run
 

@@ -67,7 +67,8 @@ TOOLS = {
     "routes": "pages",
     "service": "ancestry archive checkpoint content epochs frontier history_pack landing live_rules once "
     "seal_payload seal_trees sealed upkeep",
-    "db": "database idempotency listener nonce operator schema sqlite upkeep upsert",
+    "db": "connect database idempotency listener names nonce operator postgres postgres_pool postgres_sql "
+    "postgres_wake schema sqlite upkeep upsert url",
     "api": "answer http identity origin private_file transport",
 }
 
@@ -76,6 +77,7 @@ LONGER = {
     "relay/db/schema.py": "the one picture of all tables, which refer to each other",
     "tests/relay/service/test_live.py": "one branch taken through every answer of the protocol",
     "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
+    "tests/campaign/history.py": "one history from its first act to its audit",
     "tests/localstore/core/tree/test_tree.py": "one plain model and everything held against it",
 }
 

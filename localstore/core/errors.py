@@ -285,15 +285,15 @@ class NotLinked(ClientError):
 
 
 class LocalEdits(ClientError):
-    """A pull that would overwrite edits. `paths` lists them."""
+    """A pull or switch that would overwrite edits. `paths` lists them, `command` is what was asked for."""
 
     code = "local_edits"
 
-    def __init__(self, paths: list[str]) -> None:
+    def __init__(self, paths: list[str], command: str = "pull") -> None:
         shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         super().__init__(
-            f"pull would overwrite local edits in {shown}; run: svc pull --merge to join them "
-            "(svc pull --force to drop them)",
+            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to join them "
+            f"(svc {command} --force to move them to the trash)",
             paths=paths,
         )
 

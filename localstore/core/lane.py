@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-from pycrdt import Doc, Text
+from typing import TYPE_CHECKING, Any
 
 from localstore.core import lane_format, limits, textdiff
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT, ROOT
+
+if TYPE_CHECKING:
+    from pycrdt import Doc
 
 READER = 1  # client id of a document that nobody writes through
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
@@ -159,6 +160,8 @@ class Lane:
     # --- the one place where the library is touched
 
     def _open(self, replica: int) -> None:
+        from pycrdt import Doc, Text  # here, because most commands touch no lane and loading it takes 30 ms
+
         self._replica = replica
         self._doc = Doc(client_id=replica)
         self._content = self._doc.get(ROOT, type=Text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat as stat_module
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
 from localstore.core.update import LiveUpdate, signing_bytes
-from localstore.db import Row, Stat
+from localstore.db import Stat
 from localstore.entry import Entry
 from localstore.scanner import Scan, Skipped
 from localstore.sync.capture import capture
@@ -42,7 +43,7 @@ def compose(
     done = Composed()
     changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
     too_large = capture(device, changed)
-    caps = _Caps(device, scan)
+    caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     with device.db.step():
         for path in sorted({*scan.files, *device.entries}):
@@ -133,18 +134,28 @@ def _take_off(
     device.db.put_flight(n, path, update.kind, msgspec.json.encode(update))
 
 
-class _Caps:
+class Caps:
     """The size caps of byte files (AMB-043 to 045): each file, and their sum in byte order of path."""
 
     def __init__(self, device: Device, scan: Scan) -> None:
         self._cap = min(device.blob_cap, limits.FRAME_RAW_MAX)
         self._device = device
-        rows: dict[str, Row] = device.db.rows()
-        self._sizes = {path: row.size for path, row in rows.items() if row.kind == "blob"}
-        for path in device.entries:
-            if path not in scan.files and not scan.unknown(path):
-                self._sizes.pop(path, None)
-        self._total = sum(self._sizes.values())
+        self._scan = scan
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """Byte files of the branch as this folder would leave them."""
+        sizes = self._device.db.blob_sizes()
+        for path, entry in self._device.entries.items():
+            if entry.kind == "blob":  # what this push sent already is no row of the branch here yet
+                sizes[path] = entry.size
+            if path not in self._scan.files and not self._scan.unknown(path):
+                sizes.pop(path, None)
+        return sizes
+
+    @cached_property
+    def _total(self) -> int:
+        return sum(self._sizes.values())
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 from localstore import link, lock
@@ -59,7 +60,6 @@ class Device:
         self.db = Database(record / "state.db")
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
-        self.entries: dict[str, Entry] = self.db.entries()
         self.conflicts: list[tuple[str, str]] = []
         self.blob_cap = limits.BLOB_FILE
 
@@ -108,6 +108,17 @@ class Device:
 
     # --- entries
 
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Every path that this copy knows."""
+        return self.db.entries()
+
+    def save_all(self, entries: Iterable[Entry]) -> None:
+        """Save many, none of which has lane state, pending updates or an update in flight."""
+        kept = list(entries)
+        self.entries.update((entry.path, entry) for entry in kept)
+        self.db.put_entries(kept)
+
     def save(self, entry: Entry) -> None:
         self.entries[entry.path] = entry
         self.db.put_entry(entry)
@@ -143,9 +154,9 @@ class Device:
         found = self.objects.get(digest)
         if found is not None:
             return found
-        for name, data in self.fetch({digest: 0}, keep=True):
-            if name == digest:
-                return data
+        fetched = dict(self.fetch({digest: 0}, keep=True))
+        if digest in fetched:
+            return fetched[digest]
         raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -163,26 +174,26 @@ class Device:
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         wanted = set(group)
+        frames: list[Frame] = []
         reader = PackReader()
         for piece in self.transport.fetch_pack(group):
             for frame in reader.feed(piece):
                 objects = [(name, bytes(data)) for name, data in frame.objects()]
                 if keep:
-                    self._keep(frame)
+                    frames.append(frame)
                 for name, data in objects:
                     if name in wanted:
                         wanted.discard(name)
                         yield name, data
         reader.close()
-
-    def _keep(self, frame: Frame) -> None:
-        self.objects.keep([frame])
+        if frames:
+            self.objects.keep(frames)
 
     # --- the folder
 
     def look_around(self) -> Scan:
         """Walk the folder and remember what was hashed."""
-        found, hashed = scan(self.files, self.db.stats(), self.entries)
+        found, hashed = scan(self.files, self.db.stats(), self.db)
         if hashed.fresh or hashed.gone:
             with self.db.step():
                 self.db.put_stats(hashed.fresh, hashed.gone)
@@ -239,8 +250,7 @@ class Device:
         self.write_state()
 
     def write_state(self) -> None:
-        tree = {path: file.digest.hex() for path, file in sorted(self.db.sealed().items())}
-        link.write_state(self.folder, SealedState(last_seal=self.last, tree=tree))
+        link.write_state(self.folder, SealedState(last_seal=self.last, tree=dict(self.db.sealed_digests())))
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""

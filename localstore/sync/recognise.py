@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from localstore import link
-from localstore.core.encoding import unhex
 from localstore.core.errors import LinkDamaged, NotFound, NotLinked
 from localstore.db import SealedFile
 from localstore.entry import known_by_bytes
+from localstore.scanner import Scan
 from localstore.sync import verify
 from localstore.sync.device import RECORDED, Device
 
@@ -65,7 +65,7 @@ def adopt_state(device: Device) -> None:
         seal = device.transport.seal(named)
     except NotFound:
         return
-    files = verify.tree(device.transport.tree(named), verify.seal(seal, device.repo.repo_id))
+    files = verify.tree(device.transport.tree(named), verify.seal(seal, named, device.repo.repo_id))
     # A file that is not here may never have been copied: it must not look deleted.
     present = device.look_around().files.keys() & files.keys()
     with device.db.step():
@@ -75,12 +75,15 @@ def adopt_state(device: Device) -> None:
     device.sealed_as(named, dict(files), whole=True)
 
 
-def last_known(device: Device) -> tuple[str | None, dict[str, bytes]]:
-    """The folder's last seal and the digests of its files: by the record, or by `state.json` without one."""
+def against_last(device: Device, scan: Scan) -> tuple[str | None, list[str], list[str], list[str]]:
+    """The folder's last seal, and which paths are changed, new and removed since: by the record, or by
+    `state.json` without one. `scan` is a fresh one."""
     if _unrecorded(device) is None:
-        return device.last, {path: file.digest for path, file in device.db.sealed().items()}
-    state = link.read_state(device.folder)
-    return state.last_seal, {path: unhex(one) for path, one in state.tree.items()}
+        return device.last, *device.db.against_seal()
+    state, files = link.read_state(device.folder), scan.files
+    changed = [path for path, one in state.tree.items() if path in files and files[path].digest.hex() != one]
+    new, removed = files.keys() - state.tree.keys(), state.tree.keys() - files.keys()
+    return state.last_seal, sorted(changed), sorted(new), sorted(removed)
 
 
 def mend_state(device: Device) -> None:
@@ -91,7 +94,7 @@ def mend_state(device: Device) -> None:
 
 def _unrecorded(device: Device) -> str | None:
     """The seal that `state.json` names, where the record is new and knows none."""
-    if device.db.number(RECORDED) or device.last is not None or device.entries or device.branch_id:
+    if device.db.number(RECORDED) or device.last is not None or device.branch_id or device.entries:
         return None
     return _named(device)
 
@@ -108,6 +111,6 @@ def _trees(device: Device, head: str | None) -> Iterator[tuple[str, dict[str, Se
     for _ in range(SEALS_COMPARED):
         if wanted is None:
             return
-        payload = verify.seal(device.transport.seal(wanted), device.repo.repo_id)
+        payload = verify.seal(device.transport.seal(wanted), wanted, device.repo.repo_id)
         yield wanted, verify.tree(device.transport.tree(wanted), payload)
         wanted = payload.parents[0] if payload.parents else None

@@ -178,32 +178,41 @@ def _other_lane(device: Device, remote: Remote) -> bool:
 
 def _adopt(device: Device, remote: Remote, shadow: bytes | None) -> None:
     """Record the relay's version; `shadow` is what the disk holds."""
+    device.forget(remote.row.path)
+    device.db.put_lane_state(remote.row.path, remote.state)
+    device.save(_entry(remote, shadow))
+
+
+def _entry(remote: Remote, shadow: bytes | None) -> Entry:
     row = remote.row
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
-    device.forget(row.path)
-    device.db.put_lane_state(row.path, remote.state)
-    device.save(
-        Entry(
-            path=row.path,
-            kind=row.kind,
-            gen=row.gen,
-            epoch=row.epoch,
-            seen=row.ver,
-            genesis=remote.genesis if row.kind == "text" else None,
-            touched=remote.state is not None,
-            want=row.digest,
-            size=row.size,
-            shadow=shadow,
-        )
+    return Entry(
+        path=row.path,
+        kind=row.kind,
+        gen=row.gen,
+        epoch=row.epoch,
+        seen=row.ver,
+        genesis=remote.genesis if row.kind == "text" else None,
+        touched=remote.state is not None,
+        want=row.digest,
+        size=row.size,
+        shadow=shadow,
     )
 
 
 def attach(device: Device) -> None:
     """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
     is then an older version of the lane, and edits since are carried onto it."""
+    foreign = [path for path, entry in device.entries.items() if entry.foreign]
+    if not foreign:
+        return
     rows = device.db.rows()
-    known = [path for path, entry in device.entries.items() if entry.foreign and path in rows]
+    known = [path for path in foreign if path in rows]
     for start in range(0, len(known), CHUNK):
-        for remote in read(device, [rows[path] for path in known[start : start + CHUNK]]):
-            with device.db.step():
-                _adopt(device, remote, device.entries[remote.row.path].shadow)
+        adopted = []
+        with device.db.step():
+            for remote in read(device, [rows[path] for path in known[start : start + CHUNK]]):
+                if remote.state is not None:
+                    device.db.put_lane_state(remote.row.path, remote.state)
+                adopted.append(_entry(remote, device.entries[remote.row.path].shadow))
+            device.save_all(adopted)

@@ -8,7 +8,7 @@ from localstore.core.encoding import unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.keys import check_ed25519, key_id
 from localstore.core.model.history import Seal, Tree
-from localstore.core.paths import check
+from localstore.core.paths import check, terminal_safe
 from localstore.core.tree import Entry as TreeEntry
 from localstore.core.tree import root_digest
 from localstore.db import SealedFile
@@ -17,8 +17,11 @@ from localstore.sync.transport import Transport
 CHAIN_MAX = 100_000
 
 
-def seal(one: Seal, repo_id: str) -> seals.SealPayload:
-    """The payload of a seal whose id, signature and key hold together. ServerMisbehaved otherwise."""
+def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
+    """The payload of the seal `wanted`, whose id, signature and key hold together. ServerMisbehaved
+    otherwise."""
+    if one.id != wanted:
+        raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
     try:
         raw = unb64u(one.payload)
         public = unb64u(one.key.public_key, 32)
@@ -46,9 +49,7 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     wanted: str | None = head
     while wanted is not None and wanted != last and len(found) < CHAIN_MAX:
         one = transport.seal(wanted)
-        payload = seal(one, repo_id)
-        if one.id != wanted:
-            raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {one.id[:12]}")
+        payload = seal(one, wanted, repo_id)
         found.append(one)
         if last is None:
             break
@@ -59,8 +60,12 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     """The files of a seal, checked against its content digest; unsafe paths are refused.
 
-    A filtered view cannot be recomputed: its files are taken as they are, each still bound to its digest.
+    A list without the repository's tree key, or with files left out, cannot be recomputed and is refused.
     """
+    if answer.filtered or answer.tree_key is None:
+        raise ServerMisbehaved(
+            "the server sent a part of a tree that cannot be verified; nothing was written"
+        )
     files: dict[str, SealedFile] = {}
     try:
         for entry in answer.entries:
@@ -70,14 +75,10 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
             files[entry.path] = SealedFile(entry.kind, unhex(entry.blake3), entry.size)
         if len(files) > limits.TREE_ENTRIES:
             raise Invalid("the tree has too many files")
-        if not answer.filtered and answer.tree_key is not None:
-            root = content_digest(files, unb64u(answer.tree_key, 32))
-            if root.hex() != payload.content_digest:
-                raise Invalid("its files are not the ones that were sealed")
+        if content_digest(files, unb64u(answer.tree_key, 32)).hex() != payload.content_digest:
+            raise Invalid("its files are not the ones that were sealed")
     except SvcError as error:
         raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
-    if not answer.filtered and answer.tree_key is None:
-        raise ServerMisbehaved("the server sent a whole tree without the key to verify it")
     return files
 
 

@@ -2,7 +2,7 @@
 
     async with db.read() as tx:
         row = await tx.one(statements.REPO, id=repo_id)
-    async with db.write() as tx:            # one writer; commits on leaving, rolls back on an exception
+    async with db.write("repo 3f…") as tx:  # commits on leaving, rolls back on an exception
         won = await tx.run(statements.MOVE_REF, id=..., old=..., new=...)
 
 Statements are module constants in `relay/db/<noun>.py`, compiled once for each dialect. A list parameter
@@ -63,6 +63,11 @@ class Tx(Protocol):
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have `call` run once the transaction is durable, and never when it rolls back."""
 
+    async def stamp(self) -> int | None:
+        """An id for a row of a log that others follow: larger than every one before it in this transaction
+        and in those that ended before this one began. None: the database counts by itself, in the order of
+        commits."""
+
 
 class Database(Protocol):
     dialect: str
@@ -72,10 +77,25 @@ class Database(Protocol):
     def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
         """For reading; writes fail. `snapshot`: all statements see one state (costs two round trips more)."""
 
-    def write(self) -> AbstractAsyncContextManager[Tx]:
-        """The one writer. Durable when the context is left without an exception."""
+    def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
+        """Of the writers that name the same thing one runs at a time, in all processes, and each sees what
+        the one before it committed. Durable when the context is left without an exception."""
+
+    async def horizon(self, tx: Tx) -> int | None:
+        """No row stamped below this will appear that is not there already. None: every row that will ever be
+        below another is there when that one is."""
+
+    def wake_others(self) -> None:
+        """Hint to the other processes of this database that there is something to read."""
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        """Have `call` run at such hints of others, and after some may have been missed."""
 
     async def schema_version(self) -> str | None: ...
+
+
+class Contended(Exception):
+    """The database gave this transaction up for another one; the whole of it may be tried again."""
 
 
 class UniqueViolation(Exception):

@@ -12,7 +12,8 @@ from relay.db.schema import account, challenge, device_key, pairing_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceKeyRow:
-    """`id` is the thumbprint, `registration` the self-signed statement. Times in milliseconds."""
+    """`id` is the thumbprint, `registration` the self-signed statement, `caps` what the key may do without a
+    session (words; empty: nothing). Times in milliseconds."""
 
     id: str
     account_id: str
@@ -20,6 +21,7 @@ class DeviceKeyRow:
     x25519: bytes
     name: str
     registration: bytes
+    caps: str
     created_at: int
     last_used_at: int | None
     revoked_at: int | None
@@ -45,6 +47,7 @@ COLUMNS = (
     device_key.c.x25519,
     device_key.c.name,
     device_key.c.registration,
+    device_key.c.caps,
     device_key.c.created_at,
     device_key.c.last_used_at,
     device_key.c.revoked_at,
@@ -60,10 +63,11 @@ PAGE = (
     .order_by(device_key.c.created_at.desc(), device_key.c.id)
     .limit(bindparam("limit"))
 )
-# The key that signs a request on its own: its public half, last use, and the account it stands for.
+# The key that signs a request on its own: its public half, rights, last use, and the account it stands for.
 SELF = (
     select(
         device_key.c.ed25519,
+        device_key.c.caps,
         device_key.c.last_used_at,
         account.c.id,
         account.c.kind,

@@ -8,7 +8,8 @@ from relay.db.schema import event
 
 COLUMNS = (event.c.id, event.c.repo_id, event.c.kind, event.c.data)
 
-_WRITTEN = (event.c.repo_id, event.c.kind, event.c.data, event.c.created_at)
+# `id` None: SQLite counts.
+_WRITTEN = (event.c.id, event.c.repo_id, event.c.kind, event.c.data, event.c.created_at)
 INSERT = insert(event).values({one: bindparam(one.name) for one in _WRITTEN}).returning(event.c.id)
 LAST = select(func.coalesce(func.max(event.c.id), 0))
 AFTER = select(*COLUMNS).where(event.c.id > bindparam("since")).order_by(event.c.id).limit(bindparam("limit"))
@@ -20,7 +21,11 @@ OF_REPO = (
 )
 OF_REPOS = (
     select(*COLUMNS)
-    .where(event.c.repo_id.in_(bindparam("repo_ids", expanding=True)), event.c.id > bindparam("since"))
+    .where(
+        event.c.repo_id.in_(bindparam("repo_ids", expanding=True)),
+        event.c.id > bindparam("since"),
+        event.c.id <= bindparam("last"),
+    )
     .order_by(event.c.id)
     .limit(bindparam("limit"))
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from sqlalchemy import and_, bindparam, delete, func, insert, select, union, update
+from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, insert, select, union, update
 
 from relay.db.database import Row
 from relay.db.schema import account, checkpoint, lane, lane_dir, lane_final, lane_log, ref, replica
@@ -29,6 +29,11 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
     @property
     def living(self) -> bool:
         return self.kind != "gone"
+
+    @property
+    def stand(self) -> tuple[int, bytes]:
+        """What a lane in memory must agree with (see `relay.lanes`)."""
+        return self.ver, self.digest
 
     def other(self, by: int) -> int:
         """The last change by any replica but `by`."""
@@ -69,7 +74,7 @@ BELOW = select(*COLUMNS).where(
 # Files and summed bytes of binaries: what the caps of a tree are about.
 TOTALS = select(
     func.count(),
-    func.coalesce(func.sum(lane.c.size).filter(lane.c.kind == "blob"), 0),
+    cast(func.coalesce(func.sum(lane.c.size).filter(lane.c.kind == "blob"), 0), BigInteger),
 ).where(_BRANCH, _LIVING)
 INSERT = insert(lane)
 UPDATE = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import BigInteger, cast, func, literal, select
 
 from relay.db.schema import job, object_, pack, repo, seal
 
@@ -10,5 +10,5 @@ ALIVE = select(literal(1))
 REPOSITORIES = select(func.count()).select_from(repo).where(repo.c.deleted_at.is_(None))
 SEALS = select(func.count()).select_from(seal)
 OBJECTS = select(func.count()).select_from(object_)
-PACK_BYTES = select(func.sum(pack.c.size))
+PACK_BYTES = select(cast(func.sum(pack.c.size), BigInteger))
 JOBS_WAITING = select(func.count()).select_from(job).where(job.c.done_at.is_(None))

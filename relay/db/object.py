@@ -71,7 +71,16 @@ LOCATE_IN_REPO = (
     .select_from(_PLACED.join(repo_object, repo_object.c.digest == object_.c.digest))
     .where(_IN_REPO)
 )
-TOUCH = update(object_).where(_ASKED).values(last_seen=bindparam("now"))
+# The rows are locked in one order, so that two transactions never wait for each other.
+TOUCH = (
+    update(object_)
+    .where(
+        object_.c.digest.in_(
+            select(object_.c.digest).where(_ASKED).order_by(object_.c.digest).with_for_update(key_share=True)
+        )
+    )
+    .values(last_seen=bindparam("now"))
+)
 
 
 def located(found: Row) -> Located:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import and_, bindparam, case, delete, func, insert, null, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from relay.db.database import Row
 from relay.db.schema import account, collaborator, repo, repo_alias, seal
@@ -117,8 +130,9 @@ _MATCHES = or_(
     (account.c.handle + "/" + repo.c.name).like(bindparam("pattern"), escape="\\"),
     func.lower(repo.c.description).like(bindparam("pattern"), escape="\\"),
 )
+_POINTS = func.sum(case((seal.c.created_at > bindparam("week"), 4), else_=1))
 _HEAT: Any = (
-    select(func.coalesce(func.sum(case((seal.c.created_at > bindparam("week"), 4), else_=1)), 0))
+    select(cast(func.coalesce(_POINTS, 0), BigInteger))
     .where(seal.c.repo_id == repo.c.id, seal.c.created_at > bindparam("month"))
     .scalar_subquery()
 )

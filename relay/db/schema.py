@@ -32,6 +32,10 @@ metadata = MetaData(
 )
 
 
+# An id the database counts. SQLite counts in INTEGER columns only.
+_Counted = BigInteger().with_variant(Integer, "sqlite")
+
+
 def _at(name: str, nullable: bool = False) -> Column[int]:
     return Column(name, BigInteger, nullable=nullable)
 
@@ -87,6 +91,7 @@ device_key = Table(
     Column("x25519", LargeBinary, nullable=False),
     Column("name", String, nullable=False),
     Column("registration", LargeBinary, nullable=False),  # self-signed statement
+    Column("caps", String, nullable=False),  # what the key may do without a session; empty: nothing
     _at("created_at"),
     _at("last_used_at", True),
     _at("revoked_at", True),
@@ -362,7 +367,7 @@ blame_cache = Table(
 pack = Table(
     "pack",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     Column("name", String, nullable=False, unique=True),  # never reused
     Column("size", BigInteger, nullable=False),
     _at("created_at"),
@@ -417,7 +422,7 @@ chunked_file = Table(
 event = Table(
     "event",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=False),  # see `Tx.stamp`
     Column("repo_id", ForeignKey("repo.id"), nullable=False, index=True),
     Column("kind", String, nullable=False),  # live, seal, ref, repo
     Column("data", Text, nullable=False),  # JSON: ids, numbers and names, never content
@@ -441,7 +446,7 @@ job = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", _Counted, primary_key=True, autoincrement=True),
     _at("at"),
     Column("actor", String, nullable=False),
     Column("action", String, nullable=False),

@@ -17,10 +17,13 @@ import aiosqlite
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
-from relay.db.database import LIST_CHUNK, Compiled, Row, UniqueViolation
+from localstore.core.errors import Unavailable
+from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation
+from relay.logs import logger
 
 _DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
+_DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def compiled(statement: ClauseElement) -> Compiled:
@@ -57,6 +60,9 @@ class SqliteTx:
 
     def after_commit(self, call: Callable[[], None]) -> None:
         self.committed.append(call)
+
+    async def stamp(self) -> int | None:
+        return None
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         rows: list[Row] = []
@@ -156,7 +162,8 @@ class SqliteDatabase:
             self._idle.put_nowait(connection)
 
     @contextlib.asynccontextmanager
-    async def write(self) -> AsyncIterator[SqliteTx]:
+    async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
+        """One writer for all names."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
@@ -164,9 +171,11 @@ class SqliteDatabase:
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield tx
-            except BaseException:
+            except BaseException as error:
                 # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
                 await asyncio.shield(self._roll_back(self._writer))
+                if _disk_failed(error):
+                    raise _refused(error) from None
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
 
@@ -175,11 +184,26 @@ class SqliteDatabase:
         with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
             await writer.execute("ROLLBACK")
 
-    @staticmethod
-    async def _commit(writer: aiosqlite.Connection, tx: SqliteTx) -> None:
-        await writer.execute("COMMIT")
+    @classmethod
+    async def _commit(cls, writer: aiosqlite.Connection, tx: SqliteTx) -> None:
+        try:
+            await writer.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            await cls._roll_back(writer)  # a commit without room may leave its transaction open
+            if _disk_failed(error):
+                raise _refused(error) from None
+            raise
         for call in tx.committed:
             call()
+
+    async def horizon(self, tx: Tx) -> int | None:
+        return None
+
+    def wake_others(self) -> None:
+        """There are none."""
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        """Nobody wakes us."""
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
@@ -190,3 +214,15 @@ class SqliteDatabase:
                 return None
             rows = await tx._connection.execute_fetchall("SELECT version_num FROM alembic_version")
             return next((str(row[0]) for row in rows), None)
+
+
+def _disk_failed(error: BaseException) -> bool:
+    """Whether the file could not be written: no room, a failing disk, or one that became read-only."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
+
+
+def _refused(error: BaseException) -> Unavailable:
+    logger().error("the database cannot be written", reason=str(error))
+    return Unavailable(
+        f"the database of this server cannot be written ({error}); nothing was changed, try again later"
+    )

@@ -39,16 +39,13 @@ EXPIRED = tuple(delete(table).where(table.c.expires_at < bindparam("now")) for t
 
 _fork = repo.alias("fork")
 # A fork reads its older seals out of the repository it came from, which therefore stays while it lives.
-PURGEABLE = (
-    select(repo.c.id)
-    .where(
-        repo.c.state == "deleted",
-        repo.c.purge_at < bindparam("now"),
-        ~select(_fork.c.id).where(_fork.c.parent_id == repo.c.id).exists(),
-    )
-    .order_by(repo.c.purge_at)
-    .limit(bindparam("limit"))
+_DUE = select(repo.c.id).where(
+    repo.c.state == "deleted",
+    repo.c.purge_at < bindparam("now"),
+    ~select(_fork.c.id).where(_fork.c.parent_id == repo.c.id).exists(),
 )
+PURGEABLE = _DUE.order_by(repo.c.purge_at).limit(bindparam("limit"))
+STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 _ID: Any = bindparam("repo_id")
 _BRANCHES = select(ref.c.id).where(ref.c.repo_id == _ID)

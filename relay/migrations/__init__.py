@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
-from relay.config import sqlite_path
+from relay.db import url as urls
 from relay.environment import StartRefused
 
 HEAD = "0001"  # the revision this build runs on; a test compares it with the scripts
 
 
 def current(url: str) -> str | None:
-    """The revision of a database, None for one that does not exist or was never migrated."""
-    path = sqlite_path(url)
+    """The revision of a database, None for one that does not exist or was never migrated. Blocks."""
+    if urls.is_postgres(url):
+        from relay.migrations import postgres
+
+        return postgres.current(url)
+    path = urls.sqlite_path(url)
     if not path.exists():
         return None
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
@@ -42,19 +47,37 @@ def check(url: str) -> None:
         )
 
 
-def upgrade(url: str) -> str:
-    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further."""
+def upgrade(url: str, served: str | None = None) -> str:
+    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further.
+    `served`: the URL that relays will use; its role, when another one, may then read and write."""
     found = current(url)
-    if found is not None and found >= HEAD:
-        return found
+    if found is None or found < HEAD:
+        _upgrade(url)
+        found = HEAD
+    if urls.is_postgres(url) and served is not None:
+        from relay.migrations import postgres
+
+        postgres.grant(url, urls.role(served))
+    return found
+
+
+def _upgrade(url: str) -> None:
+    if urls.is_postgres(url):
+        from relay.migrations import postgres
+
+        postgres.run(url, lambda connection: _alembic(connection=connection))
+        return
+    path = urls.sqlite_path(url)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    _alembic(url=f"sqlite:///{path}")
+
+
+def _alembic(**attributes: Any) -> None:
     from alembic import command
     from alembic.config import Config as AlembicConfig
 
-    path = sqlite_path(url)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
     config = AlembicConfig()
     config.set_main_option("script_location", str(Path(__file__).parent))
-    config.attributes["url"] = f"sqlite:///{path}"
+    config.attributes.update(attributes)
     command.upgrade(config, HEAD)
-    return HEAD

@@ -1,17 +1,17 @@
-"""Alembic's environment: one transaction for all revisions, so that a failed migration leaves no half."""
+"""Alembic's environment: one transaction for all revisions, so that a failed migration leaves no half.
+
+`relay.migrations` hands over a URL (SQLite) or a connection whose transaction has begun (PostgreSQL).
+"""
 
 from __future__ import annotations
 
 from alembic import context
-from sqlalchemy import create_engine, event, pool
+from sqlalchemy import Connection, create_engine, event, pool
 
 from relay.db.schema import metadata
 
-engine = create_engine(context.config.attributes["url"], poolclass=pool.NullPool)
-event.listen(engine, "connect", lambda dbapi, _: setattr(dbapi, "isolation_level", None))
-event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
 
-with engine.connect() as connection:
+def _run(connection: Connection) -> None:
     context.configure(
         connection=connection,
         target_metadata=metadata,
@@ -20,3 +20,14 @@ with engine.connect() as connection:
     )
     with context.begin_transaction():
         context.run_migrations()
+
+
+given = context.config.attributes
+if "connection" in given:
+    _run(given["connection"])
+else:
+    engine = create_engine(given["url"], poolclass=pool.NullPool)
+    event.listen(engine, "connect", lambda dbapi, _: setattr(dbapi, "isolation_level", None))
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with engine.connect() as connection:
+        _run(connection)

@@ -110,13 +110,16 @@ class ObjectStore:
                 )
                 objects += fresh
         await tx.many(rows.FRAME_INSERT, frames)
-        await tx.many(rows.OBJECT_INSERT, objects)
+        # In one order everywhere, so that two uploads of the same objects never wait for each other.
+        await tx.many(rows.OBJECT_INSERT, sorted(objects, key=_digest))
         end = max(frame.place.offset + frame.row.stored_len for frame in placed)
         await tx.run(rows.PACK_GROW, pack_id=pack_id, end=end)
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
         """Let a repository reach objects that are stored. The caller has made sure that it may."""
-        await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in digests])
+        await tx.many(
+            rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in sorted(set(digests))]
+        )
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
         """Store one object; returns its digest. See `put_many`."""
@@ -170,9 +173,9 @@ class ObjectStore:
         """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
         `place` looked. Unavailable when the collector took one of these in between."""
         await self.index(tx, placed, None, directories)
+        await self.touch(tx, digests)  # first, since the collector leaves alone what was touched
         if len(await self.known(tx, digests)) < len(set(digests)):
             raise Unavailable("the upload met a clean-up of old bytes; send it again")
-        await self.touch(tx, digests)
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
 
@@ -304,6 +307,12 @@ def _objects(
             )
         offset += one.size
     return fresh
+
+
+def _digest(row: dict[str, object]) -> bytes:
+    digest = row["digest"]
+    assert isinstance(digest, bytes)  # noqa: S101  # `_objects` made it
+    return digest
 
 
 def _framed(objects: Mapping[bytes, bytes]) -> list[Frame]:

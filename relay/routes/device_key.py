@@ -22,7 +22,7 @@ FLAG = "TR_REPOS_ENABLED"
 @route(
     "POST",
     "/api/v1/repos/device-key-challenges",
-    access=SignedIn(op="admin"),
+    access=SignedIn(op="write"),
     flag=FLAG,
     returns=Challenge,
     status=201,
@@ -35,7 +35,7 @@ async def challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
 @route(
     "POST",
     "/api/v1/repos/device-keys",
-    access=SignedIn(op="admin"),
+    access=SignedIn(op="write"),
     flag=FLAG,
     returns=DeviceKey,
     status=201,

@@ -38,11 +38,11 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
         raise Forbidden("this node makes no accounts by password; ask its operator")
     name = names.handle(handle)
     _check_password(password, name)
-    _SIGN_UPS.take(caller.node.limiter, caller.address)
+    _SIGN_UPS.take(caller.node.limiter, caller.network)
     async with caller.read() as tx:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
-    async with caller.write() as tx:
+    async with caller.write(f"handle {name}") as tx:
         made = await create(tx, name, new_account_id(), password_hash)
         await audit.record(tx, made.id, "account.create", made.id, handle=name, address=caller.address)
     return await sessions.start_browser(caller, made, "password")
@@ -54,7 +54,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     if not local_sign_in(caller):
         raise Forbidden("this node signs people in through its identity provider")
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
-    _PER_ADDRESS.take(caller.node.limiter, caller.address)
+    _PER_ADDRESS.take(caller.node.limiter, caller.network)
     _PER_ACCOUNT.take(caller.node.limiter, name)
     account = await _by_handle(caller, name)
     stored = account.password_hash if account else None
@@ -65,7 +65,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
             await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
         raise Unauthorized("the handle or the password is wrong")
     _PER_ACCOUNT.give_back(caller.node.limiter, name)
-    _PER_ADDRESS.give_back(caller.node.limiter, caller.address)
+    _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
     return await sessions.start_browser(caller, account, "password")
 
 
@@ -111,7 +111,7 @@ async def change_handle(caller: Caller, wish: str) -> Handle:
     me, name = caller.me, names.handle(wish)
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
-    async with caller.write() as tx:
+    async with caller.write(f"handle {name}", f"handle {me.handle}") as tx:
         await require_free(tx, name, me.account_id)
         try:
             await tx.run(rows.SET_HANDLE, account_id=me.account_id, new_handle=name)

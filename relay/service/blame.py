@@ -27,6 +27,7 @@ from relay.service.history import seals as seal_rows
 from relay.service.seal import shown
 
 KEEP_EVERY = 64  # versions between kept owners on a long way
+DEEPEST = 50  # histories inside each other that are followed at once
 Owners = list[str]
 """A seal id for each line."""
 
@@ -46,13 +47,22 @@ class _Work:
     path: str
     owners: dict[str, Owners] = field(default_factory=dict)
     steps: int = 0
+    depth: int = 0
+
+
+class _TooDeep(Exception):
+    """The owners of this file must be known first; there is no room to go down to them from here."""
+
+    def __init__(self, path: str, seal_id: str, file: Entry) -> None:
+        super().__init__(path)
+        self.wanted = (path, seal_id, file)
 
 
 async def blame(view: View, seal_id: str, path: str) -> Blame:
     found = await sealed.seal(view, seal_id)
     file = await sealed.entry(view, found.root, path)
     _require_text(file, path)
-    owners = await _owners(_Work(view, path), found.id, file)
+    owners = await _resolve(view, path, found.id, file)
     ranges = _ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
@@ -83,20 +93,48 @@ def _require_text(file: Entry, path: str) -> None:
         raise TooLarge(f"{path} has {file.size} bytes; blame goes up to {DIFF_BYTES}")
 
 
+async def _resolve(view: View, path: str, seal_id: str, file: Entry) -> Owners:
+    """Owners of the file at the seal. A history that goes down further than the interpreter can, through
+    renames or merges of merges, is gone through from its deep end: what is found there is kept."""
+    waiting = [(path, seal_id, file)]
+    while True:
+        try:
+            owners = await _owners(_Work(view, waiting[-1][0]), *waiting[-1][1:])
+        except _TooDeep as deep:
+            waiting.append(deep.wanted)
+            if len(waiting) > BLAME_VERSIONS // DEEPEST:
+                raise _too_long(path) from None
+            continue
+        waiting.pop()
+        if not waiting:
+            return owners
+
+
 async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
     """Owners of the file as it is at the seal: those of the version that its first parents brought last."""
+    work.depth += 1
+    try:
+        return await _owners_below(work, seal_id, file)
+    finally:
+        work.depth -= 1
+
+
+async def _owners_below(work: _Work, seal_id: str, file: Entry) -> Owners:
     versions = await _versions(work, seal_id)
     if not versions or versions[0].digest != file.digest:
         raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
     start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
-    if start is None:
-        start = await _kept(work, versions)
+    if start != 0:  # something newer may be kept
+        kept = await _kept(work, versions[:start])
+        start = start if kept is None else kept
+    if start != 0 and work.depth > DEEPEST:
+        raise _TooDeep(work.path, seal_id, file)
     older = versions[start] if start is not None else None
     for version in reversed(versions if start is None else versions[:start]):
         work.steps += 1
         if work.steps > BLAME_VERSIONS:
             await _keep(work, older)
-            raise TooLarge(f"{work.path} has too long a history for one answer; ask again to go on")
+            raise _too_long(work.path)
         work.owners[version.seal_id] = await _advance(work, version, older)
         if work.steps % KEEP_EVERY == 0:
             await _keep(work, version)
@@ -104,6 +142,10 @@ async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
     if start != 0:
         await _keep(work, versions[0])
     return work.owners[versions[0].seal_id]
+
+
+def _too_long(path: str) -> TooLarge:
+    return TooLarge(f"{path} has too long a history for one answer; ask again to go on")
 
 
 async def _versions(work: _Work, seal_id: str) -> list[_Version]:
@@ -161,7 +203,7 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | No
     before = await sealed.entries(work.view, parent.root, gone)
     for path, file in sorted(before.items()):
         if file.digest == version.digest and file.kind == "text":
-            return await _owners(_Work(work.view, path, steps=work.steps), parent.id, file)
+            return await _owners(_Work(work.view, path, steps=work.steps, depth=work.depth), parent.id, file)
     return None
 
 

@@ -36,7 +36,7 @@ async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
 
 async def idle_checkpoints(node: Node) -> int:
     """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. For the job queue."""
-    async with node.db.write() as tx:
+    async with node.db.write("idle checkpoints") as tx:
         quiet = await tx.all(rows.QUIET, before=now_ms() - IDLE)
         for branch_id, seq in quiet:
             await _mark(tx, branch_id, seq, "idle", None)

@@ -46,7 +46,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     if view.repo.kind not in kernel.KINDS:
         raise TooLarge(f"files of this repository have at most {limits.BLOB_FILE} bytes")
     digest = unhex(name)
-    raw = b"".join([chunk async for chunk in upload.chunks()])
+    raw = await upload.whole()
     manifest = await asyncio.to_thread(kernel.decode, raw)
     if manifest.blake3 != name:
         raise Invalid(f"this is the manifest of {manifest.blake3[:12]}, not of {name[:12]}")

@@ -44,7 +44,7 @@ _INTERVAL_MAX = 60
 
 async def start(caller: Caller, wish: DeviceCodeStart) -> DeviceCode:
     """Codes for a terminal: one to poll with, one to type into the browser."""
-    _STARTS.take(caller.node.limiter, caller.address)
+    _STARTS.take(caller.node.limiter, caller.network)
     ed25519, x25519 = public_keys(
         wish.device_ed25519, wish.transport_x25519, ("device_ed25519", "transport_x25519")
     )
@@ -83,7 +83,7 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     """The sign-in that waits under this user code. NotFound for an unknown code, Gone for a decided or
     expired one; wrong guesses are counted."""
     approver(caller)
-    _GUESSES_ADDRESS.take(caller.node.limiter, caller.address)
+    _GUESSES_ADDRESS.take(caller.node.limiter, caller.network)
     _GUESSES.take(caller.node.limiter, caller.me.account_id)
     code = device_grant.normalise_user_code(typed)
     async with caller.read() as tx:
@@ -92,7 +92,7 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
         raise NotFound
     row = rows.row(found)
     _GUESSES.give_back(caller.node.limiter, caller.me.account_id)
-    _GUESSES_ADDRESS.give_back(caller.node.limiter, caller.address)
+    _GUESSES_ADDRESS.give_back(caller.node.limiter, caller.network)
     if row.state != "pending" or row.expires_at <= now_ms():
         raise Gone("this sign-in was decided already or has expired; start it again in the terminal")
     return row
@@ -146,7 +146,7 @@ async def claim(caller: Caller, wish: TokenRequest) -> SealedSession:
         raise GrantError("this device code is not one of ours; run: svc login") from None
     now = now_ms()
     refused: GrantError
-    async with caller.write() as tx:
+    async with caller.write(f"device code {digest.hex()}") as tx:
         found = await tx.one(rows.BY_HASH, hash=digest)
         if found is None:
             raise GrantError("this device code is unknown, was claimed or has expired; run: svc login")

@@ -6,9 +6,11 @@ has one try.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import secrets
 import uuid
+from collections.abc import Iterable
 from functools import partial
 
 from localstore.core import device_grant, limits, names
@@ -33,7 +35,7 @@ from localstore.core.keys import (
 )
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page, PairingCode
 from localstore.core.paths import terminal_safe
-from relay.caller import Caller
+from relay.caller import Caller, Principal
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import account as accounts
 from relay.db import device_key as rows
@@ -69,7 +71,7 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
         raise _no_challenge()
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        return shown(await _keep(tx, caller, me.account_id, taken, proof))
+        return shown(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
 
 
 async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[DeviceKey]:
@@ -116,6 +118,8 @@ async def pairing_code(caller: Caller) -> PairingCode:
     me, now = caller.me, now_ms()
     if me.handle is None:
         raise Forbidden("choose a handle first; a device joins by handle and code")
+    if me.narrowed:
+        raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
     _PAIRING_CODES.take(caller.node.limiter, me.account_id)
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
     async with caller.write() as tx:
@@ -134,7 +138,7 @@ async def pairing_code(caller: Caller) -> PairingCode:
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
-    _CHALLENGES.take(caller.node.limiter, caller.address)
+    _CHALLENGES.take(caller.node.limiter, caller.network)
     if start.handle is None:
         raise Invalid("say which handle to sign in as", pointer="/handle")
     handle = names.handle(start.handle)
@@ -153,9 +157,14 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
     if account is None:
-        _ACCOUNTS.take(caller.node.limiter, caller.address)
+        _ACCOUNTS.take(caller.node.limiter, caller.network)
     elif key is None and pair is not None:
         _PAIRING_TRIES.take(caller.node.limiter, account.id)
+    elif key is not None and not key.caps:
+        raise Forbidden(
+            "this device key came with a script token and signs beside such a token only; sign in with "
+            "svc login in a browser"
+        )
     account_id = account.id if account else _future_account(challenge.challenge_id)
     plan = await sessions.plan(
         caller.node,
@@ -164,8 +173,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         taken.name or "device",
         now_ms() + limits.CLI_SESSION * 1000,
         bound_key=taken.ed25519,
+        caps=key.caps.split() if key else sessions.USER_CAPS,
     )
-    async with caller.write() as tx:
+    async with caller.write(f"handle {taken.account}") as tx:
         account, key = await _who(tx, taken)
         if account is None:
             account = await account_rules.create(tx, taken.account, account_id)
@@ -173,12 +183,19 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
             raise _taken(taken.account)
         if key is None:
-            await _keep(tx, caller, account.id, taken, proof)
+            await _keep(tx, caller, account.id, taken, proof, sessions.USER_CAPS)
         else:
             await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
         await plan.write(tx)
         await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
     return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
+
+
+def lasting_caps(me: Principal) -> frozenset[str]:
+    """What a device key that this caller registers may do without a session: what the caller may, if the
+    caller may add devices for good; else nothing, for a key would outlive the token behind it. Beside such a
+    token it signs updates and seals like any other key."""
+    return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
 def shown(row: DeviceKeyRow) -> DeviceKey:
@@ -275,7 +292,12 @@ async def _take(
 
 
 async def _keep(
-    tx: Tx, caller: Caller, account_id: str, taken: ChallengeRow, proof: DeviceKeyProof
+    tx: Tx,
+    caller: Caller,
+    account_id: str,
+    taken: ChallengeRow,
+    proof: DeviceKeyProof,
+    caps: Iterable[str],
 ) -> DeviceKeyRow:
     registration = _bytes(proof.registration, SIGNATURE_BYTES, "/registration")
     verify_registration(caller.node.config.public_url, account_id, taken.ed25519, registration)
@@ -287,23 +309,13 @@ async def _keep(
         x25519=taken.x25519,
         name=taken.name,
         registration=registration,
+        caps=" ".join(sorted(caps)),
         created_at=now,
         last_used_at=now,
         revoked_at=None,
     )
     try:
-        await tx.run(
-            rows.INSERT,
-            id=key.id,
-            account_id=account_id,
-            ed25519=key.ed25519,
-            x25519=key.x25519,
-            name=key.name,
-            registration=registration,
-            created_at=now,
-            last_used_at=now,
-            revoked_at=None,
-        )
+        await tx.run(rows.INSERT, **dataclasses.asdict(key))
     except UniqueViolation:
         raise DeviceKeyExists(
             "this device key is registered already, or was revoked; make a new one"
@@ -319,7 +331,7 @@ async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKe
     known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
     key = rows.row(known) if known else None
     if key is not None and key.revoked_at is not None:
-        raise Unauthorized("this device key was revoked; make a new one: svc login --device-key --new-key")
+        raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")
     if key is not None and (account is None or key.account_id != account.id):
         raise DeviceKeyExists("this device key belongs to another account; sign in with that one's handle")
     return account, key

@@ -95,7 +95,7 @@ async def _wanted(tx: Tx, node: Node, repo_id: str, branch_id: str, edited: list
 def _texts(lanes: Lanes, wanted: Wanted) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for key, row, source in wanted:
-        lane = lanes.open(key, row.ver) or source.build(key)
+        lane = lanes.open(key, row.stand) or source.build(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
         found[row.digest] = lane.text()
@@ -105,6 +105,6 @@ def _texts(lanes: Lanes, wanted: Wanted) -> dict[bytes, bytes]:
 def _states(lanes: Lanes, wanted: Wanted) -> dict[LaneKey, bytes]:
     states: dict[LaneKey, bytes] = {}
     for key, row, source in wanted:
-        states[key] = (lanes.open(key, row.ver) or source.build(key)).state()
+        states[key] = (lanes.open(key, row.stand) or source.build(key)).state()
         lanes.drop([key])
     return states

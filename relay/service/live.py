@@ -182,7 +182,7 @@ async def _decide(
     }
     used.update(edited)
     node = view.node
-    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.ver)}
+    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.stand)}
     branch_id = work.frontier.branch_id
     sources = await frontier.sources(node, tx, view.repo.id, branch_id, absent.values())
     try:
@@ -365,7 +365,7 @@ def _states(
     found: dict[str, bytes] = {}
     for path, row in edited.items():
         key = frontier.key_of(branch_id, row)
-        lane = lanes.open(key, row.ver) or sources[key].build(key)
+        lane = lanes.open(key, row.stand) or sources[key].build(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {path} does not give its recorded text")
         found[path] = lane.state()

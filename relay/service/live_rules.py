@@ -192,21 +192,21 @@ class Batch:
         now = self.frontier.edit(row, text, operations, self.replica)
         if update.path == MANIFEST:
             self.manifests[now.digest] = text
-        self.lanes.keep(key, now.ver, lane, now.size)
+        self.lanes.keep(key, now.stand, lane, now.size)
         return _ok(update.n, now, b64u(lane.state_vector()))
 
     def _open(self, key: LaneKey, row: LaneRow) -> Lane:
-        lane = self.lanes.open(key, row.ver)
+        lane = self.lanes.open(key, row.stand)
         if lane is None:
             lane = self._build(key)
-            self.lanes.keep(key, row.ver, lane, row.size)
+            self.lanes.keep(key, row.stand, lane, row.size)
         self.used.add(key)
         return lane
 
     def _restore(self, key: LaneKey, row: LaneRow) -> None:
         """A refused update may have left the lane half changed: make it again as it was."""
         self.lanes.drop([key])
-        self.lanes.keep(key, row.ver, self._build(key), row.size)
+        self.lanes.keep(key, row.stand, self._build(key), row.size)
 
     def _build(self, key: LaneKey) -> Lane:
         source = self.sources.get(key)

@@ -24,7 +24,7 @@ from localstore.core.errors import Invalid
 from relay.caller import Principal
 from relay.clock import now_ms
 from relay.db import idempotency as rows
-from relay.db.database import Tx
+from relay.db.database import Tx, UniqueViolation
 
 _KEY = re.compile(r"[!-~]{1,255}")
 T = TypeVar("T", bound=msgspec.Struct)
@@ -72,7 +72,7 @@ class Once:
             return None
         request, body = row
         if request != self.request:
-            raise Invalid("this Idempotency-Key was used for another request; use a new one")
+            raise _used()
         return msgspec.json.decode(body, type=shape)
 
     async def remember(self, tx: Tx, me: Principal, answer: msgspec.Struct, status: int = 201) -> None:
@@ -80,12 +80,19 @@ class Once:
         if self.key is None:
             return
         await tx.run(rows.DROP, account_id=me.account_id, key=self.key)  # an expired one, or none
-        await tx.run(
-            rows.INSERT,
-            account_id=me.account_id,
-            key=self.key,
-            request=self.request,
-            status=status,
-            body=msgspec.json.encode(answer),
-            expires_at=now_ms() + limits.IDEMPOTENCY_KEY * 1000,
-        )
+        try:
+            await tx.run(
+                rows.INSERT,
+                account_id=me.account_id,
+                key=self.key,
+                request=self.request,
+                status=status,
+                body=msgspec.json.encode(answer),
+                expires_at=now_ms() + limits.IDEMPOTENCY_KEY * 1000,
+            )
+        except UniqueViolation:  # about something else: requests about one thing take turns
+            raise _used() from None
+
+
+def _used() -> Invalid:
+    return Invalid("this Idempotency-Key was used for another request; use a new one")

@@ -67,7 +67,7 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
 
 async def read_digests(upload: Upload) -> list[bytes]:
     """A body of 32 bytes a digest, at most HAVE_DIGESTS of them."""
-    body = b"".join([chunk async for chunk in upload.chunks()])
+    body = await upload.whole()
     await upload.finish()
     if len(body) % DIGEST_SIZE or not body:
         raise Invalid(f"the body is 1 to {HAVE_DIGESTS} digests of {DIGEST_SIZE} bytes, back to back")

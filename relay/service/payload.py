@@ -19,7 +19,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
     """Store the body under `name`, its BLAKE3 in hex; also says whether it is new to the repository."""
     require_plaintext(view)
     digest = unhex(name)
-    data = b"".join([chunk async for chunk in upload.chunks()])
+    data = await upload.whole()
     if await asyncio.to_thread(blake3_digest, data) != digest:
         raise DigestMismatch(f"the body is not the payload {name[:12]}")
     await upload.finish()
@@ -38,6 +38,7 @@ async def get(view: View, name: str) -> Reply:
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
     if digest in found and not found[digest].directory:
+        view.lease.take(found[digest].size)
         data = (await store.read_located([found[digest]]))[digest]
         return Reply(data, content_type=BYTES, etag=f'"{name}"')
     async with view.read() as tx:
@@ -57,4 +58,5 @@ async def get_manifest(view: View, name: str) -> Reply:
     """Of which chunks the large file `name` is made."""
     require_plaintext(view)
     raw = await chunked.manifest(view, name)
+    view.lease.take(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

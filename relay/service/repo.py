@@ -17,7 +17,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model import Deleted, Page, Repo, Viewer
 from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
-from relay.caller import Caller, Principal, View
+from relay.caller import Caller, Principal, View, account_name, repo_name
 from relay.clock import now_ms, rfc3339
 from relay.db import ref as refs
 from relay.db import repo as rows
@@ -99,7 +99,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
     new_class = _class_for(old, patch.visibility)
     description = _description(old.description if patch.description is None else patch.description)
     state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
-    async with view.write() as tx:
+    async with view.write(account_name(old.owner_id)) as tx:  # whose names are taken and reserved
         branch = await _default_branch(tx, old, patch.default_branch)
         now = now_ms()
         if new_name != old.name:
@@ -122,7 +122,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, view, rows.row(row), rows.role(row))
+        return await _shown_with_parent(tx, view, rows.row(row), view.role_of(row))
 
 
 async def delete(view: View) -> Deleted:
@@ -139,14 +139,14 @@ async def delete(view: View) -> Deleted:
 async def restore(caller: Caller, repo_id: str) -> Repo:
     """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
     me = caller.me.account_id
-    async with caller.write() as tx:
+    async with caller.write(repo_name(repo_id)) as tx:
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await caller.node.hub.announce(tx, repo_id, "repo", action="restored")
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, caller, rows.row(row), rows.role(row))
+        return await _shown_with_parent(tx, caller, rows.row(row), caller.role_of(row))
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
@@ -155,12 +155,12 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
         row = await tx.one(rows.BY_ALIAS, owner=owner, name=name, account=me, now=now_ms())
-    return None if row is None else (rows.row(row), rows.role(row))
+    return None if row is None else (rows.row(row), caller.role_of(row))
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return _shown(rows.row(row), rows.role(row), signed_in=caller.principal is not None)
+    return _shown(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
 
 
 # --- creation

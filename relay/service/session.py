@@ -171,11 +171,19 @@ async def refresh(caller: Caller, token: str | None) -> Made:
     digest = _refresh_hash(token)
     fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
     refused: SvcError | None = None
-    async with caller.write() as tx:
+    async with caller.read() as tx:
         found = await tx.one(rows.REFRESH, hash=digest)
-        if found is None or found[3] <= now:
+    if found is None or found[3] <= now:
+        raise _no_refresh()
+    _, session_id, account_id, expires_at = found
+    until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
+    # Before the old token is used up: without the signer, the person still has it.
+    text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
+    async with caller.write(f"refresh {digest.hex()}") as tx:
+        found = await tx.one(rows.REFRESH, hash=digest)
+        if found is None:
             raise _no_refresh()
-        used_at, session_id, account_id, expires_at = found
+        used_at = found[0]
         account = await tx.one(accounts.BY_ID, id=account_id)
         if account is None:
             raise _no_refresh()
@@ -190,8 +198,6 @@ async def refresh(caller: Caller, token: str | None) -> Made:
             refused = _no_refresh()
     if refused is not None:  # raised out here, so that the end of the session is not rolled back
         raise refused
-    until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
-    text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
     return Made(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
 
 

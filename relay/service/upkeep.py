@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
@@ -50,7 +51,9 @@ async def purge(node: Node) -> int:
     async with node.db.read() as tx:
         due = [row[0] for row in await tx.all(rows.PURGEABLE, now=now_ms(), limit=PURGED_AT_ONCE)]
     for repo_id in due:
-        async with node.db.write() as tx:
+        async with node.db.write(repo_name(repo_id)) as tx:
+            if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
+                continue  # restored, or forked, in between
             for statement in rows.PURGE:
                 await tx.run(statement, repo_id=repo_id)
     return len(due)

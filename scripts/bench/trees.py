@@ -8,7 +8,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-_SKIP = {"__pycache__", "site-packages", ".git", "dist", "build", "target"}
+_SKIP = {"__pycache__", "site-packages", ".git", "dist", "build", "target", "venv", "node_modules"}
 
 
 def real_tree(into: Path, limit: int | None = None) -> int:

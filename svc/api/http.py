@@ -9,6 +9,7 @@ acted, so any request waits and tries again. Every attempt is signed anew.
 
 from __future__ import annotations
 
+import re
 import secrets
 import ssl
 import sys
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 ATTEMPTS = 4
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
+TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 _BREAKING_OFF = ("without sending a response", "without sending complete message", "closed connection")
@@ -253,6 +255,12 @@ class Http:
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
         """Seconds to wait before the next attempt; raises when there is none."""
         httpx = load()
+        tls = terminal_safe(str(error)[:200])
+        if self.origin.startswith("https:") and TLS_FAILED.search(tls):  # a repeat would fail as this one
+            raise ServerUnreachable(
+                f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
+                "http://), the certificate, and this machine's clock"
+            ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
         if attempt < ATTEMPTS and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
@@ -360,8 +368,8 @@ class Http:
 
 
 def _broke_off(error: Exception) -> bool:
-    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx has
-    one class for this and for answers that are no HTTP."""
+    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx
+    has one class for this and for answers that are no HTTP."""
     return any(words in str(error) for words in _BREAKING_OFF)
 
 

@@ -48,6 +48,18 @@ def load_identity(home: Path) -> Identity:
     return find_identity(home) or _make(home)
 
 
+def replace_identity(home: Path) -> Identity:
+    """A new identity in `home`; the old one's file keeps its key id in its name."""
+    content = read_private(home / FILE)
+    if content is not None:
+        try:
+            old = msgspec.json.decode(content, type=_Kept).id
+        except msgspec.DecodeError:
+            old = "damaged"
+        (home / FILE).replace(home / f"{FILE}.{''.join(c for c in old if c.isalnum() or c in '-_')}")
+    return load_identity(home)
+
+
 def find_identity(home: Path) -> Identity | None:
     """The identity in `home`, None when there is none yet."""
     content = read_private(home / FILE)

@@ -15,7 +15,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, Unauthorized
 from localstore.core.keys import seal_to
 from svc.api.http import Credential
-from svc.api.identity import Identity, find_identity, load_identity
+from svc.api.identity import Identity, find_identity, load_identity, replace_identity
 from svc.api.private_file import read_private, write_private
 
 TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
@@ -61,6 +61,11 @@ class Sessions:
         """This machine's keys, made on first use."""
         if self._identity is None:
             self._identity = load_identity(self.home)
+        return self._identity
+
+    def renew_identity(self) -> Identity:
+        """New keys for this machine; what was signed in or registered with the old ones is so no longer."""
+        self._identity = replace_identity(self.home)
         return self._identity
 
     def find(self, origin: str) -> Session | None:

@@ -59,7 +59,10 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """`--json` may stand alone: it takes the next word only when that can be a list of fields."""
+    """`--json` may stand alone: it takes the next word only when that can be a list of fields.
+    `svc help WORDS` is `svc WORDS --help`."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     found: list[str] = []
     at = 0
     while at < len(words):

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.limits import TEXT_FILE
-from localstore.core.model import Blame, Repo
+from localstore.core.model import Blame
 from svc.cmd.context import Ctx
+from svc.cmd.refs import head_of
 from svc.out import Column
 
 COLUMNS = (
@@ -46,21 +46,10 @@ def blame(
         text = ctx.reader.history.raw(repo.id, seal, where, TEXT_FILE)
     except NotFound:
         raise NotFound(
-            f"{where} is not in the seal {seal[:12]}; see: svc repo api repos/{{id}}/tree/{seal}"
+            f"{where} is not in the seal {seal[:12]}; svc status tells whether it waits for a push, "
+            f"svc log --path {where} whether it was ever there"
         ) from None
     ctx.out.rows(_lines(found, text), COLUMNS, empty=f"{where} is empty")
-
-
-def head_of(ctx: Ctx, repo: Repo, ref: str) -> str:
-    """The seal id that a branch, tag or seal id names."""
-    if is_hex_digest(ref):
-        return ref
-    for found in ctx.reader.ref.list(repo.id):
-        if found.name == ref:
-            if found.head is None:
-                raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
-            return found.head
-    raise NotFound(f"{repo.full_name} has no branch or tag {ref}; see: svc repo branch")
 
 
 def _lines(found: Blame, text: bytes) -> Iterator[dict[str, Any]]:

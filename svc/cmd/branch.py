@@ -10,7 +10,9 @@ from localstore.core.errors import UsageError
 from localstore.core.model import Ref
 from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
+from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
+from svc.cmd.refs import naming
 from svc.out import Column
 
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -37,12 +39,16 @@ def branch(
             raise UsageError(
                 "--from needs the name of the branch to create: svc repo branch NAME --from BASE"
             )
-        found = ctx.reader.ref.list(ctx.readable_repo.id, "branch", limit)
-        ctx.out.rows(found, COLUMNS, Ref, empty="no branches")
+        here = ctx.readable_repo.id
+        found = ctx.reader.ref.list(here, "branch", limit)
+        ctx.out.rows(
+            remembering(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches"
+        )
         return
     repo = ctx.repo
     start = base or ctx.branch_of(repo)
     made = ctx.api.ref.create(repo.id, RefCreate(type="branch", name=name, head=start))
+    add(ctx.obj.home, repo.id, "branch", [made.name])
     ctx.out.done(
         f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
     )
@@ -65,5 +71,7 @@ def branch_delete(
     repo = ctx.repo
     if discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
-    ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    with naming(repo, f"branch {name}", "svc repo branch"):
+        ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    drop(ctx.obj.home, repo.id, name)
     ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

@@ -28,4 +28,4 @@ def open_page(out: Out, url: str) -> None:
         if webbrowser.open(url, new=2):
             out.note(f"opened {url}")
             return
-    out.text(url + "\n")
+    out.link(url)

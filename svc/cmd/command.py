@@ -16,9 +16,11 @@ from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.cmd.context import Ctx
 from svc.cmd.table import COMMANDS, GROUPS, children
+from svc.cmd.words import WORDS
 from svc.out import Format
 
 EXAMPLES = "\nExamples:\n"
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def shared_options() -> list[TyperOption]:
@@ -70,6 +72,7 @@ class Command(TyperCommand):
         text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
         self.examples = examples
         settings["help"] = text.strip()
+        settings["context_settings"] = HELP
         super().__init__(*args, **settings)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
@@ -99,7 +102,7 @@ class Group(TyperGroup):
 
     def __init__(self, path: str) -> None:
         name = path.rsplit(maxsplit=1)[-1] if path else "svc"
-        super().__init__(name=name, help=GROUPS[path], rich_markup_mode=None)
+        super().__init__(name=name, help=GROUPS[path], rich_markup_mode=None, context_settings=HELP)
         self.path = path
         self.params.extend(shared_options())
         if not path:
@@ -159,6 +162,8 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 def _unknown(group: str, typed: str) -> NoReturn:
     """A word that is no command: one of that name elsewhere, else the nearest one below here."""
     here = children(group)
+    if not group and typed in WORDS:
+        raise UsageError(f"there is no command '{typed}'; {WORDS[typed]}")
     near = [path for path in COMMANDS if path.split()[-1] == typed]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
-from localstore.core.model import Compare
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import ChangedFile, Compare
 from svc.cmd.context import Ctx
+from svc.cmd.refs import head_of
 from svc.cmd.working import to_look
-from svc.flows.diff import diff as patches_of
+from svc.flows.diff import diff as diff_folder
 from svc.out import Column
 
 COLUMNS = (
@@ -42,7 +43,7 @@ def diff(
 
     Examples:
     svc diff
-    svc diff src
+    svc diff src --json path,status,additions,deletions
     svc diff --base main --head parser
     svc diff --base v1.0 --head main --json path,additions
     """
@@ -52,14 +53,8 @@ def diff(
         _compared(ctx, base, head, paths or [])
         return
     with to_look(ctx) as device:
-        patches = [
-            patch.decode("utf-8", "replace") for patch in patches_of(device, _inside(ctx, paths or []))
-        ]
-    if ctx.out.format.as_data:
-        raise UsageError(
-            "the diff of this folder is a patch; --json goes with --base and --head, or svc status"
-        )
-    ctx.out.text("".join(patches), diff=True)
+        files = list(diff_folder(device, _inside(ctx, paths or [])))
+    _show(ctx, files)
 
 
 def _inside(ctx: Ctx, paths: list[str]) -> list[str]:
@@ -69,10 +64,23 @@ def _inside(ctx: Ctx, paths: list[str]) -> list[str]:
 def _compared(ctx: Ctx, base: str, head: str, paths: list[str]) -> None:
     from localstore.core.paths import is_inside
 
-    found: Compare = ctx.reader.history.compare(ctx.readable_repo.id, base, head)
+    repo = ctx.readable_repo
+    try:
+        found: Compare = ctx.reader.history.compare(repo.id, base, head)
+    except NotFound:  # one of them is shortened, or names nothing
+        sides = [head_of(ctx, repo, one) for one in (base, head)]
+        found = ctx.reader.history.compare(repo.id, *sides)
     wanted = _inside(ctx, paths)
     files = [file for file in found.files if not wanted or any(is_inside(file.path, one) for one in wanted)]
+    _show(ctx, files)
+
+
+def _show(ctx: Ctx, files: list[ChangedFile]) -> None:
     if ctx.out.format.as_data:
-        ctx.out.rows(files, COLUMNS)
+        ctx.out.rows(files, COLUMNS, ChangedFile)
         return
-    ctx.out.text("".join(file.patch or f"Binary files differ: {file.path}\n" for file in files), diff=True)
+    ctx.out.text("".join(file.patch or _without_patch(file) for file in files), diff=True)
+
+
+def _without_patch(file: ChangedFile) -> str:
+    return f"{'Binary' if file.binary else 'Large'} files differ: {file.path}\n"

@@ -30,6 +30,9 @@ def login(
         str,
         typer.Option("--pair", metavar="CODE", help="Join an account with a code from svc auth device add"),
     ] = "",
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Give this machine a new key first, as after a revocation")
+    ] = False,
 ) -> None:
     """Sign in to a server
 
@@ -43,6 +46,7 @@ def login(
     svc login --server https://node.example
     svc login --server node.example --device-key --handle alice
     svc login --device-key --handle alice --pair BCDF-GHJK-LMNP
+    svc login --new-key
     """
     if (handle or pair) and not device_key:
         raise UsageError("--handle and --pair belong to --device-key; add it")
@@ -55,6 +59,9 @@ def login(
 
     if origin.startswith("http:") and not is_loopback(origin):
         ctx.out.note(f"warning: {origin} is not encrypted; others on the way can read what you send")
+    if new_key:
+        ctx.confirm("Replacing this machine's device key signs it out of every server")
+        run.sessions.renew_identity()
     if device_key:
         try:
             session = by_device_key(origin, run.sessions, handle, pair or None)

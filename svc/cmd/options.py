@@ -6,6 +6,6 @@ from typing import Annotated
 
 import typer
 
-Limit = Annotated[int, typer.Option("-L", "--limit", min=1, metavar="N", help="At most this many")]
+Limit = Annotated[int, typer.Option("-L", "-n", "--limit", min=1, metavar="N", help="At most this many")]
 Web = Annotated[bool, typer.Option("--web", help="Open it in the browser")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen")]

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import by_whom, count, left_out, named, note_conflicts, note_skipped, to_read
+from svc.cmd.working import by_whom, count, named, note_conflicts, note_skipped, skipped_record, to_read
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
 from svc.out import Column
@@ -72,6 +72,6 @@ def _record(done: Pulled) -> dict[str, object]:
         "changed": done.changed,
         "live": done.live,
         "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
-        "skipped": left_out(done.skipped),
+        "skipped": [skipped_record(item) for item in done.skipped],
         "trash": str(done.trash) if done.trash else None,
     }

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Annotated
 
 import typer
 
 from localstore.core.errors import UsageError
+from localstore.core.limits import MIB
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, handles, left_out, named, note_conflicts, note_skipped, to_write
+from svc.cmd.working import count, handles, named, note_conflicts, note_skipped, skipped_record, to_write
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
 from svc.out import Column
+from svc.out.table import size
 
 COLUMNS = (
     Column("seal", kind="id"),
@@ -23,6 +26,7 @@ COLUMNS = (
     Column("live_by"),
     Column("conflicts"),
     Column("bytes", kind="size"),
+    Column("size", kind="size"),
 )
 
 
@@ -46,12 +50,15 @@ def push(
     """
     if not message.strip() and not dry_run:
         raise UsageError('a seal needs a message; add -m "What changed"')
+    started = monotonic()
     with to_write(ctx) as device:
         done = push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     for path, reason in done.refused.items():
         ctx.out.note(f"refused {path}: {reason}")
+    if done.size >= MIB:
+        ctx.out.note(_traffic(done, monotonic() - started))
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 
@@ -69,14 +76,22 @@ def _sentence(done: Pushed) -> str:
     return f"Sealed {done.seal[:12]}: {files}{also}"
 
 
+def _traffic(done: Pushed, seconds: float) -> str:
+    took = f"in {seconds:.1f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"
+    saved = done.size - done.bytes
+    spared = f"; {size(saved)} were there or squeezed away" if saved >= MIB else ""
+    return f"sent {size(done.bytes)} for {size(done.size)} of files {took}{spared}"
+
+
 def _record(done: Pushed) -> dict[str, object]:
     return {
         "seal": done.seal,
         "sent": done.sent,
         "removed": done.removed,
-        "skipped": left_out(done.skipped),
+        "skipped": [skipped_record(item) for item in done.skipped],
         "refused": done.refused,
         "live_by": done.live_by,
         "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
         "bytes": done.bytes,
+        "size": done.size,
     }

@@ -17,7 +17,7 @@ COLUMNS = (
     Column("description", kind="line"),
     Column("visibility"),
     Column("kind"),
-    Column("state"),
+    Column("state", kind="state"),
     Column("updated_at", kind="time"),
 )
 

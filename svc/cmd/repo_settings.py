@@ -5,11 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
 from localstore.core.model import Deleted, Repo
 from localstore.core.names import repository_name
+from localstore.link import write_repo
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
 from svc.cmd.repo_view import COLUMNS
@@ -57,7 +59,10 @@ def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, wit
         checked = repository_name(name)
     except Invalid as error:
         raise UsageError(error.detail) from None
-    _patch(ctx, {"name": checked}, "Renamed to {0}")
+    changed = _patch(ctx, {"name": checked}, "Renamed to {0}")
+    linked = ctx.obj.linked
+    if linked is not None and linked[1].repo_id == changed.id:
+        write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
 
 
 def visibility(
@@ -135,7 +140,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
     ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
 
 
-def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> None:
+def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> Repo:
     target = repo or ctx.repo
     changed = ctx.api.repo.patch(target.id, changes)
     ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)
+    return changed

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from svc.cmd.blame import head_of
 from svc.cmd.context import Ctx
+from svc.cmd.refs import head_of
 from svc.cmd.working import count, named, to_look
 from svc.flows.restore import restore as restore_files
 from svc.out import Column

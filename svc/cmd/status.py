@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from svc.cmd.context import Ctx
-from svc.cmd.working import left_out, to_look, why
+from svc.cmd.working import skipped_record, to_look, why
 from svc.flows.status import Status
 from svc.flows.status import status as look_at
 from svc.out import Column
 
-ROWS = (Column("state"), Column("path"))
+ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
 FIELDS = tuple(
     Column(name)
     for name in (
@@ -38,11 +38,14 @@ def status(
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not ask the server for the branch's head")
     ] = False,
+    short: Annotated[
+        bool, typer.Option("-s", "--short", help="Only the lines, without the headline")
+    ] = False,
 ) -> None:
     """Show what differs between this folder and its branch
 
-    One line for each file that a push would send (changed, new, removed) or leave out (skipped). With --json
-    one record with lists. Works without a network.
+    One line for each file that a push would send (changed, new, removed) or leave out (skipped, with the
+    reason). With --json one record with lists. Works without a network.
 
     Examples:
     svc status
@@ -53,7 +56,8 @@ def status(
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return
-    ctx.out.note(_headline(found))
+    if not short:
+        ctx.out.note(_headline(found))
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
 
 
@@ -74,9 +78,9 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
         for path in paths:
             yield {"state": state, "path": path}
     for item in found.skipped:
-        yield {"state": f"skipped ({why(item)})", "path": item.path}
+        yield {"state": "skipped", "path": item.path, "reason": why(item)}
 
 
 def _record(found: Status) -> dict[str, object]:
     record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
-    return record | {"skipped": left_out(found.skipped)}
+    return record | {"skipped": [skipped_record(item) for item in found.skipped]}

@@ -35,6 +35,10 @@ def switch(
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     _, link = linked(ctx)
+    if branch == link.branch:
+        record: dict[str, object] = {"branch": branch, "seal": None, "changed": [], "trash": None}
+        ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
+        return
     with to_read(ctx) as device:
         done = switch_copy(device, branch, BranchTransport(ctx.reader, link.repo_id, branch), mode)
     note_conflicts(ctx, done.pulled.conflicts)

@@ -9,7 +9,9 @@ import typer
 from localstore.core.model import Ref
 from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
+from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
+from svc.cmd.refs import naming
 from svc.out import Column
 
 COLUMNS = (Column("name"), Column("head", kind="id"))
@@ -31,6 +33,7 @@ def create(
     """
     repo = ctx.repo
     made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=branch or ctx.branch_of(repo)))
+    add(ctx.obj.home, repo.id, "tag", [made.name])
     ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
 
 
@@ -40,7 +43,9 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo tag list -R alice/notes
     """
-    ctx.out.rows(ctx.reader.ref.list(ctx.readable_repo.id, "tag", limit), COLUMNS, Ref, empty="no tags")
+    here = ctx.readable_repo.id
+    found = ctx.reader.ref.list(here, "tag", limit)
+    ctx.out.rows(remembering(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
 
 
 def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
@@ -51,5 +56,8 @@ def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> No
     Examples:
     svc repo tag delete v1.0
     """
-    ctx.api.ref.delete(ctx.repo.id, "tag", name)
+    repo = ctx.repo
+    with naming(repo, f"tag {name}", "svc repo tag list"):
+        ctx.api.ref.delete(repo.id, "tag", name)
+    drop(ctx.obj.home, repo.id, name)
     ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)

@@ -96,19 +96,12 @@ def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
 
 
 def why(item: Skipped) -> str:
-    """Why a file was left out, with its size and the cap where it is over one."""
-    if item.cap is None:
-        return item.reason
-    return f"{item.reason} ({size(item.size)}, at most {size(item.cap)})"
+    """The reason, with the sizes where it is about them."""
+    return item.reason if item.cap is None else f"{size(item.size)}, {item.reason} ({size(item.cap)})"
 
 
-def left_out(skipped: Iterable[Skipped]) -> list[dict[str, object]]:
-    """The same as data; `size` and `cap` in bytes, where a cap is the reason."""
-    return [
-        {"path": item.path, "reason": item.reason}
-        | ({} if item.cap is None else {"size": item.size, "cap": item.cap})
-        for item in skipped
-    ]
+def skipped_record(item: Skipped) -> dict[str, object]:
+    return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
 
 
 def handles(who: Iterable[str]) -> str:

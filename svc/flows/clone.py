@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from localstore import link
 from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
@@ -16,7 +19,7 @@ from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
-from localstore.scanner import Skipped, look
+from localstore.scanner import Skipped
 from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened
@@ -25,6 +28,7 @@ from localstore.sync.remote import connect
 from localstore.sync.transport import Transport
 
 BATCH = 1000
+DIRECTORIES = 256  # kept open while the files are written
 
 
 @dataclass
@@ -36,6 +40,12 @@ class Cloned:
     files: int
     bytes: int
     skipped: list[Skipped]
+
+
+class _Made(NamedTuple):
+    path: str
+    file: SealedFile
+    info: os.stat_result | None
 
 
 def clone(
@@ -56,7 +66,7 @@ def clone(
         if head is None:
             device.sealed_as(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])
-        payload = verify.seal(transport.seal(head), repo.repo_id)
+        payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
         skipped = _write(device, files)
         device.files.sync()
@@ -97,20 +107,21 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
         entry = device.entries.get(path)
         if path not in left_out and (entry is None or entry.shadow != file.digest):
             wanted.setdefault(file.digest, []).append(path)
-    batch: list[tuple[str, SealedFile]] = []
+    batch: list[_Made] = []
     done = moved = 0
+    device.files.hold(DIRECTORIES)
     for digest, content in _contents(device, files, wanted):
         left = wanted.pop(digest, [])
         while left:
             path = left.pop()
-            _create(device, path, digest, content, last=not left)
-            batch.append((path, files[path]))
+            batch.append(_Made(path, files[path], _create(device, path, digest, content, last=not left)))
             done, moved = done + 1, moved + files[path].size
+        device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH or isinstance(content, Fetched):
             _record(device, batch)
-            device.progress("write", done, len(files), moved)
             batch = []
     _record(device, batch)
+    device.files.hold(1)
     device.files.forget()
     if wanted:
         raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
@@ -130,28 +141,42 @@ def _contents(
         yield digest, download(device, digest, size)
 
 
-def _create(device: Device, path: str, digest: bytes, content: Content, last: bool) -> None:
+def _create(device: Device, path: str, digest: bytes, content: Content, last: bool) -> os.stat_result | None:
+    """Write a file; what it is then, None if it was there already."""
     try:
-        device.files.place(content, path, None, sync=False, last=last)
+        return device.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
         if device.seen(path) == digest:
-            return
+            return None
         if device.files.stat(path) is not None:
             device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
-        device.files.place(content, path, None, sync=False, last=last)
+        return device.files.place(content, path, None, sync=False, last=last)
     except Blocked as error:
         raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 
 
-def _record(device: Device, batch: list[tuple[str, SealedFile]]) -> None:
-    stats: list[Stat] = []
+def _record(device: Device, batch: list[_Made]) -> None:
+    """Remember the files. Their bytes are known, and what they were right after the writing tells whether
+    somebody changed them since."""
+    now = time.time_ns()
     with device.db.step():
-        for path, file in batch:
-            found = look(device.files, path)
-            if found is not None:
-                stats.append(found)
-            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
-        device.db.put_stats(stats)
+        device.save_all(
+            known_by_bytes(made.path, made.file.kind, made.file.digest, made.file.size) for made in batch
+        )
+        device.db.put_stats(
+            Stat(
+                made.path,
+                made.file.size,
+                made.info.st_mtime_ns,
+                made.info.st_ctime_ns,
+                made.info.st_ino,
+                made.file.kind,
+                made.file.digest,
+                now,
+            )
+            for made in batch
+            if made.info is not None
+        )
 
 
 def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:

@@ -19,7 +19,8 @@ PULLS = 3  # times a push pulls and sends again after losing against somebody's 
 @dataclass
 class Pushed:
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
-    by others the seal also holds. `bytes` were uploaded. `kind`: what `.svc.yaml` says on a first push."""
+    by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
+    `.svc.yaml` says on a first push."""
 
     seal: str | None = None
     sent: list[str] = field(default_factory=list)
@@ -29,6 +30,7 @@ class Pushed:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     live_by: dict[str, list[str]] = field(default_factory=dict)
     bytes: int = 0
+    size: int = 0
     kind: str | None = None
     dry_run: bool = False
 
@@ -75,13 +77,14 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
     lost: set[str] = set()
     result.skipped = []
     while True:
+        resent = bool(device.db.flight_kinds())
         scan = device.look_around()
         composed = compose(device, scan, delete, barred={*lost, *result.refused})
         result.skipped = composed.skipped + scan.skipped
         sent = send(device)
-        _note(result, composed, sent)
+        _note(device, result, composed, sent)
         lost.update(sent.lost)
-        if not sent.accepted:
+        if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
             break
     unsettled = {
         path for path, entry in device.entries.items() if not entry.settled and _edited(device, path)
@@ -89,15 +92,21 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
     return lost | unsettled
 
 
+def _pending(device: Device, sent: Sent) -> bool:
+    """Whether an edit was too large for one update."""
+    return any(path in device.entries and device.entries[path].pending for path in sent.accepted)
+
+
 def _edited(device: Device, path: str) -> bool:
     entry = device.entries[path]
     return bool(entry.pending) or device.seen(path) not in (entry.shadow, None)
 
 
-def _note(result: Pushed, composed: Composed, sent: Sent) -> None:
+def _note(device: Device, result: Pushed, composed: Composed, sent: Sent) -> None:
     accepted = set(sent.accepted)
     removed = {path for path in composed.removed if path in accepted}
     result.removed = sorted({*result.removed, *removed})
     result.sent = sorted({*result.sent, *accepted} - set(result.removed))
+    result.size = sum(device.entries[path].size for path in result.sent if path in device.entries)
     result.refused.update(sent.refused)
     result.bytes += sent.bytes

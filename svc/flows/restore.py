@@ -47,7 +47,7 @@ def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Re
 def _tree(device: Device, seal: str | None) -> dict[str, SealedFile]:
     if seal is None or seal == device.last:
         return device.db.sealed()
-    payload = verify.seal(device.transport.seal(seal), device.repo.repo_id)
+    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
     return verify.tree(device.transport.tree(seal), payload)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localstore.core.errors import ServerUnreachable
-from localstore.scanner import Skipped
+from localstore.scanner import Scan, Skipped
+from localstore.sync.compose import Caps
 from localstore.sync.device import Device
-from localstore.sync.recognise import last_known
-from svc.flows.working import unwritable
+from localstore.sync.recognise import against_last
+from svc.flows.working import read_caps, unwritable
 
 
 @dataclass
@@ -33,26 +34,36 @@ class Status:
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. An unreachable server counts as offline."""
     scan = device.look_around()
-    last, sealed = last_known(device)
+    last, changed, new, removed = against_last(device, scan)
+    recorded = device.db.unwritable()
     result = Status(
         repo=device.repo.repo,
         branch=device.repo.branch,
         last_seal=last,
+        changed=changed,
+        new=new,
+        removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
     )
-    recorded = device.db.unwritable()
-    for path, stat in sorted(scan.files.items()):
-        if path not in sealed:
-            result.new.append(path)
-        elif sealed[path] != stat.digest:
-            result.changed.append(path)
-    result.removed = sorted(
-        path for path in sealed if path not in scan.files and path not in recorded and not scan.unknown(path)
-    )
+    _leave_out(device, scan, result)
     _ask(device, result, offline)
     return result
+
+
+def _leave_out(device: Device, scan: Scan, result: Status) -> None:
+    """Byte files over a cap would not be sent: they are skipped, not changed or new."""
+    read_caps(device)
+    caps = Caps(device, scan)
+    for path in sorted({*result.changed, *result.new}):
+        stat = scan.files[path]
+        over = caps.over(path, stat) if stat.kind == "blob" else None
+        if over is not None:
+            result.skipped.append(over)
+            for paths in (result.changed, result.new):
+                if path in paths:
+                    paths.remove(path)
 
 
 def _ask(device: Device, result: Status, offline: bool) -> None:

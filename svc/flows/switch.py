@@ -36,7 +36,7 @@ def switch(device: Device, branch: str, transport: Transport, mode: Mode = "plai
     if mode == "plain":
         edited = dirty(device, device.look_around())
         if edited:
-            raise LocalEdits(edited)
+            raise LocalEdits(edited, f"switch {branch}")
     before = pull(device, "force" if mode == "force" else "merge")
     device.detach()
     device.repo = msgspec.structs.replace(device.repo, branch=branch)

@@ -34,7 +34,7 @@ def _begin_reading(device: Device) -> str | None:
     """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
     head = device.transport.head()
     if head is not None and head != device.db.text("read_head"):
-        payload = verify.seal(device.transport.seal(head), device.repo.repo_id)
+        payload = verify.seal(device.transport.seal(head), head, device.repo.repo_id)
         files = verify.tree(device.transport.tree(head), payload)
         with device.db.step():
             device.db.put_rows(_rows(files), (), whole=True)
@@ -56,7 +56,7 @@ def verified_head(device: Device, head: str | None) -> dict[str, SealedFile]:
     seals = verify.chain(device.transport, head, device.last, device.repo.repo_id)
     if not seals:
         return device.db.sealed()
-    payload = verify.seal(seals[0], device.repo.repo_id)
+    payload = verify.seal(seals[0], head, device.repo.repo_id)
     return verify.tree(device.transport.tree(head), payload)
 
 

@@ -62,7 +62,7 @@ class Out:
             if not found:
                 self.note(empty or "nothing to list")
                 return
-            self._show(list(aligned(found, columns, self.width, _now())), header=True)
+            self._show(list(aligned(found, columns, self.width, _now(), self.tint)), header=True)
 
     def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
         """One thing with its fields. `body`: prose below them, for people."""
@@ -135,7 +135,19 @@ class Out:
         """A yes or no from the person. Call only when `interactive`."""
         self.meter.clear()
         print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        try:
+            typed = sys.stdin.readline()
+        except KeyboardInterrupt:
+            print(file=self._stderr)  # what follows stands on a line of its own
+            raise
+        if not typed.endswith("\n"):
+            print(file=self._stderr)
+        return typed.strip().lower() in ("y", "yes")
+
+    def link(self, url: str) -> None:
+        """An address on a line of its own; terminals with colours may follow it."""
+        shown = terminal_safe(url)
+        self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
 
     @property
     def width(self) -> int:
@@ -144,7 +156,7 @@ class Out:
     def tint(self, text: str, colour: str) -> str:
         """`text` in a colour (red, green, yellow, blue, bold) where colours are wanted."""
         codes = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1"}
-        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour else text
+        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
     def _tint_diff(self, line: str) -> str:
         if line.startswith(("+++", "---", "diff ")):

@@ -13,6 +13,11 @@ from localstore.core.paths import terminal_safe
 Record = dict[str, Any]
 ID_CHARS = 12  # of a seal id or key id on a terminal
 COLUMN_MIN = 3
+STATES = {  # colours that repeat what the word says
+    **dict.fromkeys(("new", "active", "registered"), "green"),
+    **dict.fromkeys(("changed", "archived", "unchecked", "skipped"), "yellow"),
+    **dict.fromkeys(("removed", "deleted", "revoked"), "red"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Column:
 
     name: str
     get: Callable[[Record], Any] | None = None
-    kind: Literal["text", "time", "size", "id", "line"] = "text"
+    kind: Literal["text", "time", "size", "id", "line", "state"] = "text"
 
     def value(self, record: Record) -> Any:
         return self.get(record) if self.get else record.get(self.name)
@@ -41,6 +46,8 @@ def plain(value: Any) -> str:
 
 def human(value: Any, kind: str, now: datetime) -> str:
     """A value for a person."""
+    if isinstance(value, bool):
+        return "yes" if value else ""
     text = plain(value)
     if kind == "time":
         return age(text, now)
@@ -59,16 +66,31 @@ def tsv(records: Iterable[Record], columns: Sequence[Column]) -> Iterator[str]:
         yield "\t".join(plain(column.value(record)) for column in columns)
 
 
-def aligned(records: Iterable[Record], columns: Sequence[Column], width: int, now: datetime) -> Iterator[str]:
-    """A header and one line for each record, fitted into `width` columns by cutting the widest ones."""
+def aligned(
+    records: Iterable[Record],
+    columns: Sequence[Column],
+    width: int,
+    now: datetime,
+    tint: Callable[[str, str], str] = lambda text, _colour: text,
+) -> Iterator[str]:
+    """A header and one line for each record, fitted into `width` columns by cutting the widest ones. A column
+    that is empty in every record is left away. `tint(text, colour)` colours states."""
+    found = list(records)
+    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
+    shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
+    columns, rows = [columns[at] for at in shown], [[row[at] for at in shown] for row in rows]
     header = [column.name.upper().replace("_", " ") for column in columns]
-    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in records]
     widths = [max(cells(text) for text in texts) for texts in zip(header, *rows, strict=True)]
     room = width - 2 * (len(columns) - 1)
     while sum(widths) > room and max(widths) > COLUMN_MIN:
         widths[widths.index(max(widths))] -= 1
-    for row in (header, *rows):
-        yield "  ".join(_fit(text, size) for text, size in zip(row, widths, strict=True)).rstrip()
+    yield "  ".join(map(_fit, header, widths)).rstrip()
+    for row in rows:
+        fitted = map(_fit, row, widths)
+        yield "  ".join(
+            tint(text, STATES.get(text.strip(), "")) if column.kind == "state" else text
+            for text, column in zip(fitted, columns, strict=True)
+        ).rstrip()
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:

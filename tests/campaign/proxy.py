@@ -22,8 +22,8 @@ KEPT = 8  # earlier conversations that may be repeated
 
 class Weather(msgspec.Struct, forbid_unknown_fields=True):
     """What the road does. `serial` starts the byte counters anew; `cut_up` and `cut_down` are bytes after
-    which the connection ends, once, by reset or by an ordinary end; `closed` refuses everybody; `repeat` sends
-    an earlier conversation once more before the next one; `delay` is seconds before every piece."""
+    which the connection ends, once, by reset or by an ordinary end; `closed` refuses everybody; `repeat`
+    sends an earlier conversation once more before the next one; `delay` is seconds before every piece."""
 
     upstream: int = 0
     serial: int = 0

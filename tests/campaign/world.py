@@ -40,13 +40,19 @@ class Ran:
 class Node:
     """The relay and the road to it. `address` stays the same however often the relay dies."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, address: str | None = None) -> None:
+        """`address`: somebody else's road leads to the relay, and that is its public address."""
         self.base = base
         self.control = base / "weather.json"
         self.serial = 0
         self.port = 0
         self.relay: subprocess.Popen[str] | None = None
+        self.proxy: subprocess.Popen[str] | None = None
         self.turn()
+        self.address = address or self._build_road()
+        self.start()
+
+    def _build_road(self) -> str:
         self.proxy = subprocess.Popen(
             [sys.executable, "-m", "tests.campaign.proxy", str(self.control)],
             stdout=subprocess.PIPE,
@@ -54,8 +60,7 @@ class Node:
             cwd=ROOT,
         )
         assert self.proxy.stdout is not None
-        self.address = f"http://127.0.0.1:{int(self.proxy.stdout.readline())}"
-        self.start()
+        return f"http://127.0.0.1:{int(self.proxy.stdout.readline())}"
 
     @property
     def log(self) -> Path:
@@ -129,6 +134,7 @@ class Machine:
         self.name, self.node = name, node
         self.home = base / name / "home"
         self.folder = base / name / "work"
+        self.output = base / name
         self.folder.mkdir(parents=True)
         self.environment: dict[str, str] = {}
 
@@ -142,8 +148,7 @@ class Machine:
         import svc.flows.push
         import svc.flows.switch  # noqa: F401
 
-        base = self.home.parent
-        out, err = (base / "out").open("w+"), (base / "err").open("w+")
+        out, err = (self.output / "out").open("w+"), (self.output / "err").open("w+")
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()

@@ -13,7 +13,15 @@ from localstore.scanner import RACY, Scan, scan
 
 
 def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
-    return scan(Files(root), cache or {}, tracked)[0]
+    return scan(Files(root), cache or {}, Known(tracked))[0]
+
+
+class Known(frozenset[str]):
+    def tracks(self, path: str) -> bool:
+        return path in self
+
+    def tracks_below(self, folder: str) -> bool:
+        return any(path.startswith(folder + "/") for path in self)
 
 
 def write(root: Path, path: str, data: bytes = b"x") -> Path:

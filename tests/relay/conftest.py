@@ -28,13 +28,14 @@ from localstore.core.bearer import authorization
 from localstore.core.keys import DeviceKey, TransportKey
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, sign
 from relay import config as configuration
-from relay import data, logs, migrations, server
+from relay import data, logs, server
 from relay.clock import now_ms
 from relay.db.schema import account as accounts
 from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
+from tests.databases import new_url
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
@@ -126,7 +127,7 @@ class Relay:
     async def _main(self) -> None:
         self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            config = self._config()
+            config = await asyncio.to_thread(self._config)
             bound = server.bind(config.host, config.port)
             config = config.at(bound.getsockname()[1])
             async with server.serving(config, bound) as node:
@@ -142,10 +143,8 @@ class Relay:
     def _config(self) -> configuration.Config:
         logs.configure("critical")
         data.make(self.folder)
-        variables = data.dev_secrets(self.folder, self._variables)
-        config = configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)
-        migrations.upgrade(config.database_url)
-        return config
+        variables = {"DATABASE_URL": new_url(self.folder), **data.dev_secrets(self.folder, self._variables)}
+        return configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)
 
     async def _account(self, handle: str | None, kind: str) -> Account:
         now = now_ms()
@@ -173,6 +172,7 @@ class Relay:
                 x25519=transport.public,
                 name="test device",
                 registration=b"",
+                caps=" ".join(CAPS),
                 created_at=now,
                 last_used_at=None,
                 revoked_at=None,

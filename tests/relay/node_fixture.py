@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from sqlalchemy import create_engine, insert
+from sqlalchemy import insert
 
 from relay.clock import now_ms
-from relay.db import schema
-from relay.db.sqlite import SqliteDatabase
+from relay.db import connect, schema
+from relay.db.database import Database
 from relay.ids import new_account_id, new_id
+from tests.databases import new_url
 
 DAY = 24 * 3600_000
 
 
-def make_schema(path: Path) -> None:
-    engine = create_engine(f"sqlite:///{path}")
-    schema.metadata.create_all(engine)
-    engine.dispose()
-
-
 @contextlib.asynccontextmanager
-async def database(folder: Path) -> AsyncIterator[SqliteDatabase]:
-    make_schema(folder / "relay.db")
-    db = SqliteDatabase(folder / "relay.db")
+async def database(folder: Path) -> AsyncIterator[Database]:
+    db = connect.database(await asyncio.to_thread(new_url, folder))
     await db.open()
     try:
         yield db
@@ -33,7 +28,7 @@ async def database(folder: Path) -> AsyncIterator[SqliteDatabase]:
         await db.close()
 
 
-async def make_account(db: SqliteDatabase, handle: str) -> str:
+async def make_account(db: Database, handle: str) -> str:
     account_id = new_account_id()
     async with db.write() as tx:
         await tx.run(
@@ -65,7 +60,7 @@ def session_of(account_id: str) -> str:
 
 
 async def make_repo(
-    db: SqliteDatabase, owner_id: str, class_: str = "private_plaintext", state: str = "active"
+    db: Database, owner_id: str, class_: str = "private_plaintext", state: str = "active"
 ) -> str:
     repo_id = new_id()
     async with db.write() as tx:

@@ -95,7 +95,7 @@ async def test_a_slow_reader_is_told_to_resync_and_stalls_nobody(tmp_path, monke
         assert len(slow.queue) == 0
         await announce(db, hub, repo, 1)
         (event,) = await collect(hub, slow, 1)
-        assert event.id == only.id + 1
+        assert event.id > only.id
         await hub.stop()
 
 
@@ -229,3 +229,28 @@ def test_polling(relay):
         assert (hidden["events"], hidden["hidden"]) == ([], [repo])
         for bad in ({"repos": [repo], "since": -1}, {"repos": [repo] * 300}, {"repos": repo}):
             assert client.post("/api/v1/sync/poll", json=bad).status_code == 422
+
+
+async def test_a_subscription_made_while_visibility_is_asked_is_kept(tmp_path):
+    async with database(tmp_path) as db:
+        ann = await make_account(db, "ann")
+        repo, late, gone = [await make_repo(db, ann) for _ in range(3)]
+        hub = Hub(db)
+        await hub.start()
+        peer = hub.join(None)
+        for one in (repo, gone):
+            await hub.subscribe(peer, one, None)
+
+        async def meanwhile(ids):
+            await hub.subscribe(peer, late, None)
+            hub.unsubscribe(peer, gone)
+            peer.lost.add(gone)
+            return set(ids)
+
+        await announce(db, hub, repo, 1)
+        deliveries = hub.deliveries(peer, meanwhile)
+        (event,) = await anext(deliveries)
+        assert event.repo_id == repo
+        assert late in peer.cursors
+        await deliveries.aclose()
+        await hub.stop()

@@ -10,7 +10,7 @@ from localstore.core.limits import MIB
 from relay import openapi, routes
 from scripts import fuzz_api
 
-SEED, EXAMPLES = 20261121, 4
+SEED, EXAMPLES = 20261121, 3
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 53) - 1)]
+"""A size, or a number that is counted up: what JSON readers everywhere and every database here can hold."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):

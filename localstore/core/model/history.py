@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from localstore.core.model.base import Actor, Model
+from localstore.core.model.base import Actor, Count, Model
 
 
 class SealKey(Model, frozen=True):
@@ -72,7 +72,7 @@ class Entry(Model, frozen=True):
     path: str
     kind: Literal["text", "blob", "chunked", "dir"]
     blake3: str
-    size: int
+    size: Count
 
 
 class Tree(Model, frozen=True):
@@ -95,7 +95,7 @@ class Blob(Model, frozen=True):
     path: str
     kind: Literal["text", "blob", "chunked"]
     blake3: str
-    size: int
+    size: Count
     encoding: Literal["utf-8", "base64"]
     content: str | None
     truncated: bool
@@ -104,8 +104,8 @@ class Blob(Model, frozen=True):
 class BlameRange(Model, frozen=True):
     """Lines `start`..`end`, 1-based, inclusive, last changed by `seal_id`."""
 
-    start: int
-    end: int
+    start: Count
+    end: Count
     seal_id: str
     who: Actor
     device_key_id: str
@@ -116,7 +116,7 @@ class BlameRange(Model, frozen=True):
 class Blame(Model, frozen=True):
     path: str
     seal_id: str
-    lines: int
+    lines: Count
     ranges: list[BlameRange]
 
 
@@ -126,8 +126,8 @@ class ChangedFile(Model, frozen=True):
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
     binary: bool
-    additions: int
-    deletions: int
+    additions: Count
+    deletions: Count
     patch: str | None
     old_path: str | None = None
 
@@ -138,8 +138,8 @@ class Compare(Model, frozen=True):
     base: str
     head: str
     merge_base: str | None
-    ahead: int
-    behind: int
+    ahead: Count
+    behind: Count
     files: list[ChangedFile]
 
 
@@ -152,13 +152,13 @@ class HaveAnswer(Model, frozen=True):
 class PackStored(Model, frozen=True):
     """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
 
-    objects: int
-    stored_bytes: int
+    objects: Count
+    stored_bytes: Count
 
 
 class PayloadStored(Model, frozen=True):
     blake3: str
-    size: int
+    size: Count
 
 
 class ChunkedStored(Model, frozen=True):
@@ -166,5 +166,5 @@ class ChunkedStored(Model, frozen=True):
     chunks its manifest lists."""
 
     blake3: str
-    size: int
-    chunks: int
+    size: Count
+    chunks: Count

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.model.base import Model
+from localstore.core.model.base import Count, Model
 from localstore.core.update import LiveUpdate
 
 LaneKind = Literal["text", "blob", "chunked", "gone"]
@@ -23,12 +23,12 @@ class Row(Model, array_like=True, frozen=True):
 
     path: str
     kind: LaneKind
-    gen: int
-    epoch: int
-    ver: int
-    other: int
+    gen: Count
+    epoch: Count
+    ver: Count
+    other: Count
     digest: str
-    size: int
+    size: Count
     live: bool = False
 
 
@@ -37,9 +37,9 @@ class BootstrapRequest(Model, frozen=True):
     first time; `n`: the highest update number this folder has used (a lower one than known: clock_reused)."""
 
     device_key_id: str
-    replica: int | None = None
-    since: int = 0
-    n: int = 0
+    replica: Count | None = None
+    since: Count = 0
+    n: Count = 0
 
 
 class Bootstrap(Model, frozen=True):
@@ -48,8 +48,8 @@ class Bootstrap(Model, frozen=True):
     the seal, from other devices, each path holds."""
 
     branch_id: str
-    replica: int
-    seq: int
+    replica: Count
+    seq: Count
     sealed_head: str | None
     tree_key: str
     tree_key_id: str
@@ -62,15 +62,15 @@ class Lane(Model, frozen=True):
     """Which lane state to fetch: by its generation and the epoch the device has (None: it has none)."""
 
     path: str
-    gen: int
-    epoch: int | None = None
+    gen: Count
+    epoch: Count | None = None
 
 
 class LanesRequest(Model, frozen=True):
     """`replica`: who asks, so that `other` leaves out its own changes."""
 
     lanes: list[Lane]
-    replica: int | None = None
+    replica: Count | None = None
 
 
 class LaneState(Model, frozen=True):
@@ -80,12 +80,12 @@ class LaneState(Model, frozen=True):
 
     path: str
     kind: LaneKind
-    gen: int
-    epoch: int
-    ver: int
-    other: int
+    gen: Count
+    epoch: Count
+    ver: Count
+    other: Count
     digest: str
-    size: int
+    size: Count
     genesis: str
     state: str | None
     finals: dict[str, FinalState] = msgspec.field(default_factory=dict)
@@ -107,7 +107,7 @@ class LaneStates(Model, frozen=True):
 
 class ProofContextRequest(Model, frozen=True):
     device_key_id: str
-    replica: int
+    replica: Count
     update: LiveUpdate
 
 
@@ -122,7 +122,7 @@ class UpdateBatch(Model, frozen=True):
     """One or many updates of one replica; at most 500 or 1 MiB. Order is kept; deletes come first."""
 
     device_key_id: str
-    replica: int
+    replica: Count
     updates: list[LiveUpdate]
     turn_id: str | None = None
 
@@ -131,11 +131,11 @@ class UpdateAnswer(Model, omit_defaults=True, frozen=True):
     """`result` ok: acknowledged means committed and durable. stale: the path moved on; epoch: the lane has a
     newer epoch; settled: this number was answered before and forgotten; refused: `code`, `detail` say why."""
 
-    n: int
+    n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]
-    seq: int = 0
-    gen: int = 0
-    epoch: int = 0
+    seq: Count = 0
+    gen: Count = 0
+    epoch: Count = 0
     digest: str = ""
     state_vector: str = ""
     code: str = ""
@@ -143,6 +143,6 @@ class UpdateAnswer(Model, omit_defaults=True, frozen=True):
 
 
 class UpdateAnswers(Model, frozen=True):
-    seq: int
+    seq: Count
     answers: list[UpdateAnswer]
     checkpoint: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from localstore.core.model.base import Model
+from localstore.core.model.base import Count, Model
 
 
 class SealChange(Model, array_like=True, frozen=True):
@@ -13,7 +13,7 @@ class SealChange(Model, array_like=True, frozen=True):
     path: str
     kind: str | None
     digest: str = ""
-    size: int = 0
+    size: Count = 0
 
 
 class PrepareRequest(Model, frozen=True):
@@ -22,7 +22,7 @@ class PrepareRequest(Model, frozen=True):
     message: str
     device_key_id: str
     expected_head: str | None
-    expected_frontier: int | None = None
+    expected_frontier: Count | None = None
     author: str | None = None
 
 
@@ -36,7 +36,7 @@ class Prepared(Model, frozen=True):
     bytes: str
     digest: str
     content_digest: str
-    at: int
+    at: Count
     expires_at: str
     changes: list[SealChange]
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)

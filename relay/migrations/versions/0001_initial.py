@@ -6,6 +6,8 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+COUNTED = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 
 def upgrade() -> None:
     op.create_table(
@@ -26,7 +28,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "audit",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", COUNTED, autoincrement=True, nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("actor", sa.String(), nullable=False),
         sa.Column("action", sa.String(), nullable=False),
@@ -98,7 +100,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_nonce_expires_at"), "nonce", ["expires_at"], unique=False)
     op.create_table(
         "pack",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", COUNTED, autoincrement=True, nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -113,6 +115,7 @@ def upgrade() -> None:
         sa.Column("x25519", sa.LargeBinary(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("registration", sa.LargeBinary(), nullable=False),
+        sa.Column("caps", sa.String(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
         sa.Column("revoked_at", sa.BigInteger(), nullable=True),
@@ -122,7 +125,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_device_key_account_id"), "device_key", ["account_id"], unique=False)
     op.create_table(
         "frame",
-        sa.Column("pack_id", sa.Integer(), nullable=False),
+        sa.Column("pack_id", COUNTED, nullable=False),
         sa.Column("offset", sa.BigInteger(), nullable=False),
         sa.Column("stored_len", sa.Integer(), nullable=False),
         sa.Column("raw_len", sa.Integer(), nullable=False),
@@ -204,7 +207,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_collaborator_account_id"), "collaborator", ["account_id"], unique=False)
     op.create_table(
         "event",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", COUNTED, autoincrement=False, nullable=False),
         sa.Column("repo_id", sa.String(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("data", sa.Text(), nullable=False),

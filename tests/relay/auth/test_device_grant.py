@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sqlalchemy import update
 
 from localstore.core.device_grant import GRANT_TYPE, fingerprint, open_grant
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ServerMisbehaved
-from relay.db.schema import device_code
+from relay.db.schema import device_code, session
 
 START, APPROVE, TOKEN = (f"/api/v1/auth/cli/{step}" for step in ("device-code", "approve", "token"))
 ME = "/auth/userinfo"
@@ -73,6 +75,25 @@ def test_whole_way(relay, browser, client, ask, name, patient):
     assert terminal.send("POST", "/api/v1/auth/pairing-codes").status_code == 201
     assert web.post("/auth/logout").status_code == 204
     assert terminal.send("GET", ME).status_code == 401, "it ends with the browser session"
+
+
+@pytest.mark.parametrize(("left", "lives"), [(7 * 24, 24), (5, 5)])
+def test_it_never_outlives_its_parent(relay, browser, client, ask, name, left, lives):
+    web, now = browser().sign_up(name()), time.time()
+    parent = web.get(ME).json()["session_id"]
+
+    async def shorten():
+        async with relay.node.db.write() as tx:
+            ends = int(now + left * 3600) * 1000
+            await tx.run(update(session).where(session.c.id == parent).values(expires_at=ends))
+
+    relay.run(shorten())
+    one, codes = ask()
+    web.post(APPROVE, json=decision(one, codes))
+    sealed = unb64u(claim(client, codes).json()["sealed"])
+    grant = open_grant(sealed, one.transport, origin=relay.url, device_code=unb64u(codes["device_code"]))
+    assert grant.parent_session == parent
+    assert abs(grant.expires_at - (now + lives * 3600)) < 60
 
 
 def test_claimed_once(browser, client, ask, name):

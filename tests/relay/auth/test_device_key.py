@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from localstore.core.device_grant import Purpose
 from localstore.core.encoding import b64u
 from localstore.core.keys import key_id, verify_registration
+from relay.clock import now_ms
 from relay.db import device_key as rows
+from relay.db.schema import challenge as challenges
 
 CHALLENGES, KEYS = "/api/v1/repos/device-key-challenges", "/api/v1/repos/device-keys"
 
@@ -192,3 +195,17 @@ def test_reserved_handles_cannot_be_claimed(device):
 def test_a_small_order_key_gets_no_sign_in_either(device, client, name):
     start = device().start(name()) | {"ed25519": b64u(bytes(31) + b"\x80")}
     assert client().post("/api/v1/auth/device-key/challenge", json=start).status_code == 422
+
+
+def test_an_expired_challenge_is_gone(relay, terminal, device):
+    one, machine = terminal(), device()
+    me = one.send("GET", "/auth/userinfo").json()["user_id"]
+    challenge = one.send("POST", CHALLENGES, machine.start()).json()
+
+    async def expire():
+        async with relay.node.db.write() as tx:
+            await tx.run(update(challenges).values(expires_at=now_ms() - 1))
+
+    relay.run(expire())
+    assert one.send("POST", KEYS, machine.answer(Purpose.REGISTER, me, challenge)).status_code == 410
+    assert machine.client(None).send("GET", "/auth/userinfo").status_code == 401

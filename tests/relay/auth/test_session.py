@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from localstore.core.encoding import unb64u
+from localstore.core.errors import Unavailable
 from relay.db.schema import refresh_token
 
 ME, TOKENS = "/auth/userinfo", "/api/v1/auth/tokens"
@@ -172,3 +173,15 @@ def test_sessions_page_by_page(browser, name):
     assert len(set(ids)) == 4
     assert rest["next_cursor"] is None
     assert one.get(TOKENS, params={"cursor": "x"}).status_code == 422
+
+
+def test_a_refresh_without_the_signer_costs_nothing(relay, browser, name, monkeypatch):
+    one = browser().sign_up(name())
+
+    async def down(**wish):
+        raise Unavailable("the token signer is not running")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(relay.node.signer, "mint", down)
+        assert one.post("/auth/refresh").status_code == 503
+    assert one.post("/auth/refresh").status_code == 200, "the refresh token was not used up"

@@ -10,7 +10,10 @@ from sqlalchemy.sql import ClauseElement
 from relay.db import blame as blames
 from relay.db import history, repo
 from relay.db.sqlite import compiled
+from tests.databases import POSTGRES
 from tests.relay.conftest import Relay
+
+pytestmark = pytest.mark.skipif(POSTGRES, reason="these are SQLite's plans")
 
 
 async def plan(relay: Relay, statement: ClauseElement) -> list[str]:

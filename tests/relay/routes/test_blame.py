@@ -186,3 +186,24 @@ def test_bytes_have_no_lines_and_missing_files_no_blame(http: httpx.Client, owne
     assert (answer.status_code, answer.json()["code"]) == (422, "not_text")
     assert http.get(f"{repo.url}/seals/{made}/blame/nothing").status_code == 404
     assert repo.get(f"/seals/{made}/blame/empty")["ranges"] == []
+
+
+def test_a_file_that_was_renamed_hundreds_of_times(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "renamed")
+    data = b"line\n"
+    moves = [{f"f{n}": None, f"f{n + 1}": data} for n in range(400)]
+    seals = repo.seal({"f0": data}, *moves)
+    (found,) = repo.get(f"/seals/{seals[-1]}/blame/f400")["ranges"]
+    assert found["seal_id"] == seals[0]
+
+
+def test_merges_of_merges_hundreds_deep(http: httpx.Client, owner: Account) -> None:
+    repo = create(http, owner, "merged")
+    (root,) = repo.seal({"a": b"one\n"})
+    repo.branch("b", root)
+    first = before = repo.seal({"a": b"one\ntwo\n"}, branch="b")
+    for n in range(150):
+        repo.branch(f"b{n}", root)
+        before = repo.seal({"a": b"one\ntwo\n"}, branch=f"b{n}", parents=before)
+    (one, two) = repo.get(f"/seals/{before[0]}/blame/a")["ranges"]
+    assert (one["seal_id"], two["seal_id"]) == (root, first[0])

@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from relay import routes
+from relay.flags import DEFAULTS
+from relay.router import Router
 from relay.routing import TABLE
-from tests.relay.conftest import Account
+from tests.relay.conftest import Relay
+
+ALL = "TR_REPOS_ENABLED"  # the other flags of repositories mean nothing without it
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
+routes.load()
+FLAGS = sorted({route.flag for route in TABLE if route.flag})
 
 
-@pytest.fixture(scope="module")
-def relay_variables() -> dict[str, str]:
-    return {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPOS_ENABLED": "off"}
+@pytest.fixture(params=FLAGS)
+def flag(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-def test_without_repositories_nothing_of_them_is_there(
-    account: Callable[..., Account], client: Callable[..., httpx.Client]
-) -> None:
-    missing = client().get("/api/v1/nowhere").content
-    nouns = {"repo", "ref", "history", "public", "search"}
-    routes = [route for route in TABLE if route.name.partition(".")[0] in nouns]
-    assert len(routes) >= 20
-    for http in (client(), client(account())):
-        for route in routes:
-            path = route.path.replace("...", "")
-            for name in route.params:
-                path = path.replace(f"{{{name}}}", "x")
-            for method in (route.method, "OPTIONS"):
-                answer = http.request(method, path)
-                assert (answer.status_code, answer.content) == (404, missing), (method, path)
+@pytest.fixture
+def relay(tmp_path: Path, flag: str) -> Iterator[Relay]:
+    """A relay that serves with everything on but this flag."""
+    running = Relay(tmp_path / "relay", {**dict.fromkeys(DEFAULTS, "on"), **QUIET, flag: "off"})
+    running.start()
+    yield running
+    running.stop()
+
+
+def shown(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
+    varying = {"x-request-id", "date"}
+    return (
+        answer.status_code,
+        answer.content,
+        [(name, value) for name, value in answer.headers.multi_items() if name not in varying],
+    )
+
+
+def test_routes_of_a_flag_that_is_off_are_not_there(relay: Relay, flag: str) -> None:
+    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith("TR_REPO_"))}
+    hidden = [route for route in TABLE if route.flag in gone]
+    assert hidden
+    paths = {filled(route.path, route.params) for route in hidden}
+    # Some are also addresses of things that stay, such as the seal `finalize` among `seals/{seal_id}`.
+    kept: Router[bool] = Router()
+    for route in TABLE:
+        if route.flag not in gone:
+            kept.add(route.method, route.path, True)
+    only_theirs = sorted(path for path in paths if not any(kept.find(path)))
+    assert only_theirs
+    for who in (None, relay.account("mira")):
+        with relay.client(who) as http:
+            missing = {method: shown(http.request(method, "/api/v1/nowhere")) for method in METHODS}
+            for path in only_theirs:
+                for method in METHODS:
+                    assert shown(http.request(method, path)) == missing[method], (method, path)
+
+
+def test_client_config_says_so(relay: Relay, flag: str) -> None:
+    with relay.client() as http:
+        flags = http.get("/api/v1/client-config").json()["flags"]
+    assert [name for name in DEFAULTS if not flags[name]] == [flag]
+
+
+def filled(path: str, names: tuple[str, ...]) -> str:
+    path = path.replace("...", "")
+    for name in names:
+        path = path.replace(f"{{{name}}}", "x")
+    return path

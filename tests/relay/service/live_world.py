@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import create_engine, insert
+from sqlalchemy import insert
 
 from localstore.core import chunks
 from localstore.core import seal as seals
@@ -33,9 +34,8 @@ from localstore.core.update import LiveUpdate
 from relay import config
 from relay.caller import Principal, View
 from relay.clock import now_ms
+from relay.db import connect, schema
 from relay.db import repo as repos
-from relay.db import schema
-from relay.db.sqlite import SqliteDatabase
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.lanes import Lanes
@@ -45,6 +45,7 @@ from relay.node import Node
 from relay.objects.store import ObjectStore
 from relay.service import chunked, live, seal
 from relay.signer import Signer
+from tests.databases import new_url
 
 ORIGIN = "http://127.0.0.1:1"
 UNSIGNED = b64u(bytes(64))
@@ -85,7 +86,7 @@ class World:
             session_id="s",
             session_kind="device",
             expires_at=now_ms() + 10**9,
-            caps=frozenset(),
+            caps=frozenset({"admin", "read", "write"}),
             device_key_id=None,
             via="bearer",
         )
@@ -111,6 +112,7 @@ class World:
                 x25519=bytes(32),
                 name="test",
                 registration=sign_registration(key, ORIGIN, account_id),
+                caps="admin read write",
                 created_at=START,
             )
         device = Device(self, key, await self.view(account_id))
@@ -247,13 +249,11 @@ async def add_account(tx: Any, account_id: str) -> None:
 
 @contextlib.asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Node]:
-    """A node on the data folder; its database is made when there is none."""
-    known = (folder / "relay.db").exists()
-    if not known:
-        engine = create_engine(f"sqlite:///{folder / 'relay.db'}")
-        schema.metadata.create_all(engine)
-        engine.dispose()
-    db = SqliteDatabase(folder / "relay.db")
+    """A node on the data folder; its database is made when there is none, and its URL kept in the folder."""
+    kept = folder / "database"
+    if not kept.exists():
+        kept.write_text(await asyncio.to_thread(new_url, folder))
+    db = connect.database(kept.read_text())
     await db.open()
     objects = ObjectStore(folder, db, verify=True)
     lanes = Lanes()

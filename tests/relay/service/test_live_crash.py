@@ -39,6 +39,8 @@ def tell(what: object) -> None:
 
 
 async def test_a_kill_between_prepare_and_finalize_loses_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        pass  # the database outlives the process
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.relay.service.test_live_crash", str(tmp_path)], stdout=subprocess.PIPE
     )

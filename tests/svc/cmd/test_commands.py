@@ -217,3 +217,17 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert out == ""
     assert err == "svc: interrupted\n"
+
+
+def test_an_archived_repository_takes_no_push(alice: Svc) -> None:
+    handle = os.environ["TEST_HANDLE"]
+    assert alice("repo", "create", "shut").code == 0
+    assert alice("repo", "init", "--repo", f"{handle}/shut").code == 0
+    Path("a.txt").write_text("a\n")
+    assert alice("repo", "archive").code == 0
+    refused = alice("push", "-m", "one")
+    assert refused.code == 1
+    assert "archived" in refused.err
+    assert alice("log", "--json", "id").out.strip() == "[]"
+    assert alice("repo", "unarchive").code == 0
+    assert alice("push", "-m", "one").code == 0

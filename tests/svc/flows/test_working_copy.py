@@ -51,7 +51,11 @@ def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> No
     state = json.loads(ann.read(".svc/state.json"))
     assert state["last_seal"] == pushed.seal == relay.branches["main"].head
     assert sorted(state["tree"]) == ["a.txt", "d/b.bin"]
-    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == ["repo.json", "state.json"]
+    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == [
+        ".gitignore",
+        "repo.json",
+        "state.json",
+    ]
     assert ann.push("again").seal is None
 
 
@@ -312,7 +316,7 @@ def test_status_and_diff_work_offline(ann: Place) -> None:
         assert (found.changed, found.new, found.removed) == (["a.txt"], ["n.txt"], ["b.txt"])
         assert found.offline
         assert not status(device).behind
-        patch = b"".join(diff(device, ["a.txt"]))
+        patch = "".join(file.patch or "" for file in diff(device, ["a.txt"])).encode()
     assert b"-one\n+two\n" in patch
     assert b"n.txt" not in patch
 

@@ -1,0 +1,41 @@
+"""Locks by name inside one process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class _Waited:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class Names:
+    """Each name is held by one task at a time; names nobody wants take no room."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Waited] = {}
+
+    @contextlib.asynccontextmanager
+    async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
+        """All of these, taken in one order, so that two tasks never wait for each other."""
+        async with contextlib.AsyncExitStack() as stack:
+            for name in sorted(set(names)):
+                await stack.enter_async_context(self._one(name))
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _one(self, name: str) -> AsyncIterator[None]:
+        waited = self._known.setdefault(name, _Waited())
+        waited.users += 1
+        try:
+            async with waited.lock:
+                yield
+        finally:
+            waited.users -= 1
+            if not waited.users:
+                del self._known[name]

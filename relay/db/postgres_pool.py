@@ -1,0 +1,45 @@
+"""A few connections, made when they are needed and kept.
+
+asyncpg's own pool costs a task and a round trip more for each use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+
+class Pool:
+    """`size`: how many connections there are at most. `connect` makes one."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Any]], size: int) -> None:
+        self._connect = connect
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[Any] = []
+
+    async def acquire(self) -> Any:
+        """A living connection outside of any transaction. Whoever has it gives it back."""
+        await self._free.acquire()
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+        try:
+            return await self._connect()
+        except BaseException:
+            self._free.release()
+            raise
+
+    def release(self, connection: Any) -> None:
+        """One that is still in a transaction could not end it, and is not used again."""
+        if connection.is_in_transaction():
+            connection.terminate()
+        if not connection.is_closed():
+            self._idle.append(connection)
+        self._free.release()
+
+    async def close(self) -> None:
+        """Those in use are closed by whoever has them, or with the process."""
+        while self._idle:
+            await self._idle.pop().close(timeout=5)

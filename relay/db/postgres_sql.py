@@ -1,0 +1,63 @@
+"""Statements as PostgreSQL's SQL for asyncpg: numbered parameters with their types, lists as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ARRAY
+from sqlalchemy.dialects.postgresql.asyncpg import PGCompiler_asyncpg, PGDialect_asyncpg
+from sqlalchemy.sql import ClauseElement, bindparam, operators
+from sqlalchemy.sql.elements import BindParameter
+
+_COMPARISONS: dict[Any, str] = {operators.in_op: "= ANY", operators.not_in_op: "<> ALL"}
+
+
+class _Compiler(PGCompiler_asyncpg):
+    """`x IN (:list)` becomes `x = ANY (:list)`, so that one text serves lists of every length."""
+
+    def visit_binary(self, binary: Any, *args: Any, **options: Any) -> str:
+        given, comparison = binary.right, _COMPARISONS.get(binary.operator)
+        if comparison is None or not (isinstance(given, BindParameter) and given.expanding):
+            return str(super().visit_binary(binary, *args, **options))  # type: ignore[no-untyped-call]
+        told: dict[str, Any] = {} if given.required else {"value": given.effective_value}
+        items: BindParameter[Any] = bindparam(given.key, type_=ARRAY(binary.left.type), **told)
+        return f"{self.process(binary.left, **options)} {comparison} ({self.process(items, **options)})"
+
+
+class _Dialect(PGDialect_asyncpg):
+    statement_compiler = _Compiler
+    supports_statement_cache = False
+    # What a statement sends and gives back is what it says, no generated key beside it.
+    insert_returning = False
+    preexecute_autoincrement_sequences = False
+
+
+_DIALECT: Any = _Dialect()  # type: ignore[no-untyped-call]
+
+
+class Statement:
+    """SQL text, the names of $1, $2 … and what is sent for those that the statement itself fills in."""
+
+    __slots__ = ("defaults", "order", "sql")
+
+    def __init__(self, statement: ClauseElement) -> None:
+        compiled: Any = statement.compile(dialect=_DIALECT)
+        self.sql = str(compiled)
+        self.order: list[str] = list(compiled.positiontup or [])
+        self.defaults = {
+            name: bind.effective_value for bind, name in compiled.bind_names.items() if not bind.required
+        }
+
+    def values(self, params: dict[str, Any]) -> list[Any]:
+        """In the order of the numbers. KeyError names a parameter that is missing."""
+        return [params[name] if name in params else self.defaults[name] for name in self.order]
+
+
+_COMPILED: dict[ClauseElement, Statement] = {}
+
+
+def compiled(statement: ClauseElement) -> Statement:
+    known = _COMPILED.get(statement)
+    if known is None:
+        known = _COMPILED[statement] = Statement(statement)
+    return known

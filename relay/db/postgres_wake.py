@@ -1,0 +1,76 @@
+"""Waking the other processes of a database: LISTEN and NOTIFY, as a hint and nothing more.
+
+Notifications are sent outside of every transaction, at most one in COALESCE seconds: inside one they take a
+lock of the whole server at commit. Whoever listens reads the log again whenever the connection was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+
+COALESCE = 0.01  # seconds
+AGAIN_FIRST, AGAIN_LAST = 0.1, 5.0  # seconds between attempts to connect
+CHANNEL = "relay_events"
+LOG = logging.getLogger(__name__)
+
+
+class Waker:
+    """One connection that listens and notifies. `calls`: what to do when another process has written."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
+        self._connect = connect
+        self.calls: list[Callable[[], None]] = []
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def wake(self) -> None:
+        self._wanted.set()
+
+    async def _keep(self) -> None:
+        pause = AGAIN_FIRST
+        while True:
+            try:
+                connection = await self._connect()
+                try:
+                    pause = AGAIN_FIRST
+                    await self._serve(connection)
+                finally:
+                    connection.terminate()
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                LOG.warning("notifications are interrupted (%s); connecting again", error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, AGAIN_LAST)
+
+    async def _serve(self, connection: Any) -> None:
+        """Until the connection is lost."""
+        await connection.add_listener(CHANNEL, self._heard)
+        connection.add_termination_listener(lambda _: self._wanted.set())
+        self._tell()
+        while not connection.is_closed():
+            await self._wanted.wait()
+            await asyncio.sleep(COALESCE)
+            self._wanted.clear()
+            await connection.execute(f"NOTIFY {CHANNEL}")
+
+    def _heard(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+        if pid != connection.get_server_pid():
+            self._tell()
+
+    def _tell(self) -> None:
+        for call in self.calls:
+            call()

@@ -1,0 +1,105 @@
+"""Migrating PostgreSQL: under an advisory lock, so that of two that migrate the second finds it done.
+
+Text is compared by its bytes, as SQLite does, whatever the collation of the database: cursors of lists and
+ranges of paths rely on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import asyncpg
+from sqlalchemy import Connection, pool, text
+from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from relay.environment import StartRefused
+
+LOCK = 0x7265_6C61_79_6D67  # "relaymg"
+T = TypeVar("T")
+Work = Callable[[Connection], None]
+
+
+def current(url: str) -> str | None:
+    return _with(url, _current)
+
+
+def run(url: str, work: Work) -> None:
+    """`work` in one transaction that holds the lock."""
+    _with(url, lambda connection: _run(connection, work), keep=True)
+
+
+def grant(url: str, role: str | None) -> None:
+    """Let the role that serves read and write, and nothing more. None, or the migrating role: it may."""
+    if role is not None:
+        _with(url, lambda connection: _grant(connection, role))
+
+
+def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> T:
+    """On a connection of its own and a new event loop; `keep`: `work` closes it."""
+
+    async def main() -> T:
+        connection = await asyncpg.connect(url)
+        try:
+            return await work(connection)
+        finally:
+            if not keep:
+                await connection.close()
+
+    try:
+        return asyncio.run(main())
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise StartRefused(f"PostgreSQL: {str(error).splitlines()[0]}") from None
+
+
+async def _current(connection: Any) -> str | None:
+    if await connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
+        return None
+    found = await connection.fetchval("SELECT version_num FROM alembic_version")
+    return None if found is None else str(found)
+
+
+async def _run(given: Any, work: Work) -> None:
+    async def same() -> Any:
+        return given
+
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=same, poolclass=pool.NullPool)
+    dialect: Any = engine.dialect
+    dialect.type_compiler_instance = _ByBytes(dialect)
+    async with engine.begin() as connection:
+        await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        await connection.run_sync(work)
+    await engine.dispose()
+
+
+async def _grant(connection: Any, role: str) -> None:
+    if await connection.fetchval("SELECT current_user::text") == role:
+        return
+    schema, name = _quoted(await connection.fetchval("SELECT current_schema()::text")), _quoted(role)
+    async with connection.transaction():
+        await connection.execute(
+            f"GRANT USAGE ON SCHEMA {schema} TO {name};"
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {name};"
+            f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {name};"
+            f"REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {name}"
+        )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _ByBytes(PGTypeCompiler):
+    """Columns of text with the collation C."""
+
+    def visit_VARCHAR(self, type_: Any, **options: Any) -> str:  # noqa: N802  # SQLAlchemy's name
+        return self._plain(super().visit_VARCHAR(type_, **options), type_)
+
+    def visit_TEXT(self, type_: Any, **options: Any) -> str:  # noqa: N802
+        return self._plain(super().visit_TEXT(type_, **options), type_)
+
+    @staticmethod
+    def _plain(spelled: str, type_: Any) -> str:
+        return spelled if type_.collation else f'{spelled} COLLATE "C"'

@@ -1,0 +1,65 @@
+"""Names of branches and tags that this machine has seen, for completion without a network.
+
+A convenience: when the file is lost or cannot be read, nothing is known until the next list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.model import Ref
+from localstore.core.model.ref import RefType
+from localstore.core.paths import terminal_safe
+from localstore.home import Home
+
+NAMES_MAX = 2000
+
+
+def add(home: Home, repo_id: str, type: RefType, names: Iterable[str]) -> None:
+    _write(home, repo_id, {**recall(home, repo_id), **dict.fromkeys(names, type)})
+
+
+def drop(home: Home, repo_id: str, name: str) -> None:
+    _write(home, repo_id, {one: kind for one, kind in recall(home, repo_id).items() if one != name})
+
+
+def recall(home: Home, repo_id: str) -> dict[str, str]:
+    """Name → `branch` or `tag`."""
+    try:
+        found = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return {}
+    return {name: kind for name, kind in found.items() if name == terminal_safe(name)}
+
+
+def remembering(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
+    """The refs of a list as they pass by; a list that ended below `limit` replaces what was known."""
+    seen = []
+    for ref in refs:
+        seen.append(ref.name)
+        yield ref
+    if len(seen) < limit:
+        others = {name: kind for name, kind in recall(home, repo_id).items() if kind != type}
+        _write(home, repo_id, others)
+    add(home, repo_id, type, seen)
+
+
+def _file(home: Home, repo_id: str) -> Path:
+    """Named by a digest: the id comes from a server."""
+    return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _write(home: Home, repo_id: str, known: dict[str, str]) -> None:
+    with suppress(OSError):  # nothing depends on it
+        target = _file(home, repo_id)
+        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.parent.mkdir(exist_ok=True, mode=0o700)
+        temporary = target.with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(msgspec.json.encode(dict(list(known.items())[-NAMES_MAX:])))
+        temporary.replace(target)

@@ -1,0 +1,20 @@
+"""A short slice of scripts/campaign_real.py: random histories with kills, cuts and late copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.history import play
+from tests.campaign.world import Node
+
+
+@pytest.mark.parametrize(("seed", "machines", "acts"), [(1, 2, 9), (2, 3, 9)])
+def test_nothing_is_lost_and_everybody_agrees(
+    seed: int, machines: int, acts: int, node: Node, tmp_path: Path
+) -> None:
+    figures = play(node, tmp_path, seed, machines, acts, serial=seed)
+    assert figures.failures == []
+    assert figures.words > 0
+    assert figures.seals > 0

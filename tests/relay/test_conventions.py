@@ -1,0 +1,139 @@
+"""What holds for every route: access before validation, JSON for programs, nothing asked of the public."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from localstore.core.bearer import from_text, parse_script_token
+from localstore.core.capability import Guard
+from localstore.core.errors import Unauthorized
+from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
+from relay import routes
+from relay.routing import TABLE, Anonymous, Read, Route
+from tests.relay.auth.people import PASSWORD, Device
+from tests.relay.conftest import Account, Relay
+
+routes.load()
+PROBLEM = "application/problem+json"
+MISSING = "0190a1b2c3d47e8f9a0b1c2d3e4f5a6b"
+GARBAGE = b'{"no": "such", "member'
+
+Client = Callable[..., httpx.Client]
+
+
+def name(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def filled(route: Route, **values: str) -> str:
+    path = route.path.replace("...", "")
+    for parameter in route.params:
+        path = path.replace(f"{{{parameter}}}", values.get(parameter, "x"))
+    return path
+
+
+def is_open(route: Route) -> bool:
+    return isinstance(route.access, Anonymous) or (isinstance(route.access, Read) and route.access.anonymous)
+
+
+OPEN = [route for route in TABLE if is_open(route)]
+CLOSED = [route for route in TABLE if not is_open(route) and not route.path.startswith("/settings")]
+BODIED = [route for route in TABLE if route.body and route.path.startswith("/api/v1/repos/{id}")]
+
+
+@pytest.fixture(scope="module")
+def hidden(relay: Relay) -> str:
+    """A private repository of somebody's."""
+    with relay.client(relay.account("hider")) as http:
+        return str(http.post("/api/v1/repos", json={"name": "hidden"}).json()["id"])
+
+
+@pytest.mark.parametrize("route", OPEN, ids=name)
+def test_nothing_is_asked_of_the_public(client: Client, route: Route) -> None:
+    answer = client().request(route.method, filled(route, id=MISSING))
+    # Who-am-I and refresh are open to ask and have no answer for nobody.
+    nobody = route.path in ("/auth/userinfo", "/auth/refresh")
+    assert (answer.status_code == 401) is nobody, answer.text
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=name)
+def test_without_a_session_that_is_the_answer_whatever_the_body_says(client: Client, route: Route) -> None:
+    answer = client().request(
+        route.method,
+        filled(route, id=MISSING) + "?limit=many",
+        content=GARBAGE,
+        headers={"Content-Type": "application/json"},
+    )
+    if route.path.startswith("/api/"):
+        assert (answer.status_code, answer.headers["content-type"]) == (401, PROBLEM)
+        assert answer.json()["code"] == "sign_in_required"
+    else:
+        assert answer.status_code in (303, 401)
+
+
+@pytest.mark.parametrize("route", BODIED, ids=name)
+def test_a_hidden_repository_is_missing_before_the_body_is_read(
+    account: Callable[..., Account], client: Client, hidden: str, route: Route
+) -> None:
+    http = client(account())
+    answers = [
+        http.request(
+            route.method,
+            filled(route, id=repo),
+            content=GARBAGE,
+            headers={"Content-Type": "application/json"},
+        )
+        for repo in (hidden, MISSING)
+    ]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+
+
+@pytest.mark.parametrize("path", ["/api/v1/client-config", "/version", "/health", "/ready", "/readyz"])
+def test_programs_get_json(client: Client, path: str) -> None:
+    answer = client().get(path)
+    assert answer.headers["content-type"] == "application/json"
+    assert client().get(path + "/x").headers["content-type"] == PROBLEM
+
+
+def test_a_body_that_is_no_json_is_refused(account: Callable[..., Account], client: Client) -> None:
+    answer = client(account()).post("/api/v1/repos", content=b"<x/>", headers={"Content-Type": "text/xml"})
+    assert (answer.status_code, answer.headers["content-type"]) == (415, PROBLEM)
+
+
+@pytest.fixture
+def minted(relay: Relay, client: Client) -> dict[str, bytes]:
+    """A fresh token of every kind."""
+    one = secrets.token_hex(4)
+    found = {"guest": from_text(client().post("/auth/guest-login").json()["token"])}
+    found["device"] = from_text(Device(relay.url).sign_in(f"d{one}").json()["token"])
+    browser = client(headers={"Origin": relay.url})
+    form = {"handle": f"b{one}", "password": PASSWORD}
+    assert browser.post("/auth/sign-up", data=form).status_code == 303
+    found["browser"] = from_text(browser.cookies["tr_session"])
+    for access in ("read", "write", "admin"):
+        wish = {"label": access, "access": access, "days": 3}
+        made = browser.post("/api/v1/auth/tokens", json=wish)
+        found[access] = parse_script_token(made.json()["token"])[0]
+    return found
+
+
+def test_every_token_has_the_promised_size(minted: dict[str, bytes]) -> None:
+    for kind, raw in minted.items():
+        assert TOKEN_MINTED_MIN <= len(raw) <= TOKEN_MINTED_MAX, (kind, len(raw))
+
+
+def test_every_token_ends_when_it_should(relay: Relay, minted: dict[str, bytes]) -> None:
+    hours = {"guest": 24, "browser": 1, "device": 24, "read": 72, "write": 72, "admin": 72}
+    now = datetime.now(UTC)
+    guard = Guard(relay.run(relay.node.signer.public_keys()))
+    for kind, raw in minted.items():
+        token, end = guard.inspect(raw), now + timedelta(hours=hours[kind])
+        token.authorize("read", end - timedelta(minutes=1))
+        with pytest.raises(Unauthorized, match="expired"):
+            token.authorize("read", end + timedelta(minutes=1))

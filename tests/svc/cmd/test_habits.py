@@ -1,0 +1,202 @@
+"""What hands that know git and gh type, and what they are told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from svc.cmd.table import children
+from svc.cmd.words import WORDS
+from tests.svc.api.hostile import hostile, http
+from tests.svc.conftest import Svc
+
+
+@pytest.fixture
+def linked(alice: Svc) -> Svc:
+    """alice in a linked folder whose two seals say `First` and `Second`."""
+    repo = f"{os.environ['TEST_HANDLE']}/app"
+    assert alice("repo", "create", "app").code == 0
+    assert alice("repo", "init", repo).code == 0
+    for message, text in (("First", "one\n"), ("Second", "one\ntwo\n")):
+        Path("src").mkdir(exist_ok=True)
+        Path("src/a.txt").write_text(text)
+        Path(f"{message}.txt").write_text(message)
+        assert alice("push", "-m", message).code == 0
+    return alice
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
+def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
+    told = svc(word, "-m", "x")
+    assert told.code == 2
+    assert WORDS[word] in told.err
+    assert word not in children(""), "a command needs no hint"
+
+
+def test_help_by_every_spelling(svc: Svc) -> None:
+    whole = svc("--help").out
+    assert svc("-h").out == svc("help").out == svc().out == whole
+    assert svc("help", "repo", "tag").out == svc("repo", "tag", "-h").out == svc("repo", "tag", "--help").out
+    assert svc("help", "nonsense").code == 2
+
+
+def test_log_takes_files_branches_and_short_ids(linked: Svc) -> None:
+    def messages(*words: str) -> list[str]:
+        told = linked("log", *words, "--json", "message")
+        assert told.code == 0, told
+        return [seal["message"] for seal in json.loads(told.out)]
+
+    assert messages() == messages("main") == messages("src/a.txt") == ["Second", "First"]
+    assert messages("First.txt") == ["First"]
+    assert messages("-n", "1") == messages("-L", "1") == ["Second"]
+    Path("First.txt").unlink()
+    assert messages("First.txt") == ["First"], "a file that the last seal has need not be here"
+    first = json.loads(linked("log", "--json", "id").out)[1]["id"]
+    assert messages(first[:12]) == messages(first) == ["First"]
+    assert linked("repo", "branch", "Second.txt", "--from", first).code == 0
+    assert messages("Second.txt") == ["First"], "a branch goes before a file"
+    assert messages("--path", "Second.txt") == ["Second"]
+
+
+def test_short_ids_where_refs_are_taken(linked: Svc) -> None:
+    second, first = (seal["id"] for seal in json.loads(linked("log", "--json", "id").out))
+    files = json.loads(linked("diff", "--base", first[:12], "--head", second[:8], "--json", "path").out)
+    assert [file["path"] for file in files] == ["Second.txt", "src/a.txt"]
+    assert linked("restore", "src", "--source", first[:12]).code == 0
+    assert Path("src/a.txt").read_text() == "one\n"
+    assert linked("blame", "src/a.txt", "--ref", first[:12]).out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["log", "nope"],
+        ["log", "abcdef123456"],
+        ["diff", "--base", "main", "--head", "nope"],
+        ["restore", "src", "--source", "nope"],
+        ["blame", "src/a.txt", "--ref", "nope"],
+        ["repo", "branch-delete", "nope"],
+        ["repo", "tag", "delete", "nope"],
+        ["diff", "nope"],
+        ["blame", "nope"],
+        ["restore", "nope"],
+        ["switch", "nope"],
+        ["repo", "branch", "x", "--from", "nope"],
+    ],
+)
+def test_what_is_not_there_is_named(linked: Svc, words: list[str]) -> None:
+    told = linked(*words)
+    assert (told.code, told.out) == (1, "")
+    assert "nope" in told.err or "abcdef123456" in told.err
+    assert "hidden" not in told.err
+    assert "that you may see" not in told.err
+
+
+def test_the_diff_of_the_folder_as_data(linked: Svc) -> None:
+    assert linked("diff", "--json").out == "[]\n"
+    Path("src/a.txt").write_text("one\n2\n3\n")
+    Path("First.txt").unlink()
+    Path("new.bin").write_bytes(b"\0\1")
+    fields = "path,status,additions,deletions,binary"
+    found = json.loads(linked("diff", "--json", fields).out)
+    assert [list(file.values()) for file in found] == [
+        ["First.txt", "removed", 0, 1, False],
+        ["new.bin", "added", 0, 0, True],
+        ["src/a.txt", "modified", 2, 1, False],
+    ]
+    patch = linked("diff", "src", "--json", "patch", "--jq", ".[].patch").out
+    assert patch.rstrip("\n") == linked("diff", "src").out.rstrip("\n")
+    assert "Binary files differ: new.bin" in linked("diff").out
+
+
+def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
+    assert linked("repo", "branch", "dev").code == 0
+    Path("src/a.txt").write_text("edited\n")
+    told = linked("switch", "dev")
+    assert told.code == 1
+    assert "svc switch dev --merge" in told.err
+    assert "pull" not in told.err
+    assert linked("switch", "main").code == 0, "where one is already, nothing is in the way"
+    assert Path("src/a.txt").read_text() == "edited\n"
+    assert linked("switch", "dev", "--merge").code == 0
+    assert Path("src/a.txt").read_text() == "edited\n"
+
+
+def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
+    with Path("huge.bin").open("wb") as file:
+        file.write(b"\0")
+        file.truncate(17 * 1024 * 1024)
+    Path("src/a.txt").write_text("changed\n")
+    told = linked("status", "-s")
+    assert told.err == ""
+    assert told.out == (
+        "changed\tsrc/a.txt\t\nskipped\thuge.bin\t17.0 MiB, over the size cap of a file (16.0 MiB)\n"
+    )
+    told = linked("push", "-m", "Third", "--json")
+    assert "skipped huge.bin: 17.0 MiB, over the size cap of a file (16.0 MiB)" in told.err
+    record = json.loads(told.out)
+    assert record["sent"] == ["src/a.txt"]
+    assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
+        ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
+    ]
+
+
+def test_a_large_push_says_what_it_sent(linked: Svc) -> None:
+    Path("noise.bin").write_bytes(b"\0" + os.urandom(2 * 1024 * 1024))
+    Path("zeros.bin").write_bytes(bytes(4 * 1024 * 1024))
+    told = linked("push", "-m", "Bytes")
+    assert "sent 2.0 MiB for 6.0 MiB of files in " in told.err
+    assert "4.0 MiB were there or squeezed away" in told.err
+    assert "sent" not in linked("push", "-m", "Again").err
+
+
+def test_a_renamed_repository_is_renamed_in_this_folder(linked: Svc) -> None:
+    assert linked("repo", "rename", "journal").code == 0
+    assert linked("status", "--offline", "--json", "repo", "--jq", ".repo").out.endswith("/journal\n")
+    assert linked("status").code == 0
+
+
+def test_git_does_not_see_the_link_and_nothing_is_written_into_git(linked: Svc) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+
+    def inside() -> dict[str, bytes]:
+        return {str(file): file.read_bytes() for file in Path(".git").rglob("*") if file.is_file()}
+
+    git("init", "-q")
+    before = inside()
+    assert linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    Path("src/a.txt").write_text("again\n")
+    for words in (["status"], ["pull", "--merge"], ["push", "-m", "Third"], ["diff"], ["restore", "src"]):
+        assert linked(*words).code == 0
+    assert inside() == before
+    assert ".svc" not in git("status", "--porcelain", "--untracked-files=all")
+
+
+def test_https_to_a_server_of_http_is_one_clear_line(svc: Svc) -> None:
+    with hostile(http("400 No", b"plain")) as server:
+        told = svc("repo", "list", "--server", server.origin.replace("http:", "https:"))
+        assert told.code == 1
+        assert "http://" in told.err
+        assert len(told.err.splitlines()) == 1
+
+
+def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
+    handle, home = os.environ["TEST_HANDLE"], Path(os.environ["SVC_HOME"])
+    code = alice("auth", "device", "add").out.strip()
+    key = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert alice("auth", "device", "revoke", key, "--yes").code == 0
+    told = alice("login", "--device-key", "--handle", handle)
+    assert told.code == 4
+    assert "svc login --new-key" in told.err
+    again = ["login", "--device-key", "--handle", handle, "--new-key"]
+    assert alice(*again).code == 2, "a key is not thrown away without a yes"
+    assert alice(*again, "--yes", "--pair", code).code == 0
+    new = alice("repo", "device", "status", "--jq", ".id").out.strip()
+    assert new != key
+    assert alice("repo", "create", "after").code == 0
+    assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
