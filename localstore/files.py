@@ -127,8 +127,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved when
-        this is the `last` place that wants it, else copied."""
+        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved
+        when this is the `last` place that wants it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if not last:
