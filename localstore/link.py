@@ -1,7 +1,6 @@
 """The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
 
-Both are plain JSON that people may read. Beside them a `.gitignore` hides the folder from git. They are
-derived: deleting `.svc` only unlinks the folder.
+Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from localstore.core.errors import LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
-IGNORE_FILE = ".gitignore"  # in the link's own folder: git leaves it alone, and nothing of git's is written
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
@@ -79,9 +77,7 @@ def read_last_seal(folder: Path) -> str | None:
 
 
 def write_repo(folder: Path, link: RepoLink) -> None:
-    """Write `repo.json` whole or not at all; git is told to leave `.svc` alone."""
-    if not (folder / FOLDER / IGNORE_FILE).exists():
-        _write(folder, IGNORE_FILE, b"*\n")
+    """Write `repo.json` whole or not at all."""
     _write(folder, REPO_FILE, msgspec.json.format(msgspec.json.encode(link), indent=2) + b"\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,6 +57,10 @@ def init(
     done = link_folder(transport, run.home, link, run.folder)
     if done.unknown:
         ctx.out.note(f"not recognised, kept beside the branch's on pull: {named(done.unknown)}")
+    if seen_by_git(done.folder):
+        ctx.out.note(
+            "git sees the link too: add .svc/ to .gitignore, or to .git/info/exclude for yourself only"
+        )
     record = {
         "repo": repo.full_name,
         "branch": chosen,
@@ -71,4 +76,16 @@ def init(
         record,
         COLUMNS,
         value=repo.full_name,
+    )
+
+
+def seen_by_git(folder: Path) -> bool:
+    """Whether the folder is a git repository whose root rules do not name the link. Nothing of git's is
+    written, and a folder is not asked for further: the note is a courtesy."""
+    if not (folder / ".git").exists():
+        return False
+    rules = (folder / ".gitignore", folder / ".git" / "info" / "exclude")
+    named = {".svc", ".svc/", "/.svc", "/.svc/"}
+    return not any(
+        named & set(file.read_text("utf-8", "replace").split()) for file in rules if file.is_file()
     )
