@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
@@ -24,6 +25,15 @@ _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 class Blocked(OSError):
     """A name on the way to the path is no directory."""
+
+
+class Fetched(NamedTuple):
+    """A whole file that lies at `path` in the folder, waiting to be moved to its place."""
+
+    path: str
+
+
+Content = bytes | Fetched
 
 
 class Files:
@@ -107,6 +117,29 @@ class Files:
             except OSError:
                 os.unlink(name, dir_fd=fd)
                 raise
+
+    def resume(self, path: str) -> int:
+        """A descriptor for reading and writing a file that may be there already, making its directories."""
+        with self._parent(path, make=True) as (fd, name):
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            return os.open(name, flags, 0o666, dir_fd=fd)
+
+    def place(
+        self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
+    ) -> os.stat_result:
+        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved
+        when this is the `last` place that wants it, else copied."""
+        if isinstance(content, bytes):
+            return self.create(path, [content], mode, sync)
+        if not last:
+            return self.create(path, self.chunks(content.path), mode, sync)
+        self.move(content.path, path)
+        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            if sync:
+                os.fsync(file.fileno())
+            return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:
         """Swap two names in one step. FileNotFoundError unless both are there."""

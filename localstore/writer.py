@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.db import Database, Intent, Stat
-from localstore.files import Blocked, Files
+from localstore.files import Blocked, Content, Files
 from localstore.scanner import look
 
 TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
     strange: bool
 
 
-Supply = Callable[[set[bytes]], Iterable[tuple[bytes, bytes]]]
+Supply = Callable[[set[bytes]], Iterable[tuple[bytes, Content]]]
 Finish = Callable[[Sequence[Outcome]], dict[str, str]]
 """Records the outcomes and returns the journal state of each temporary file: `done` or `aside`. It runs
 inside the step that stores both."""
@@ -119,9 +119,11 @@ class Writer:
             else:
                 by_digest.setdefault(intent.new, []).append(intent)
         durable = sum(map(len, by_digest.values())) <= FSYNC_EACH
-        for digest, data in supply(set(by_digest)):
-            for intent in by_digest.pop(digest, ()):
-                written = self._written(intent, data, durable)
+        for digest, content in supply(set(by_digest)):
+            left = by_digest.pop(digest, [])
+            while left:
+                intent = left.pop()
+                written = self._written(intent, content, durable, last=not left)
                 if written is not None:
                     yield written
         if by_digest:
@@ -129,11 +131,11 @@ class Writer:
                 f"the server did not send {len(by_digest)} of the files it announced; try again"
             )
 
-    def _written(self, intent: Intent, data: bytes, durable: bool) -> Intent | None:
+    def _written(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
-            made = self._files.create(intent.temp, [data], mode, durable)
+            made = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
         return intent._replace(inode=made.st_ino, state="ready")

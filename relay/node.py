@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relay.buffers import Buffers
+from relay.checks import Checks
 from relay.config import Config
 from relay.db.database import Database
 from relay.hub import Hub
@@ -32,4 +33,5 @@ class Node:
     metrics: Metrics
     stopping: bool = False
     sign_in: SignInState = field(default_factory=SignInState)
+    checks: Checks = field(default_factory=Checks)
     buffers: Buffers = field(default_factory=Buffers)

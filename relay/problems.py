@@ -31,13 +31,14 @@ def response(error: SvcError) -> HTTPResponse:
     if isinstance(error, Unauthorized):
         headers["www-authenticate"] = 'Bearer realm="svc", error="invalid_token"'
         extra.setdefault("server_time", now_ms() // 1000)
+    if "retry_after" in extra:
+        headers["retry-after"] = str(extra["retry_after"])
     if isinstance(error, RateLimited):
-        wait, limit = extra.get("retry_after", 1), extra.pop("limit", None)
-        headers["retry-after"] = str(wait)
+        limit = extra.pop("limit", None)
         if limit is not None:
             headers["ratelimit-limit"] = str(limit)
             headers["ratelimit-remaining"] = "0"
-            headers["ratelimit-reset"] = str(wait)
+            headers["ratelimit-reset"] = str(extra["retry_after"])
     body = {
         "type": "about:blank",
         "title": error.title,

@@ -68,13 +68,20 @@ async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]
     assert stream is not None  # noqa: S101  # the caller asked
     if length is not None:
         if part := _part(request, reply, length, headers):
-            status, length, stream = 206, part[1] - part[0], cut(stream, *part)
+            status, length, stream = 206, part[1] - part[0], await _section(reply, stream, part)
         headers["content-length"] = str(length)
     response = _with_cookies(HTTPResponse(None, status, headers, reply.content_type), reply)
     if request.method == "HEAD" or length == 0:
         await _close(stream)
         return Answer(response)
     return Answer(response, stream)
+
+
+async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, int]) -> AsyncIterator[bytes]:
+    if reply.section is None:
+        return cut(stream, *part)
+    await _close(stream)
+    return reply.section(*part)
 
 
 def in_pieces(answer: Answer) -> Answer:

@@ -68,7 +68,8 @@ class Write(Access):
 
 @dataclass(slots=True)
 class Reply:
-    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes)."""
+    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes). `section`
+    opens the bytes [start, end) of a stream that can begin anywhere."""
 
     body: Any = None
     status: int = 200
@@ -76,6 +77,7 @@ class Reply:
     content_type: str = "application/json"
     stream: AsyncIterator[bytes] | None = None
     length: int | None = None
+    section: Callable[[int, int], AsyncIterator[bytes]] | None = None
     cookies: tuple[str, ...] = ()  # whole Set-Cookie values
     etag: str | None = None  # a quoted strong tag; with it, If-None-Match and Range are answered
 

@@ -65,10 +65,10 @@ OTHER_WORDS = {
 TOOLS = {
     "model": "base",
     "routes": "pages",
-    "service": "ancestry archive checkpoint content epochs frontier history_pack landing live_rules once "
-    "seal_payload seal_trees sealed upkeep",
-    "db": "connect database idempotency listener names nonce operator postgres postgres_pool postgres_sql "
-    "postgres_wake schema sqlite upkeep upsert url",
+    "service": "ancestry archive checkpoint chunked content epochs frontier history_pack landing live_rules "
+    "once seal_payload seal_trees sealed roots upkeep",
+    "db": "chunked_file connect database idempotency listener names nonce operator postgres postgres_pool "
+    "postgres_sql postgres_wake schema sqlite upkeep upsert url",
     "api": "answer http identity origin private_file transport",
 }
 
@@ -77,6 +77,8 @@ LONGER = {
     "relay/db/schema.py": "the one picture of all tables, which refer to each other",
     "tests/relay/service/test_live.py": "one branch taken through every answer of the protocol",
     "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
+    "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
+    "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
     "tests/campaign/history.py": "one history from its first act to its audit",
     "tests/localstore/core/tree/test_tree.py": "one plain model and everything held against it",
 }

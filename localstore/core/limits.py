@@ -14,6 +14,8 @@ BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree (AMB-045)
 APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here
 RELEASE_ASSET = 128 * MIB
 CHUNK_MIN, CHUNK_TARGET, CHUNK_MAX = 8 * KIB, 64 * KIB, 128 * KIB
+CHUNKED_FILE = 16 * GIB  # one file stored as chunks: its manifest, about 1/700 of it, is one object
+CHUNK_MANIFEST = 32 * MIB  # one manifest; no more than a frame holds
 
 # --- paths and names
 PATH_BYTES = 1024

@@ -28,6 +28,7 @@ MAGIC = b"svcpack1"
 RAW, ZSTD = 0, 1
 ZSTD_LEVEL = 3
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
+PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 WORTHWHILE = 0.97  # stored ÷ raw at most this, or the frame stays raw
 
 _TOC_LENGTH = struct.Struct(">I")
@@ -124,7 +125,7 @@ class PackWriter:
             return []
         self._seen.add(digest)
         if not text or len(data) >= limits.FRAME_RAW:
-            return self._place(self._frame([(digest, data)]))
+            return self._place(self._frame([(digest, data)], probe=not text))
         finished = []
         if self._shared_size + len(data) > limits.FRAME_RAW or len(self._shared) == SHARED_OBJECTS:
             finished = self._close_shared()
@@ -146,13 +147,23 @@ class PackWriter:
         self._shared, self._shared_size = [], 0
         return self._place(frame)
 
-    def _frame(self, objects: list[tuple[bytes, Bytes]]) -> Frame:
+    def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
+        """`probe`: the objects may be such that trying to compress them is wasted."""
         raw = b"".join(data for _, data in objects)
-        compressed = self._compressor.compress(raw)
-        gains = len(compressed) <= len(raw) * WORTHWHILE
-        codec, stored = (ZSTD, compressed) if gains else (RAW, raw)
+        codec, stored = RAW, raw
+        if not probe or self._promising(raw):
+            compressed = self._compressor.compress(raw)
+            if len(compressed) <= len(raw) * WORTHWHILE:
+                codec, stored = ZSTD, compressed
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]
         return Frame(FrameRow(codec, len(raw), len(stored), rows), stored)
+
+    def _promising(self, raw: bytes) -> bool:
+        """Whether one of three samples of long bytes gets shorter; true of short ones."""
+        if len(raw) < PROBE_LEAST:
+            return True
+        starts = (0, (len(raw) - PROBE) // 2, len(raw) - PROBE)
+        return any(len(self._compressor.compress(raw[at : at + PROBE])) < PROBE * WORTHWHILE for at in starts)
 
     def _place(self, frame: Frame) -> list[Pack]:
         toc = _TOC_BYTES_PER_FRAME + _TOC_BYTES_PER_OBJECT * len(frame.row.objects)

@@ -159,8 +159,11 @@ class Caps:
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""
-        if stat.size > self._cap:
-            return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, self._cap)
+        cap = limits.CHUNKED_FILE if self._device.takes_large else self._cap
+        if stat.size > cap:
+            return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap)
+        if self._device.takes_large:
+            return None
         total = self._total - self._sizes.get(path, 0) + stat.size
         if total > limits.BLOB_TREE:
             return Skipped(terminal_safe(path), "over the size cap of a tree", stat.size, limits.BLOB_TREE)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
+from localstore.core.chunks import KINDS
 from localstore.core.classify import Classifier
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
@@ -90,6 +91,16 @@ class Device:
     def last(self) -> str | None:
         """The last seal that this folder has."""
         return self.db.text("last")
+
+    @property
+    def takes_large(self) -> bool:
+        """Whether the repository takes files above BLOB_FILE."""
+        return self.repo_kind in KINDS
+
+    @property
+    def repo_kind(self) -> str:
+        """The repository's kind, as the relay last told."""
+        return self.db.text("repo_kind") or ""
 
     @property
     def device_id(self) -> str:

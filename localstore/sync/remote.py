@@ -87,6 +87,7 @@ def _store(device: Device, answer: Bootstrap) -> None:
         device.db.put("branch_id", answer.branch_id)
         device.db.put("tree_key", answer.tree_key)
         device.db.put("tree_key_id", answer.tree_key_id)
+        device.db.put("repo_kind", answer.kind)
         device.db.put("since", answer.seq)
         device.db.put("live_by", msgspec.json.encode(answer.live_by))
         device.db.put("device_key_id", device.device_id)

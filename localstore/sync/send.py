@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from localstore.core import limits
+from localstore.core.chunks import kind_of_bytes
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
@@ -17,7 +18,8 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.pack import Frame, Pack, PackWriter
 from localstore.core.update import LiveUpdate, decoded_ops
-from localstore.entry import Entry
+from localstore.entry import Entry, Kind
+from localstore.sync.chunked_upload import upload
 from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
@@ -88,6 +90,9 @@ def _upload(device: Device, updates: list[LiveUpdate]) -> int:
 
     for count, digest in enumerate(missing):
         update = sources.get(digest)
+        if update is not None and _is_large(device, update):
+            sent += upload(device, update.path, digest)
+            continue
         data = None if update is None else _bytes_of(device, update.path, digest)
         if data is not None:
             sent += ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
@@ -97,6 +102,11 @@ def _upload(device: Device, updates: list[LiveUpdate]) -> int:
 
 def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
     return all(sources[one.digest].kind == "create_text" for one in frame.row.objects)
+
+
+def _is_large(device: Device, update: LiveUpdate) -> bool:
+    """Whether the bytes of this update go as chunks."""
+    return update.kind == "set_blob" and kind_of_bytes(update.size or 0, device.repo_kind) == "chunked"
 
 
 def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
@@ -171,7 +181,8 @@ def _bytes_accepted(
     device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> None:
     """The file has a new lane, which begins with the bytes that were sent."""
-    digest, kind = unhex(update.blake3 or ""), "text" if update.kind == "create_text" else "blob"
+    digest = unhex(update.blake3 or "")
+    kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, device.repo_kind)
     device.forget(entry.path)
     if kind == "text" and not device.objects.has(digest):
         _keep_text(device, entry.path, digest)
@@ -179,7 +190,7 @@ def _bytes_accepted(
     device.save(
         Entry(
             path=entry.path,
-            kind="text" if kind == "text" else "blob",
+            kind=kind,
             gen=answer.gen,
             epoch=answer.epoch,
             seen=answer.seq,

@@ -10,8 +10,10 @@ from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import Conflict
 from localstore.entry import Entry
+from localstore.files import Content
 from localstore.scanner import NESTED, look
 from localstore.sync.capture import absorb, capture
+from localstore.sync.chunked_download import download
 from localstore.sync.device import Device
 from localstore.sync.former import rescue
 from localstore.writer import Change, Outcome, Writer
@@ -35,13 +37,13 @@ def recover(device: Device) -> None:
     rescue(device)
 
 
-def replace(device: Device, path: str, data: bytes, trash: Path | None) -> Path | None:
-    """Put the user's choice of bytes at `path`; what is there goes to `trash`, or a new one, first. Not to be
-    taken for a delete at any moment. The trash, None if there was nothing to keep."""
+def replace(device: Device, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
+    """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
+    new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
+    keep."""
     copied = device.copy_to_trash(path, trash)
-    new = blake3(data)
     work = writer(device, kept=() if copied is None else (copied[1],))
-    if work.apply([Change(path, new)], lambda _: iter([(new, data)]), "asked"):
+    if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         raise Conflict(f"a directory or a link is where {path} belongs; move it away, then try again")
     return trash if copied is None else copied[0]
 
@@ -72,7 +74,7 @@ def remove(device: Device, gone: Sequence[str]) -> None:
         writer(device).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
 
 
-def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
     yield from ()
 
 
@@ -150,9 +152,14 @@ def _apply(device: Device, batch: list[Change]) -> None:
     texts = {change.new for change in batch if device.entries[change.path].kind == "text"}
     sizes = {change.new: device.entries[change.path].size for change in batch if change.new is not None}
 
-    def supply(digests: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    large = {change.new: change.path for change in batch if device.entries[change.path].kind == "chunked"}
+
+    def supply(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
         absent: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
         for digest in digests:
+            if digest in large:
+                yield digest, download(device, digest, sizes[digest], near=large[digest])
+                continue
             data = device.objects.get(digest)
             if data is not None:
                 yield digest, data

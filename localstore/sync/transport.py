@@ -40,6 +40,13 @@ class Transport(Protocol):
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
         """A pack, in pieces, of those of the objects that the caller may read."""
 
+    def put_manifest(self, digest: bytes, raw: bytes) -> None:
+        """Say which stored chunks make the large file `digest` (`localstore.core.chunks`). PayloadMissing if
+        the repository lacks one."""
+
+    def manifest(self, digest: bytes) -> bytes:
+        """The manifest of the large file `digest`, not verified."""
+
     def prepare(self, request: PrepareRequest) -> Prepared:
         """Fix the frontier as the next seal."""
 

@@ -405,6 +405,18 @@ repo_object = Table(
     Column("digest", LargeBinary, primary_key=True),
 )
 
+# Files above the blob cap: read and compared with their digest once, when the row was made. While a row
+# stands, the collector keeps its manifest and every chunk.
+chunked_file = Table(
+    "chunked_file",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),  # BLAKE3 of the file's bytes
+    Column("manifest", LargeBinary, nullable=False),  # the object that lists its chunks
+    Column("size", BigInteger, nullable=False),
+    _at("last_seen"),
+)
+
 # --- events and jobs
 
 event = Table(

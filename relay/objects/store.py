@@ -229,25 +229,27 @@ class ObjectStore:
             raise NotFound
         return await self.read_located(list(found.values()), tx)
 
-    async def read_located(self, located: Sequence[Located], tx: Tx | None = None) -> dict[bytes, bytes]:
+    async def read_located(
+        self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True
+    ) -> dict[bytes, bytes]:
         """The bytes of objects whose places are known. Those that the collector has moved since are found
-        again."""
+        again. `cache` False for those that nobody asks for twice."""
         try:
-            return await self._read(located)
+            return await self._read(located, cache)
         except PackGone:
             moved = await self.locate([one.digest for one in located], None, tx)
-            return await self._read([moved.get(one.digest, one) for one in located])
+            return await self._read([moved.get(one.digest, one) for one in located], cache)
 
-    async def _read(self, located: Sequence[Located]) -> dict[bytes, bytes]:
+    async def _read(self, located: Sequence[Located], cache: bool) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
         cached = {key: raw for key in groups if (raw := self._cache.get(key)) is not None}
-        for key, raw in (
-            await self._load([group[0] for key, group in groups.items() if key not in cached])
-        ).items():
-            self._cache.put(key, raw)
-            cached[key] = raw
+        loaded = await self._load([group[0] for key, group in groups.items() if key not in cached])
+        if cache:
+            for key, raw in loaded.items():
+                self._cache.put(key, raw)
+        cached.update(loaded)
         return {one.digest: self._cut(cached[one.frame], one) for one in located}
 
     async def _load(self, frames: Sequence[Located]) -> dict[FrameKey, bytes]:

@@ -6,9 +6,10 @@ from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model.history import HaveAnswer, PackStored
 from relay.caller import View
-from relay.routes.payload import BYTES, FLAG
+from relay.routes.payload import FLAG
 from relay.routing import Read, Reply, Upload, Write, route
 from relay.service import pack as packs
+from relay.service.chunked import BYTES
 
 DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 

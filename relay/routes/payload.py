@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import BLOB_FILE
-from localstore.core.model.history import PayloadStored
+from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
+from localstore.core.model.history import ChunkedStored, PayloadStored
 from relay.caller import View
 from relay.routing import Read, Reply, Upload, Write, route
 from relay.service import payload as payloads
+from relay.service.chunked import BYTES
 
 FLAG = "TR_REPOS_ENABLED"
-BYTES = "application/octet-stream"
 
 
 @route(
@@ -41,5 +41,33 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
 )
 async def get_payload(view: View, blake3: str) -> Reply:
     """Bytes by their BLAKE3; with ETag and ranges"""
-    data = await payloads.get(view, blake3)
-    return Reply(data, content_type=BYTES, etag=f'"{blake3}"')
+    return await payloads.get(view, blake3)
+
+
+@route(
+    "PUT",
+    "/api/v1/repos/{id}/payloads/{blake3}/manifest",
+    access=Write(),
+    flag=FLAG,
+    returns=ChunkedStored,
+    status=201,
+    errors=(413, 422),
+    max_body=CHUNK_MANIFEST,
+    stream=True,
+)
+async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
+    """Say which stored chunks make a large file; 200 when the repository has it already"""
+    stored, new = await payloads.put_manifest(view, blake3, upload)
+    return Reply(stored, 201 if new else 200)
+
+
+@route(
+    "GET",
+    "/api/v1/repos/{id}/payloads/{blake3}/manifest",
+    access=Read(anonymous=False),
+    flag=FLAG,
+    errors=(422,),
+)
+async def get_manifest(view: View, blake3: str) -> Reply:
+    """The chunks of a large file, in order"""
+    return await payloads.get_manifest(view, blake3)

@@ -79,11 +79,13 @@ async def _tar(view: View, found: SealRow, folder: str) -> AsyncIterator[bytes]:
 async def _members(
     view: View, batch: list[tuple[str, Entry]], folder: str, seconds: int
 ) -> AsyncIterator[bytes]:
-    data = await view.node.objects.read_many([file.digest for _, file in batch], view.repo.id)
-    for path, file in batch:
-        yield header(f"{folder}/{path}", file.size, seconds)
-        yield data[file.digest]
-        yield padding(file.size)
+    async for piece in sealed.contents(view, [file for _, file in batch]):
+        path, file = batch[piece.at]
+        if piece.first:
+            yield header(f"{folder}/{path}", file.size, seconds)
+        yield piece.data
+        if piece.last:
+            yield padding(file.size)
 
 
 async def _compressed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from localstore.core.limits import GC_GRACE
+from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import collect as rows
 from relay.db.database import Database
@@ -83,7 +84,7 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
         for of, group in groupby(page, key=lambda one: str(one[0])):
             dead = [name for one in group if (name := bytes(one[1])) not in living]
             if dead:
-                async with db.write() as tx:
+                async with db.write(repo_name(of)) as tx:
                     await tx.run(rows.DROP_SCOPES, repo_id=of, digests=dead, cutoff=cutoff)
 
 

@@ -8,13 +8,17 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import and_, bindparam, select
 
 from localstore.core.classify import kind_of
-from localstore.core.errors import PayloadMissing
+from localstore.core.errors import Invalid, PayloadMissing
 from localstore.core.limits import MIB
 from relay.db.database import Tx
 from relay.db.schema import object_, repo_object
 from relay.node import Node
+from relay.service import chunked
 
 READ_AT_ONCE = 32 * MIB
+NOT_HELD = "the repository does not hold these bytes; send them first"
+FileEntry = tuple[str, bytes, int]
+"""Kind, digest and size of a file."""
 
 _HELD = (
     select(object_.c.digest, object_.c.size)
@@ -51,10 +55,26 @@ async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[byte
     missing = set(digests) - sizes.keys()
     if missing:
         raise PayloadMissing(
-            "the repository does not hold these bytes; send them first",
+            NOT_HELD,
             missing=sorted(digest.hex() for digest in missing),
         )
     return sizes
+
+
+async def require_files(tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
+    """Files that the repository must hold, each as its kind says: whole, or as chunks. PayloadMissing lists
+    those it does not, Invalid names one of another size."""
+    small = {digest for kind, digest, _ in files if kind != "chunked"}
+    large = {digest for kind, digest, _ in files if kind == "chunked"}
+    sizes = await held(tx, repo_id, small)
+    large_sizes = await chunked.held(tx, repo_id, large)
+    missing = (small - sizes.keys()) | (large - large_sizes.keys())
+    if missing:
+        raise PayloadMissing(NOT_HELD, missing=sorted(digest.hex() for digest in missing))
+    for kind, digest, size in files:
+        here = (large_sizes if kind == "chunked" else sizes)[digest]
+        if here != size:
+            raise Invalid(f"the file {digest.hex()[:12]} has {here} bytes, not {size}")
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:

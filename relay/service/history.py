@@ -24,7 +24,7 @@ from relay.db.database import Tx
 from relay.db.seal import SealRow
 from relay.paging import Cursor, page_size
 from relay.routing import Reply
-from relay.service import sealed
+from relay.service import chunked, sealed
 from relay.service.seal import shown
 
 PAGE_SKIP_MAX = 2**53
@@ -194,17 +194,20 @@ async def raw(view: View, sha: str, path: str) -> Reply:
     """A file's bytes, of a type that no browser runs."""
     found = await sealed.seal(view, sha)
     file = await sealed.entry(view, found.root, path)
+    headers = {
+        "cache-control": immutable(view),
+        "x-content-type-options": "nosniff",
+        "content-security-policy": RAW_POLICY,
+    }
+    if file.kind == "chunked":
+        return chunked.reply(view, file.digest, file.size, headers)
     view.lease.take(file.size)
     data = await sealed.content(view, file)
     return Reply(
         body=data,
         content_type="text/plain; charset=utf-8" if file.kind == "text" else sniff(data),
         etag=f'"{file.digest.hex()}"',
-        headers={
-            "cache-control": immutable(view),
-            "x-content-type-options": "nosniff",
-            "content-security-policy": RAW_POLICY,
-        },
+        headers=headers,
     )
 
 

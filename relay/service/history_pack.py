@@ -38,11 +38,11 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Manifest:
-    """The lines, spooled to disk when they are many, and the objects to send behind them: digest → size."""
+    """The lines, spooled to disk when they are many, and the files to send behind them, by digest."""
 
     file: IO[bytes]
     size: int = 0
-    blobs: dict[bytes, int] = field(default_factory=dict)
+    blobs: dict[bytes, Entry] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
     held: int = 0
 
@@ -73,12 +73,8 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
         rows = await seals(tx, view, ids[: before + size])
     more = len(ids) > before + size
     manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
-    members = [header(f"blobs/{digest.hex()}", size) for digest, size in manifest.blobs.items()]
     length = 512 + manifest.size + len(padding(manifest.size))
-    length += sum(
-        len(head) + size + len(padding(size))
-        for head, size in zip(members, manifest.blobs.values(), strict=True)
-    )
+    length += sum(len(_head(file)) + file.size + len(padding(file.size)) for file in manifest.blobs.values())
     headers = {"link": _next(view, head, size, skip + size)} if more else {}
     return Reply(
         stream=_stream(view, manifest, length),
@@ -124,7 +120,7 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
         comma = b","
         if before is None:
-            manifest.blobs.setdefault(file.digest, file.size)
+            manifest.blobs.setdefault(file.digest, file)
     await manifest.write(b"]}\n")
     if before is not None:
         found = await sealed.changes(view, before.root, row.root)
@@ -148,7 +144,11 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
 
 def _name(manifest: _Manifest, file: Entry | None) -> None:
     if file is not None:
-        manifest.blobs.setdefault(file.digest, file.size)
+        manifest.blobs.setdefault(file.digest, file)
+
+
+def _head(file: Entry) -> bytes:
+    return header(f"blobs/{file.digest.hex()}", file.size)
 
 
 def _open(row: SealRow, more: dict[str, object]) -> bytes:
@@ -163,8 +163,11 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
         while data := await asyncio.to_thread(manifest.file.read, PIECE):
             yield data
         yield padding(manifest.size)
-        async for digest, data in sealed.contents(view, list(manifest.blobs.items())):
-            yield header(f"blobs/{digest.hex()}", len(data)) + data + padding(len(data))
+        files = list(manifest.blobs.values())
+        async for piece in sealed.contents(view, files):
+            file = files[piece.at]
+            before = _head(file) if piece.first else b""
+            yield before + piece.data + (padding(file.size) if piece.last else b"")
         yield end(length)
     finally:
         manifest.file.close()

@@ -10,6 +10,7 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core import update as updates
+from localstore.core.chunks import KINDS
 from localstore.core.encoding import b64u, hex_digest, unb64u
 from localstore.core.errors import ClockReused, Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
@@ -40,7 +41,7 @@ from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import content, frontier
+from relay.service import chunked, content, frontier
 from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
 
 LANES_PER_REQUEST = 1000
@@ -73,6 +74,7 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
         rows=[_shown(rows.row(one), replica) for one in found],
+        kind=view.repo.kind,
         live_by=live_by,
     )
 
@@ -136,9 +138,9 @@ async def _take(
     replica = await _my_replica(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
+    named = _named(batch)
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
-    named = _named(batch)
     await view.node.objects.touch(tx, sorted(named))
     work = Batch(
         frontier=before,
@@ -147,6 +149,7 @@ async def _take(
         settled=replica.settled,
         answers={n: _ANSWER.decode(answer) for n, answer in stored},
         held=await content.held(tx, view.repo.id, named),
+        large=await chunked.held(tx, view.repo.id, named) if view.repo.kind in KINDS else {},
         texts=texts,
         lanes=view.node.lanes,
         sources={},

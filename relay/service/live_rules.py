@@ -13,6 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from localstore.core import limits, paths
+from localstore.core.chunks import kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
@@ -22,8 +23,6 @@ from localstore.core.model.live import UpdateAnswer
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
-
-CHUNKED_KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
 
 
 @lru_cache(maxsize=256)
@@ -121,9 +120,10 @@ class Frontier:
 
 @dataclass(slots=True)
 class Batch:
-    """Updates of one replica. `held`: objects of the repository among those named, digest → size;
-    `texts`: which of them are text; `sources`: lanes that are not in memory; `manifests`: digest → bytes of
-    the manifests that the frontier may have while the updates are taken, if a file cap is asked for."""
+    """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
+    files that it holds as chunks, likewise; `texts`: which of them are text; `sources`: lanes that are not in
+    memory; `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
+    taken, if a file cap is asked for."""
 
     frontier: Frontier
     replica: int
@@ -131,6 +131,7 @@ class Batch:
     settled: int
     answers: Mapping[int, UpdateAnswer]
     held: Mapping[bytes, int]
+    large: Mapping[bytes, int]
     texts: frozenset[bytes]
     lanes: Lanes
     sources: Mapping[LaneKey, Source]
@@ -235,25 +236,22 @@ class Batch:
 
     def _kind(self, update: LiveUpdate, blob: bytes, size: int) -> str:
         """The kind of the new file; refused where its bytes do not fit."""
-        if self.held.get(blob) is None:
+        text = update.kind == "create_text"
+        kind = "text" if text else kind_of_bytes(size, self.repo_kind)
+        if kind == "blob" and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
+            detail = f"{update.path} has {size} bytes; this repository takes files of {cap} at most"
+            raise Refusal("refused", "too_large", detail)
+        held = (self.large if kind == "chunked" else self.held).get(blob)
+        if held is None:
             raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
-        if self.held[blob] != size:
-            raise Refusal(
-                "refused", "digest_mismatch", f"{update.path} has {self.held[blob]} bytes, not {size}"
-            )
-        if update.kind == "create_text":
+        if held != size:
+            raise Refusal("refused", "digest_mismatch", f"{update.path} has {held} bytes, not {size}")
+        if text:
             if size > limits.TEXT_FILE:
                 raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
             if blob not in self.texts:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
-            return "text"
-        cap = self._file_cap()
-        if size <= cap:
-            return "blob"
-        if self.repo_kind not in CHUNKED_KINDS:
-            detail = f"{update.path} has {size} bytes; this repository takes files of {cap} at most"
-            raise Refusal("refused", "too_large", detail)
-        return "chunked"
+        return kind
 
     def _file_cap(self) -> int:
         """Bytes that one binary may have here: an app's manifest, as the frontier has it, may raise them."""

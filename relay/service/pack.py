@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
+from localstore.core.chunks import KINDS
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
 from localstore.core.limits import HAVE_DIGESTS, MIB
@@ -16,16 +17,22 @@ from relay.caller import View
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
 from relay.routing import Upload
+from relay.service import chunked
 
 STEP = 4 * MIB  # bytes verified at once, off the event loop
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """Which of these the repository lacks. What it has is kept from the collector for another day."""
+    """Which of these objects and large files the repository lacks. What it has is kept from the collector for
+    another day."""
     require_plaintext(view)
     async with view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
+        if missing and view.repo.kind in KINDS:
+            files = await chunked.held(tx, view.repo.id, missing)
+            await chunked.touch(tx, view.repo.id, files)
+            missing -= files.keys()
     return HaveAnswer(missing=[index for index, one in enumerate(digests) if one in missing])
 
 

@@ -1,15 +1,17 @@
-"""Rules of payloads: single objects by their digest, as bytes."""
+"""Rules of payloads: single objects and large files by their digest, as bytes."""
 
 from __future__ import annotations
 
 import asyncio
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.encoding import unhex
+from localstore.core.encoding import hex_digest, unhex
 from localstore.core.errors import DigestMismatch, NotFound
-from localstore.core.model.history import PayloadStored
+from localstore.core.model.history import ChunkedStored, PayloadStored
 from relay.caller import View
-from relay.routing import Upload
+from relay.routing import Reply, Upload
+from relay.service import chunked
+from relay.service.chunked import BYTES
 from relay.service.pack import require_plaintext
 
 
@@ -29,13 +31,32 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
     return PayloadStored(blake3=name, size=len(data)), new
 
 
-async def get(view: View, name: str) -> bytes:
+async def get(view: View, name: str) -> Reply:
     """The payload's bytes. What is no payload of this repository is not found, whoever else has it."""
     require_plaintext(view)
     digest = unhex(name)
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
-    if digest not in found or found[digest].directory:
+    if digest in found and not found[digest].directory:
+        view.lease.take(found[digest].size)
+        data = (await store.read_located([found[digest]]))[digest]
+        return Reply(data, content_type=BYTES, etag=f'"{name}"')
+    async with view.read() as tx:
+        sizes = await chunked.held(tx, view.repo.id, [digest])
+    if digest not in sizes:
         raise NotFound
-    view.lease.take(found[digest].size)
-    return (await store.read_located([found[digest]]))[digest]
+    return chunked.reply(view, digest, sizes[digest])
+
+
+async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
+    """See `chunked.put`."""
+    require_plaintext(view)
+    return await chunked.put(view, name, upload)
+
+
+async def get_manifest(view: View, name: str) -> Reply:
+    """Of which chunks the large file `name` is made."""
+    require_plaintext(view)
+    raw = await chunked.manifest(view, name)
+    view.lease.take(len(raw))
+    return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

@@ -275,6 +275,6 @@ async def store(
 
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
     """What the seal names is still there, and stays: a collector may have passed since prepare."""
-    named = {digest for _, kind, digest, _ in made.changes if kind}
-    await view.node.objects.touch(tx, sorted(named))
-    await content.require(tx, view.repo.id, named)
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await view.node.objects.touch(tx, sorted({digest for _, digest, _ in files}))
+    await content.require_files(tx, view.repo.id, files)

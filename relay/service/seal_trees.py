@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from localstore.core import limits, paths, tree
+from localstore.core import chunks, limits, paths, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Invalid, NotFound, NotText, StaleHead, TooLarge
@@ -30,7 +30,6 @@ from relay.db import seal as rows
 from relay.db.database import Tx
 from relay.db.ref import RefRow
 from relay.service import content, frontier, landing, seal
-from relay.service.live_rules import CHUNKED_KINDS
 from relay.service.seal_payload import Draft, Wish, check_message, draft, record
 
 SEALS_PER_REQUEST = 1000
@@ -163,24 +162,26 @@ def _entry(view: View, change: SealChange) -> Entry | None:
         raise Invalid(f"{change.path}: name its BLAKE3 as 64 lowercase hex digits, and its size")
     if change.kind == "text" and change.size > limits.TEXT_FILE:
         raise TooLarge(f"{change.path}: a text file holds at most {limits.TEXT_FILE} bytes")
-    if change.kind != "text" and change.size > limits.BLOB_FILE and view.repo.kind not in CHUNKED_KINDS:
-        raise TooLarge(
-            f"{change.path} has {change.size} bytes; files of this repository have {limits.BLOB_FILE} at most"
-        )
+    if change.kind != "text":
+        if change.size > limits.BLOB_FILE and view.repo.kind not in chunks.KINDS:
+            raise TooLarge(
+                f"{change.path} has {change.size} bytes; files of this repository have "
+                f"{limits.BLOB_FILE} at most"
+            )
+        if change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
+            raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
     return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 
 
 async def _require_content(tx: Tx, view: View, wanted: list[dict[str, Entry | None]]) -> None:
     """Every file's bytes are here, of the size said, and text where text is said."""
     files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
-    sizes = await content.require(tx, view.repo.id, {entry.digest for _, entry in files})
+    await content.require_files(tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
     known = view.node.lanes.texts.among(named)
     unknown = {digest: size for digest, size in named.items() if digest not in known}
     texts = known | await content.texts(view.node, tx, view.repo.id, unknown)
     for path, entry in files:
-        if sizes[entry.digest] != entry.size:
-            raise Invalid(f"{path} has {sizes[entry.digest]} bytes, not {entry.size}")
         if entry.kind == "text" and entry.digest not in texts:
             raise NotText(f"{path} is not UTF-8 text")
 

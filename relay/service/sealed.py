@@ -6,6 +6,7 @@ Paths that are missing, hidden or not of the kind asked for are one answer: not 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
@@ -19,6 +20,7 @@ from relay.db import history as walks
 from relay.db import seal as seals
 from relay.db.database import Tx
 from relay.db.seal import SealRow
+from relay.service import chunked
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
@@ -121,27 +123,50 @@ def _path_order(child: Child) -> str:
 
 
 async def content(view: View, file: Entry) -> bytes:
-    """All bytes of a file; no object is larger than a frame."""
+    """All bytes of a text or a blob; no object is larger than a frame."""
     return await view.node.objects.read(file.digest, view.repo.id)
 
 
-async def contents(view: View, digests: Sequence[tuple[bytes, int]]) -> AsyncIterator[tuple[bytes, bytes]]:
-    """(digest, bytes) of many objects (digest, size), in order, a batch of them in memory."""
-    batch: list[bytes] = []
+@dataclass(slots=True, frozen=True)
+class Piece:
+    """Bytes of the file at `at` in the list asked for; `first` and `last` of that file."""
+
+    at: int
+    data: bytes
+    first: bool
+    last: bool
+
+
+async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
+    """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces."""
+    batch: list[int] = []
     weight = 0
-    for digest, size in digests:
-        if batch and (weight + size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-            async for one in _read(view, batch):
-                yield one
+    for at, file in enumerate(files):
+        large = file.kind == "chunked"
+        if batch and (large or weight + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            async for piece in _read(view, files, batch):
+                yield piece
             batch, weight = [], 0
-        batch.append(digest)
-        weight += size
-    if batch:
-        async for one in _read(view, batch):
-            yield one
+        if large:
+            async for piece in _large(view, at, file):
+                yield piece
+        else:
+            batch.append(at)
+            weight += file.size
+    async for piece in _read(view, files, batch):
+        yield piece
 
 
-async def _read(view: View, batch: list[bytes]) -> AsyncIterator[tuple[bytes, bytes]]:
-    found = await view.node.objects.read_many(batch, view.repo.id)
-    for digest in batch:
-        yield digest, found[digest]
+async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIterator[Piece]:
+    if not batch:
+        return
+    found = await view.node.objects.read_many([files[at].digest for at in batch], view.repo.id)
+    for at in batch:
+        yield Piece(at, found[files[at].digest], True, True)
+
+
+async def _large(view: View, at: int, file: Entry) -> AsyncIterator[Piece]:
+    left = file.size
+    async for data in chunked.read(view, file.digest):
+        yield Piece(at, data, left == file.size, left == len(data))
+        left -= len(data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
+from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import GIB, HAVE_DIGESTS, TEXT_FILE
+from localstore.core.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
 from localstore.core.model.base import Model
 from localstore.core.model.history import HaveAnswer
 from localstore.core.pack import Pack
@@ -46,6 +47,15 @@ class PayloadCalls:
         """Store every object of a pack; its table of contents is what the request signs."""
         path = f"{at(repo_id)}/packs"
         self._http.upload("POST", path, _Stored, pack.parts, pack.size, pack.toc_digest)
+
+    def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
+        """Say which stored chunks make the large file `digest`."""
+        path = f"{at(repo_id)}/payloads/{digest.hex()}/manifest"
+        self._http.upload("PUT", path, _Stored, lambda: iter((raw,)), len(raw), blake3_digest(raw))
+
+    def manifest(self, repo_id: str, digest: bytes) -> bytes:
+        """The manifest of the large file `digest`, not verified."""
+        return self._http.read(f"{at(repo_id)}/payloads/{digest.hex()}/manifest", CHUNK_MANIFEST)
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
         """The bytes named by `digest`, at most `cap`, not verified."""

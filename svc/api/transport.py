@@ -45,6 +45,12 @@ class BranchTransport:
         with self._api.payload.get_pack(self._repo, digests) as pieces:
             yield from pieces
 
+    def put_manifest(self, digest: bytes, raw: bytes) -> None:
+        self._api.payload.put_manifest(self._repo, digest, raw)
+
+    def manifest(self, digest: bytes) -> bytes:
+        return self._api.payload.manifest(self._repo, digest)
+
     def prepare(self, request: PrepareRequest) -> Prepared:
         return self._api.seal.prepare(self._repo, self._branch, request)
 

@@ -15,12 +15,13 @@ from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
 from localstore.db import SealedFile, Stat
 from localstore.entry import known_by_bytes
-from localstore.files import Blocked
+from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
 from localstore.scanner import Skipped
 from localstore.sync import verify
+from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened
 from localstore.sync.reconcile import attach
 from localstore.sync.remote import connect
@@ -69,6 +70,7 @@ def clone(
         files = verify.tree(transport.tree(head), payload)
         skipped = _write(device, files)
         device.files.sync()
+        clear(device)
         device.sealed_as(head, dict(files), whole=True)
         if key is not None:
             connect(device)
@@ -108,12 +110,14 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
     batch: list[_Made] = []
     done = moved = 0
     device.files.hold(DIRECTORIES)
-    for digest, data in _bytes(device, files, wanted):
-        for path in wanted.pop(digest, []):
-            batch.append(_Made(path, files[path], _create(device, path, digest, data)))
-            done, moved = done + 1, moved + len(data)
+    for digest, content in _contents(device, files, wanted):
+        left = wanted.pop(digest, [])
+        while left:
+            path = left.pop()
+            batch.append(_Made(path, files[path], _create(device, path, digest, content, last=not left)))
+            done, moved = done + 1, moved + files[path].size
         device.progress("write", done, len(files), moved)
-        if len(batch) >= BATCH:
+        if len(batch) >= BATCH or isinstance(content, Fetched):
             _record(device, batch)
             batch = []
     _record(device, batch)
@@ -124,29 +128,29 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
     return skipped
 
 
-def _bytes(
+def _contents(
     device: Device, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
-) -> Iterator[tuple[bytes, bytes]]:
-    """Texts first: they are also kept for reading offline."""
-    for is_text in (True, False):
-        sizes = {
-            digest: files[paths[0]].size
-            for digest, paths in list(wanted.items())
-            if (files[paths[0]].kind == "text") == is_text
-        }
-        yield from device.fetch(sizes, keep=is_text)
+) -> Iterator[tuple[bytes, Content]]:
+    """Texts first: they are also kept for reading offline. Large files last, one at a time."""
+    sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
+    for digest, paths in wanted.items():
+        sizes[files[paths[0]].kind][digest] = files[paths[0]].size
+    yield from device.fetch(sizes["text"], keep=True)
+    yield from device.fetch(sizes["blob"], keep=False)
+    for digest, size in sizes["chunked"].items():
+        yield digest, download(device, digest, size)
 
 
-def _create(device: Device, path: str, digest: bytes, data: bytes) -> os.stat_result | None:
+def _create(device: Device, path: str, digest: bytes, content: Content, last: bool) -> os.stat_result | None:
     """Write a file; what it is then, None if it was there already."""
     try:
-        return device.files.create(path, [data], None, sync=False)
+        return device.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
         if device.seen(path) == digest:
             return None
         if device.files.stat(path) is not None:
             device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
-        return device.files.create(path, [data], None, sync=False)
+        return device.files.place(content, path, None, sync=False, last=last)
     except Blocked as error:
         raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 

@@ -9,6 +9,7 @@ from typing import Literal
 from localstore.core.errors import LocalEdits
 from localstore.scanner import Scan, Skipped
 from localstore.sync.capture import capture
+from localstore.sync.chunked_download import clear
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
@@ -51,6 +52,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     trash = _discard(device, dirty(device, scan)) if mode == "force" else None
     capture(device, _edited(device, scan))
     changed = reconcile(device, scan)
+    clear(device)
     if device.last != head or device.db.sealed() != tree:
         device.sealed_as(head, dict(tree), whole=True)
     return Pulled(

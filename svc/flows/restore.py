@@ -9,7 +9,9 @@ from pathlib import Path
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.paths import is_inside
 from localstore.db import SealedFile
+from localstore.files import Content
 from localstore.sync import verify
+from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device
 from localstore.sync.settle import recover, replace
 
@@ -35,9 +37,10 @@ def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Re
             raise NotFound(f"{one} is not in this seal; see: svc repo status")
     differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
     trash = None
-    for path, data in _contents(device, differing):
-        trash = replace(device, path, data, trash)
+    for path, content in _contents(device, differing):
+        trash = replace(device, path, differing[path].digest, content, trash)
     device.files.forget()
+    clear(device)
     return Restored(sorted(differing), trash)
 
 
@@ -48,8 +51,11 @@ def _tree(device: Device, seal: str | None) -> dict[str, SealedFile]:
     return verify.tree(device.transport.tree(seal), payload)
 
 
-def _contents(device: Device, files: dict[str, SealedFile]) -> Iterator[tuple[str, bytes]]:
+def _contents(device: Device, files: dict[str, SealedFile]) -> Iterator[tuple[str, Content]]:
     for path, file in files.items():
+        if file.kind == "chunked":
+            yield path, download(device, file.digest, file.size, near=path)
+            continue
         data = device.objects.get(file.digest)
         if data is None:
             fetched = dict(device.fetch({file.digest: file.size}, keep=file.kind == "text"))

@@ -159,3 +159,12 @@ class PackStored(Model, frozen=True):
 class PayloadStored(Model, frozen=True):
     blake3: str
     size: Count
+
+
+class ChunkedStored(Model, frozen=True):
+    """A large file that the repository now holds: `blake3` and `size` (bytes) of the whole, and how many
+    chunks its manifest lists."""
+
+    blake3: str
+    size: Count
+    chunks: Count

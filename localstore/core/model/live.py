@@ -44,7 +44,8 @@ class BootstrapRequest(Model, frozen=True):
 
 class Bootstrap(Model, frozen=True):
     """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
-    `live_by`: handles of those whose edits since the seal, from other devices, each path holds."""
+    `kind` is the repository's: it says how large a file may be. `live_by`: handles of those whose edits since
+    the seal, from other devices, each path holds."""
 
     branch_id: str
     replica: Count
@@ -53,6 +54,7 @@ class Bootstrap(Model, frozen=True):
     tree_key: str
     tree_key_id: str
     rows: list[Row]
+    kind: str = "app"
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 

@@ -283,6 +283,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repo_id", "digest", name=op.f("pk_repo_object")),
     )
     op.create_table(
+        "chunked_file",
+        sa.Column("repo_id", sa.String(), nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("manifest", sa.LargeBinary(), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("last_seen", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_chunked_file_repo_id")),
+        sa.PrimaryKeyConstraint("repo_id", "digest", name=op.f("pk_chunked_file")),
+    )
+    op.create_table(
         "seal",
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("repo_id", sa.String(), nullable=False),

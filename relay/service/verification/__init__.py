@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Callable
 
 from relay.db.database import Database
 from relay.objects.store import ObjectStore
-from relay.service.verification import frontier, packs, seals, trees
+from relay.service.verification import chunked, frontier, packs, seals, trees
 
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     packs.check,
     seals.check,
     trees.check,
+    chunked.check,
     frontier.check,
 )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select
 
 from localstore.core import tree
 from localstore.core.errors import SvcError
 from localstore.core.tree import Directory, Entry
 from localstore.core.tree.directory import join
+from relay.db import chunked_file as chunked_files
 from relay.db import verification as rows
-from relay.db.database import Database
+from relay.db.database import Database, Tx
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
 
@@ -99,13 +102,20 @@ def _verified(one: _Wanted, raw: bytes | None) -> Directory | None:
 async def _wrong_files(db: Database, files: dict[str, dict[str, Entry]]) -> list[str]:
     wrong: list[str] = []
     for repo_id, named in files.items():
-        digests = sorted({entry.digest for entry in named.values() if entry.kind != "chunked"})
-        if not digests:
-            continue
         async with db.read() as tx:
-            held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=digests)}
+            plain = await _sizes(tx, rows.HELD, repo_id, named, large=False)
+            large = await _sizes(tx, chunked_files.SIZES, repo_id, named, large=True)
         for path, entry in named.items():
-            if entry.kind != "chunked" and held.get(entry.digest) != entry.size:
+            held = large if entry.kind == "chunked" else plain
+            if held.get(entry.digest) != entry.size:
                 said = "is missing" if entry.digest not in held else "has another size than its tree says"
                 wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {said}")
     return wrong
+
+
+async def _sizes(
+    tx: Tx, statement: Select[Any], repo_id: str, named: dict[str, Entry], *, large: bool
+) -> dict[bytes, int]:
+    digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
+    found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
+    return {bytes(digest): size for digest, size in found}

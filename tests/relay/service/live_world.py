@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import insert
 
+from localstore.core import chunks
 from localstore.core import seal as seals
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, digest, unb64u
@@ -42,7 +43,7 @@ from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.node import Node
 from relay.objects.store import ObjectStore
-from relay.service import live, seal
+from relay.service import chunked, live, seal
 from relay.signer import Signer
 from tests.databases import new_url
 from tests.relay.objects import s3_server
@@ -121,6 +122,15 @@ class World:
 
     async def put(self, data: bytes) -> str:
         return (await self.node.objects.put(self.repo_id, data)).hex()
+
+    async def put_large(self, data: bytes) -> str:
+        """A file above the blob cap, as its chunks and their manifest."""
+        chunker = chunks.Chunker()
+        parts = [bytes(one) for one in (*chunker.feed(data), *chunker.finish())]
+        rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in parts]
+        made = chunks.manifest(digest(data), rows)
+        await chunked.admit(self.node, self.repo_id, made, chunks.encode(made))
+        return made.blake3
 
 
 @dataclass

@@ -297,14 +297,29 @@ async def test_bytes_of_another_repository_are_not_here(w: World) -> None:
     assert (await a.one(a.make("create_text", "x", blake3=alien, size=6))).code == "payload_missing"
 
 
-@pytest.mark.parametrize(("kind", "result"), [("app", "too_large"), ("model", "")])
+@pytest.mark.parametrize(("kind", "result"), [("app", "too_large"), ("model", "payload_missing")])
 async def test_the_cap_bites_where_a_file_enters_the_tree(tmp_path: Path, kind: str, result: str) -> None:
     async with world(tmp_path, kind) as w:
         a = await w.device()
         big = bytes(limits.BLOB_FILE + 1)
         answer = await a.one(await a.blob("x", big))
         assert answer.code == result
-        assert [row.kind for row in (await a.bootstrap()).rows] == (["chunked"] if kind == "model" else [])
+        assert (await a.bootstrap()).rows == []
+
+
+async def test_a_large_file_enters_the_tree_by_its_own_digest(tmp_path: Path) -> None:
+    async with world(tmp_path, "model") as w:
+        a = await w.device()
+        big = bytes(limits.BLOB_FILE + 1)
+        blob = await w.put_large(big)
+        wrong = a.make("set_blob", "x", blake3=blob, size=len(big) + 1)
+        assert (await a.one(wrong)).code == "digest_mismatch"
+        assert (await a.one(a.make("create_text", "x", blake3=blob, size=len(big)))).code == "payload_missing"
+        assert (await a.one(a.make("set_blob", "x", blake3=blob, size=len(big)))).result == "ok"
+        [row] = (await a.bootstrap()).rows
+        assert (row.kind, row.digest, row.size) == ("chunked", blob, len(big))
+        sealed = await a.seal()
+        assert sealed.verified is None
 
 
 # --- signatures

@@ -1,0 +1,160 @@
+"""Content-defined chunks: how a large file is cut, and the manifest that says what it is made of.
+
+    manifest = JCS {"blake3": hex, "chunks": [{"blake3": hex, "size": int}, …], "size": int, "v": 1}
+
+Version 1 cuts with FastCDC 2020 (Xia et al.): gear table of pyfastcdc with seed 0, minimum 8 KiB, maximum
+128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. Another table or another
+number cuts every file elsewhere, and nothing would be shared with what is stored: that is a new version, and
+golden vectors in the tests hold this one. Readers believe digests and sizes, never where cuts should be.
+
+A large file's digest is the BLAKE3 of its bytes, as for any file; the manifest is an object beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import Invalid, TooLarge
+
+VERSION = 1
+AVERAGE, SEED = 56 * limits.KIB, 0
+NORMALIZATION: Literal[2] = 2
+KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
+
+Bytes = bytes | bytearray | memoryview
+
+
+class ChunkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One chunk of a file: its BLAKE3 in hex and its size in bytes."""
+
+    blake3: str
+    size: int
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file is made of, in order. `blake3` (hex) and `size` (bytes) are of the whole file. Members
+    stand in the order of JCS."""
+
+    blake3: str
+    chunks: list[ChunkRow]
+    size: int
+    v: int = VERSION
+
+
+def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
+    """How bytes of this size that are no text stand in a tree of this kind of repository."""
+    return "chunked" if size > limits.BLOB_FILE and repo_kind in KINDS else "blob"
+
+
+# --- cutting
+
+
+class Chunker:
+    """Cuts a stream of bytes into chunks, the same ones however the stream is divided.
+
+    >>> chunker = Chunker()
+    >>> [len(chunk) for chunk in (*chunker.feed(bytes(200_000)), *chunker.finish())]
+    [131072, 68928]
+    """
+
+    def __init__(self) -> None:
+        from pyfastcdc import FastCDC  # 18 ms of CPU, for those who cut
+
+        self._cutter = FastCDC(
+            AVERAGE,
+            min_size=limits.CHUNK_MIN,
+            max_size=limits.CHUNK_MAX,
+            normalized_chunking=NORMALIZATION,
+            seed=SEED,
+        )
+        self._rest = b""
+
+    def feed(self, data: Bytes) -> Iterator[memoryview]:
+        """The chunks that are complete with these bytes; iterate to the end before feeding more. A window of
+        some MiB at a time keeps copies rare."""
+        window = b"".join((self._rest, data))
+        end = 0
+        if len(window) >= limits.CHUNK_MAX:
+            for chunk in self._cutter.cut_buf(window):
+                if chunk.offset + limits.CHUNK_MAX > len(window):
+                    break  # the next bytes may still move this cut
+                end = chunk.offset + chunk.length
+                yield chunk.data
+        self._rest = window[end:]
+
+    def finish(self) -> Iterator[memoryview]:
+        """What is left, when the stream has ended."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            for chunk in self._cutter.cut_buf(rest):
+                yield chunk.data
+
+
+# --- the manifest
+
+
+def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> Manifest:
+    """The manifest of a file by its digest and its chunks (digest, size)."""
+    chunks = [ChunkRow(digest.hex(), size) for digest, size in rows]
+    return Manifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
+
+
+def encode(made: Manifest) -> bytes:
+    """Its canonical bytes. TooLarge for more chunks than a manifest may list."""
+    raw = msgspec.json.encode(made)
+    _require_short(raw)
+    return raw
+
+
+_decoder = msgspec.json.Decoder(Manifest)
+
+
+def decode(raw: bytes) -> Manifest:
+    """A checked manifest. Invalid or TooLarge unless all holds: canonical bytes, version 1, digests of 64
+    lowercase hex digits, sizes that add up, chunks of CHUNK_MIN (but for the last) to CHUNK_MAX bytes, and a
+    whole that is neither small enough to go without chunks nor over CHUNKED_FILE."""
+    _require_short(raw)
+    try:
+        found = _decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        raise Invalid("this is no manifest of chunks") from None
+    if msgspec.json.encode(found) != raw:
+        raise Invalid("the manifest is not in canonical form (RFC 8785)")
+    if found.v != VERSION:
+        raise Invalid(f"unknown version {found.v} of a manifest of chunks")
+    _check_whole(found)
+    _check_chunks(found)
+    return found
+
+
+def _require_short(raw: bytes) -> None:
+    if len(raw) > limits.CHUNK_MANIFEST:
+        raise TooLarge(f"a manifest of chunks has at most {limits.CHUNK_MANIFEST} bytes")
+
+
+def _check_whole(found: Manifest) -> None:
+    if not is_hex_digest(found.blake3):
+        raise Invalid("a manifest names its file: blake3 is 64 lowercase hex digits", "/blake3")
+    if found.size > limits.CHUNKED_FILE:
+        raise TooLarge(f"a file has at most {limits.CHUNKED_FILE} bytes; this one has {found.size}")
+    if found.size <= limits.BLOB_FILE:
+        raise Invalid(f"files of at most {limits.BLOB_FILE} bytes are stored whole, not in chunks", "/size")
+
+
+def _check_chunks(found: Manifest) -> None:
+    last = len(found.chunks) - 1
+    for at, chunk in enumerate(found.chunks):
+        if not is_hex_digest(chunk.blake3):
+            raise Invalid("a chunk is named by 64 lowercase hex digits", f"/chunks/{at}/blake3")
+        least = limits.CHUNK_MIN if at < last else 1
+        if not least <= chunk.size <= limits.CHUNK_MAX:
+            raise Invalid(
+                f"a chunk has {least} to {limits.CHUNK_MAX} bytes, not {chunk.size}", f"/chunks/{at}/size"
+            )
+    if sum(chunk.size for chunk in found.chunks) != found.size:
+        raise Invalid("the chunks of this manifest do not add up to its size", "/size")

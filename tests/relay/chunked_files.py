@@ -1,0 +1,59 @@
+"""Large files for tests: cut, packed and sent as a client does it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import httpx
+from blake3 import blake3
+
+from localstore.core import chunks, limits
+from localstore.core.chunks import Chunker, Manifest
+from localstore.core.pack import write_packs
+from tests.relay.histories import Repository, ok
+
+ROOMY = 17 * limits.MIB  # a little above the blob cap
+
+
+@dataclass(frozen=True)
+class Large:
+    data: bytes
+    chunks: list[bytes]
+
+    @property
+    def manifest(self) -> Manifest:
+        rows = [(blake3(one).digest(), len(one)) for one in self.chunks]
+        return chunks.manifest(blake3(self.data).digest(), rows)
+
+    @property
+    def digest(self) -> str:
+        return blake3(self.data).hexdigest()
+
+
+def large(seed: int, size: int = ROOMY) -> Large:
+    return cut(random.Random(seed).randbytes(size))
+
+
+def cut(data: bytes) -> Large:
+    chunker = Chunker()
+    found = [bytes(one) for one in chunker.feed(data)]
+    return Large(data, [*found, *(bytes(one) for one in chunker.finish())])
+
+
+def send_chunks(repo: Repository, parts: list[bytes]) -> None:
+    for pack in write_packs((blake3(one).digest(), one, False) for one in parts):
+        answer = repo.http.post(
+            f"{repo.url}/packs", content=b"".join(pack.parts()), extensions={"blake3": pack.toc_digest}
+        )
+        ok(answer)
+
+
+def send_manifest(repo: Repository, raw: bytes, name: str) -> httpx.Response:
+    path = f"{repo.url}/payloads/{name}/manifest"
+    return repo.http.put(path, content=raw, extensions={"blake3": blake3(raw).digest()})
+
+
+def send(repo: Repository, file: Large) -> httpx.Response:
+    send_chunks(repo, file.chunks)
+    return send_manifest(repo, chunks.encode(file.manifest), file.digest)
