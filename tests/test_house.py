@@ -68,7 +68,7 @@ TOOLS = {
     "service": "ancestry archive checkpoint chunked content epochs frontier history_pack landing live_rules "
     "once seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file connect database idempotency listener names nonce operator postgres postgres_pool "
-    "postgres_sql postgres_wake schema sqlite upkeep upsert url",
+    "postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
     "api": "answer http identity origin private_file transport",
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import and_, bindparam, select
 
 from localstore.core.classify import kind_of
-from localstore.core.errors import Invalid, PayloadMissing
+from localstore.core.errors import Invalid, NotFound, PayloadMissing, Unavailable
 from localstore.core.limits import MIB
 from relay.db.database import Tx
 from relay.db.schema import object_, repo_object
@@ -79,10 +79,13 @@ async def require_files(tx: Tx, repo_id: str, files: Collection[FileEntry]) -> N
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
     """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
-    and one object are in memory."""
+    and one object are in memory. Unavailable when the collector took one since it was found."""
     found: set[bytes] = set()
     for part in _portions(sizes):
-        data = await node.objects.read_many(part, repo_id, tx)
+        try:
+            data = await node.objects.read_many(part, repo_id, tx)
+        except NotFound:
+            raise Unavailable("the upload met a clean-up of old bytes; send it again") from None
         small = sum(map(len, data.values())) <= MIB
         found |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
     return found
