@@ -137,7 +137,7 @@ def test_secrets_are_in_no_text_of_the_configuration() -> None:
 
 
 def test_object_storage_needs_address_and_bucket_together() -> None:
-    found = read(S3_ENDPOINT="https://s3.example", S3_BUCKET="b1", S3_REGION="eu-x-1").s3
+    found = read(S3_ENDPOINT="https://s3.example", S3_BUCKET="b1", S3_REGION="eu-x-1").storage.s3
     assert found is not None
     assert (found.bucket, found.region) == ("b1", "eu-x-1")
     for name, value in (("S3_ENDPOINT", "https://s3.example"), ("S3_BUCKET", "b1")):
