@@ -80,7 +80,13 @@ def acceptance(base: Path, server: str, options: argparse.Namespace) -> None:
     say(f"{count} files, {trees.stored_bytes(device.folder) / 1e6:.0f} MB")
     for words in (
         ("login", "--device-key", "--handle", "alice"),
-        ("repo", "create", "tree"),
+        (
+            "repo",
+            "create",
+            "tree",
+            "--kind",
+            "dataset",
+        ),  # more than the 256 MiB of binaries that an app may hold
         ("repo", "init", "alice/tree"),
     ):
         device.svc(*words)
