@@ -12,6 +12,7 @@ import filecmp
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,7 @@ def main() -> int:
     )
     parser.add_argument("--stay", action="store_true", help="leave the relay running and say how to use it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the relay is ended too
     base = Path(tempfile.mkdtemp(prefix="svc-quickstart-"))
     relay: subprocess.Popen[str] | None = None
     started = time.monotonic()

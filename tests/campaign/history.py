@@ -266,7 +266,7 @@ class History:
             if lost:
                 raise Broken(f"{machine.name}: {command[0]} lost {sorted(lost)[:5]}")
             self.give_up(before, after)
-        if command[0] == "repo" and command[1] == "branch" and done.code == 0:
+        if command[0] == "repo" and command[1] == "branch" and done.code == 0 and done.err != "not run":
             self.branches.append(command[2])
         self._no_word_twice(machine)
 
