@@ -1,4 +1,4 @@
-"""Every number of the specification and of the contract, named once. Units are in the names or beside them.
+"""Every number of the service, named once. Units are in the names or beside them.
 
 A limit bites where the bytes arrive, while they stream, not after they were read.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 # --- files (specification: Limits; Repository file storage constants)
-TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes (AMB-044)
+TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes
 BLOB_FILE = 16 * MIB  # one binary file pushed into `app` and `lib` repositories
-BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree (AMB-045)
+BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree
 APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here
 RELEASE_ASSET = 128 * MIB
 CHUNK_MIN, CHUNK_TARGET, CHUNK_MAX = 8 * KIB, 64 * KIB, 128 * KIB
