@@ -1,4 +1,4 @@
-"""What a device knows of one path (design/lane-protocol, State)."""
+"""What a device knows of one path (docs/design/004)."""
 
 from __future__ import annotations
 

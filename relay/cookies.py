@@ -40,7 +40,7 @@ def cleared(config: Config) -> tuple[str, str]:
 
 def require_own_page(config: Config, request: Request) -> None:
     """Forbidden unless the request comes from a page of this node: Origin, where a browser sends one, must be
-    ours; else Fetch Metadata must say same-origin. SameSite alone is no full defence (contract, AMB-011)."""
+    ours; else Fetch Metadata must say same-origin. SameSite alone is no full defence."""
     origins = request.headers.getall("origin", [])
     sites = request.headers.getall("sec-fetch-site", [])
     ours = _own_origins(config).issuperset(origins) if origins else sites == ["same-origin"]

@@ -1,4 +1,4 @@
-"""Cursor pages: `?limit` 1..100, default 30; `?cursor` is opaque to everybody else (contract, AMB-006)."""
+"""Cursor pages: `?limit` 1..100, default 30; `?cursor` is opaque to everybody else."""
 
 from __future__ import annotations
 

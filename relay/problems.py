@@ -12,7 +12,7 @@ _ENCODER = msgspec.json.Encoder()
 MEDIA = "application/problem+json"
 NO_STORE = {"cache-control": "no-store"}
 
-# Missing, hidden, flag off, unknown path: these bytes and no others (contract, AMB-003).
+# Missing, hidden, flag off, unknown path: these bytes and no others (docs/design/008).
 NOT_FOUND_BODY = _ENCODER.encode(
     {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found"}
 )

@@ -39,7 +39,7 @@ class Anonymous(Access):
 
 @dataclass(frozen=True, slots=True)
 class SignedIn(Access):
-    """A session. `guests`: whether a guest session suffices (contract, AMB-152). `op`: what a token must
+    """A session. `guests`: whether a guest session suffices. `op`: what a token must
     include for a route that changes something; admin for keys, tokens and the account itself."""
 
     guests: bool = False

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +21,6 @@ from scripts.reference_environment import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
-_CITATION = re.compile(r" \((?:contract, )?[^()]*(?:AMB-\d|design/|\.md)[^()]*\)")  # for readers of the code
 MADE = "<!-- Made from the code by: python -m scripts.reference -->\n\n"
 
 
@@ -156,7 +154,7 @@ def _first_heading(lines: list[str]) -> int:
 
 
 def _row(*cells: str) -> str:
-    return "| " + " | ".join(_CITATION.sub("", cell).replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -119,7 +119,7 @@ def test_imports_keep_to_the_floors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_relay_knows_the_kernel_only() -> None:
-    """The contract names what it forbids; here everything of ours but the kernel is forbidden."""
+    """The import contract names what it forbids; here everything of ours but the kernel is forbidden."""
     ours = ("svc", "tui", "llm", "localstore")
     found = []
     for path in sorted((ROOT / "relay").rglob("*.py")):

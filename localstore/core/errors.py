@@ -20,7 +20,7 @@
 
 Every leaf owns `code` (stable snake_case), `status` (HTTP) and `exit` (process exit code). The message is
 one sentence that says what happened and why; when something mends it, the sentence ends in the command.
-Source of the codes: contract AMB-001, AMB-002; exit codes: design/rulings, Client.
+The exit codes are told in docs/design/009.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Unauthorized(SvcError):
 
 
 class NotBound(Unauthorized):
-    """A bearer mutation whose request signature is missing, stale, replayed or wrong (auth.md)."""
+    """A bearer mutation whose request signature is missing, stale, replayed or wrong."""
 
     code = "request_not_bound"
 
@@ -98,7 +98,7 @@ class Forbidden(SvcError):
 
 
 class IdentityLevel(Forbidden):
-    """Guests may read, star and use documents; more needs an account (AMB-152)."""
+    """Guests may read, star and use documents; more needs an account."""
 
     code = "identity_level"
 
@@ -230,7 +230,7 @@ class PathInvalid(Invalid):
 
 
 class UpdateInvalid(Invalid):
-    """A CRDT update that does not belong to its lane, or breaks the strict grammar (design/lanes)."""
+    """A CRDT update that does not belong to its lane, or breaks the strict grammar."""
 
     code = "update_invalid"
 

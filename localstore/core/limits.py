@@ -1,4 +1,4 @@
-"""Every number of the specification and of the contract, named once. Units are in the names or beside them.
+"""Every number of the service, named once. Units are in the names or beside them.
 
 A limit bites where the bytes arrive, while they stream, not after they were read.
 """
@@ -8,11 +8,10 @@ from __future__ import annotations
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 # --- files (specification: Limits; Repository file storage constants)
-TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes (AMB-044)
+TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes
 BLOB_FILE = 16 * MIB  # one binary file pushed into `app` and `lib` repositories
-BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree (AMB-045)
+BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree
 APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here
-RELEASE_ASSET = 128 * MIB
 CHUNK_MIN, CHUNK_TARGET, CHUNK_MAX = 8 * KIB, 64 * KIB, 128 * KIB
 CHUNKED_FILE = 16 * GIB  # one file stored as chunks: its manifest, about 1/700 of it, is one object
 CHUNK_MANIFEST = 32 * MIB  # one manifest; no more than a frame holds
@@ -36,7 +35,6 @@ MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
 GUEST_SESSION = 24 * 3600  # no refresh
 ACCESS_TOKEN = 3600
 REFRESH_TOKEN = 7 * 24 * 3600
-REFRESH_LEAD = 600
 REFRESH_GRACE = 10  # a second use of a rotated token inside this window: 409; later: family revoked
 CLI_SESSION = 24 * 3600  # never longer than the parent
 DEVICE_CODE = 600

@@ -1,4 +1,4 @@
-"""Live updates: one change of one path of a branch, signed by the device that made it (design/lane-protocol).
+"""Live updates: one change of one path of a branch, signed by the device that made it (docs/design/004).
 
     create_text  a text file begins, with the bytes `blake3` that the store holds already
     edit_text    CRDT operations on lane `gen` in `epoch`

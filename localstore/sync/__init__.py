@@ -1,1 +1,1 @@
-"""The device's side of the lane protocol (design/lane-protocol): one working copy against one branch."""
+"""The device's side of the lane protocol (docs/design/004): one working copy against one branch."""

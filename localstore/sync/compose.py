@@ -135,7 +135,7 @@ def _take_off(
 
 
 class Caps:
-    """The size caps of byte files (AMB-043 to 045): each file, and their sum in byte order of path."""
+    """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
 
     def __init__(self, device: Device, scan: Scan) -> None:
         self._cap = min(device.blob_cap, limits.FRAME_RAW_MAX)

@@ -1,4 +1,4 @@
-"""What a folder without records is a version of (rulings: relinking and base recognition)."""
+"""What a folder without records is a version of (docs/design/007)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing the branch's frontier into the folder: the table of design/lane-protocol, path by path."""
+"""Bringing the branch's frontier into the folder: the table of docs/design/004, path by path."""
 
 from __future__ import annotations
 

@@ -67,7 +67,6 @@ PACKS = (
     .limit(bindparam("limit"))
 )
 PACK_NAMES = select(pack.c.name).where(pack.c.name.in_(bindparam("names", expanding=True)))
-PACK_SIZES = select(pack.c.name, pack.c.size).order_by(pack.c.name)
 DROP_FRAMES = delete(frame).where(
     frame.c.pack_id == bindparam("pack_id"), ~select(object_.c.digest).where(_IN_FRAME).exists()
 )
@@ -100,7 +99,4 @@ MOVE_OBJECT = (
     .values(
         pack_id=bindparam("new_pack"), frame_offset=bindparam("new_frame"), offset=bindparam("new_offset")
     )
-)
-KNOWN_SIZES = select(object_.c.digest, object_.c.size, object_.c.directory).where(
-    object_.c.digest.in_(_DIGESTS)
 )

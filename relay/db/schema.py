@@ -220,7 +220,7 @@ ref = Table(
     ),
 )
 
-# --- the live frontier (design/lane-protocol)
+# --- the live frontier (docs/design/004)
 
 lane = Table(
     "lane",

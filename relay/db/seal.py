@@ -140,19 +140,3 @@ async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     for child, parent in await tx.all(PARENTS, ids=ids):
         found[child].append(parent)
     return found
-
-
-async def is_ancestor(tx: Tx, repo_id: str, ancestor: str, of: str) -> bool:
-    """Whether `ancestor` is `of` or comes before it. Looks no deeper than its generation."""
-    start = await tx.all(HEADS, repo_id=repo_id, ids=[ancestor])
-    floor = start[0][1] if start else 0
-    seen: set[str] = set()
-    level = {of}
-    while start and level:
-        if ancestor in level:
-            return True
-        seen |= level
-        above = {parent for found in (await parents(tx, sorted(level))).values() for parent in found} - seen
-        rows = await tx.all(HEADS, repo_id=repo_id, ids=sorted(above))
-        level = {one for one, generation, _ in rows if generation >= floor}
-    return False

@@ -34,7 +34,6 @@ from localstore.core.keys import (
     verify_registration,
 )
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page, PairingCode
-from localstore.core.paths import terminal_safe
 from relay.caller import Caller, Principal
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import account as accounts
@@ -102,15 +101,6 @@ async def revoke(caller: Caller, id: str) -> None:
         await sessions.end_all(tx, caller.node, [row[0] for row in bound])
         tx.after_commit(partial(caller.node.hub.end_sessions, [id]))
         await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
-
-
-async def active(tx: Tx, account_id: str, id: str) -> DeviceKeyRow:
-    """The key of this account that may sign; Forbidden when it is unknown, foreign or revoked."""
-    found = await tx.one(rows.ONE, id=id)
-    key = rows.row(found) if found else None
-    if key is None or key.account_id != account_id or key.revoked_at is not None:
-        raise Forbidden(f"device key {terminal_safe(id[:64])} is not an active key of yours; run: svc login")
-    return key
 
 
 async def pairing_code(caller: Caller) -> PairingCode:

@@ -75,7 +75,7 @@ async def read_digests(upload: Upload) -> list[bytes]:
 
 
 def require_plaintext(view: View) -> None:
-    """End-to-end encrypted repositories have no bytes for the server to name (contract, AMB-150)."""
+    """End-to-end encrypted repositories have no bytes for the server to name."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 

@@ -13,7 +13,7 @@ from relay.db.repo import RepoRow
 from relay.service import repo as repos
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
-ANY = "apps"  # the plural stands for every kind (contract, AMB-029)
+ANY = "apps"  # the plural stands for every kind
 
 
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:

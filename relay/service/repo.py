@@ -267,7 +267,7 @@ def _check_archived(view: View, patch: RepoPatch) -> None:
 
 
 def _class_for(old: RepoRow, visibility: str | None) -> str:
-    """The class after a change of visibility (contract, AMB-032)."""
+    """The class after a change of visibility."""
     if visibility is None or (visibility == "public") == old.public:
         return old.class_
     if old.class_ == "public_fork":

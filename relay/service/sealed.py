@@ -50,7 +50,7 @@ async def head(view: View, tx: Tx, name: str) -> str | None:
 
 
 def require_plaintext(view: View) -> None:
-    """End-to-end encrypted repositories have seals, but no trees that a server reads (contract, AMB-150)."""
+    """End-to-end encrypted repositories have seals, but no trees that a server reads."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 

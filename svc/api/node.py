@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import ClientConfig, Health, Version
+from localstore.core.model import ClientConfig, Version
 from svc.api.http import Http
 
 
@@ -15,6 +15,3 @@ class NodeCalls:
 
     def config(self) -> ClientConfig:
         return self._http.call("GET", "/api/v1/client-config", ClientConfig)
-
-    def health(self) -> Health:
-        return self._http.call("GET", "/health", Health)

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from localstore.core.limits import MIB
-from localstore.core.model import Page, Prepared, PreparedSeals, Seal
-from localstore.core.model.seal import (
-    FinalizeRequest,
-    FinalizeSealsRequest,
-    PrepareRequest,
-    PrepareSealsRequest,
-)
+from localstore.core.model import Prepared, Seal
+from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from svc.api.http import Http, segment
 from svc.api.repo import at
 
@@ -29,13 +24,3 @@ class SealCalls:
         """Land a prepared seal. A repetition answers with the seal that landed."""
         path = f"{at(repo_id)}/branches/{segment(branch)}/seal/finalize"
         return self._http.call("POST", path, Seal, body=body, repeatable=True)
-
-    def prepare_many(self, repo_id: str, body: PrepareSealsRequest) -> PreparedSeals:
-        """Seals of explicit trees, one after the other."""
-        path = f"{at(repo_id)}/seals/prepare"
-        return self._http.call("POST", path, PreparedSeals, body=body, repeatable=True, cap=PREPARED_MAX)
-
-    def finalize_many(self, repo_id: str, body: FinalizeSealsRequest) -> Page[Seal]:
-        """Land all of them, or none. One page holds them all."""
-        path = f"{at(repo_id)}/seals/finalize"
-        return self._http.call("POST", path, Page[Seal], body=body, repeatable=True)

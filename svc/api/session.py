@@ -19,7 +19,6 @@ from svc.api.identity import Identity, find_identity, load_identity, replace_ide
 from svc.api.private_file import read_private, write_private
 
 TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
-SOON = 1800  # seconds before the end in which commands begin to say so
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

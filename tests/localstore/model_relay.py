@@ -1,4 +1,4 @@
-"""A small relay in memory, by the rules of design/lane-protocol: the oracle of the histories test.
+"""A small relay in memory, by the rules of docs/design/004: the oracle of the histories test.
 
 Real signatures, real lanes, real packs, real seals; no faults, no clock, no access rules.
 """

@@ -25,7 +25,7 @@ class Actor(Model, frozen=True):
 
 
 class Page(Model, Generic[T], frozen=True):
-    """One page of a list. `next_cursor` is opaque; None on the last page (contract, AMB-006)."""
+    """One page of a list. `next_cursor` is opaque; None on the last page."""
 
     items: list[T]
     next_cursor: str | None = None

@@ -35,7 +35,7 @@ class SealProvenance(Model, omit_defaults=True, frozen=True):
 
 
 class SealSummary(Model, frozen=True):
-    """A seal without its signature. `sha` equals `id` (contract, AMB-018)."""
+    """A seal without its signature. `sha` equals `id`."""
 
     id: str
     sha: str

@@ -1,4 +1,4 @@
-"""The live frontier of a branch (design/lane-protocol). The update itself is `localstore.core.update`."""
+"""The live frontier of a branch (docs/design/004). The update itself is `localstore.core.update`."""
 
 from __future__ import annotations
 

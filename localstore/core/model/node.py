@@ -35,7 +35,7 @@ class E2ee(Model, frozen=True):
 
 
 class NodeInfo(Model, frozen=True):
-    """`identity` is the node's origin (AMB-159); `sign_in` lists the ways in that this node offers."""
+    """`identity` is the node's origin; `sign_in` lists the ways in that this node offers."""
 
     name: str
     identity: str

@@ -49,12 +49,6 @@ class Closing(Model, frozen=True, tag="closing"):
     detail: str
 
 
-class Auth(Model, frozen=True, tag="auth"):
-    """A capability token (b64u) in the first frame."""
-
-    token: str
-
-
 class Subscribe(Model, frozen=True, tag="subscribe"):
     """Listen to a repository from after event `since`; None: from now."""
 

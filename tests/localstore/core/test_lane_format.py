@@ -1,4 +1,4 @@
-"""The strict reader: what a lane's updates may say, and every hostile input of design/lanes."""
+"""The strict reader: what a lane's updates may say, and every hostile input of docs/design/003."""
 
 from __future__ import annotations
 
