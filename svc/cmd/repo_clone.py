@@ -41,7 +41,7 @@ def clone(
 
     Examples:
     svc repo clone alice/notes
-    svc repo clone alice/notes ~/work/notes -b parser
+    svc repo clone alice/notes ~/notes-parser -b parser
     """
     run = ctx.obj
     if repository:
