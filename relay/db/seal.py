@@ -49,7 +49,7 @@ class PrepareRow:
     expires_at: int
 
 
-COLUMNS = (
+OWN_COLUMNS = (
     seal.c.id,
     seal.c.repo_id,
     seal.c.branch,
@@ -61,6 +61,9 @@ COLUMNS = (
     seal.c.device_key_id,
     seal.c.message,
     seal.c.created_at,
+)
+COLUMNS = (
+    *OWN_COLUMNS,
     account.c.handle,
     account.c.kind,
     device_key.c.ed25519,

@@ -20,6 +20,7 @@ from relay.db.schema import (
     seal,
     seal_parent,
 )
+from relay.db.seal import OWN_COLUMNS
 
 _IDS: Any = bindparam("ids", expanding=True)
 _REPO: Any = bindparam("repo_id")
@@ -42,17 +43,7 @@ FRAME_OBJECTS = select(
 # --- seals
 SEALS = (
     select(
-        seal.c.id,
-        seal.c.repo_id,
-        seal.c.branch,
-        seal.c.generation,
-        seal.c.root,
-        seal.c.payload,
-        seal.c.signature,
-        seal.c.account_id,
-        seal.c.device_key_id,
-        seal.c.message,
-        seal.c.created_at,
+        *OWN_COLUMNS,
         device_key.c.ed25519,
         device_key.c.revoked_at,
     )

@@ -31,7 +31,6 @@ def test_spraying_many_accounts_is_stopped_by_address(browser, name):
 
 
 def test_good_sign_ins_count_nothing(browser, name):
-    pytest.importorskip("argon2")
     one = browser()
     answer = one.post("/auth/sign-up", data={"handle": name(), "password": PASSWORD})
     assert answer.status_code == 303
