@@ -25,7 +25,8 @@ from localstore.home import Home
 from localstore.link import RepoLink, SealedState
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.scanner import Scan, look, scan
+from localstore.scanner import Scan, scan
+from localstore.stats import look
 from localstore.sync.transport import Transport
 from localstore.trouble import told
 from localstore.writer import temp_name
@@ -193,10 +194,10 @@ class Device:
 
     def look_around(self) -> Scan:
         """Walk the folder and remember what was hashed."""
-        found, hashed = scan(self.files, self.db.stats(), self.db)
-        if hashed.fresh or hashed.gone:
+        found, news = scan(self.files, self.db.folders(), self.db)
+        if any(news):
             with self.db.step():
-                self.db.put_stats(hashed.fresh, hashed.gone)
+                self.db.put_folders(*news)
         return found
 
     def occupied(self, path: str) -> bool:

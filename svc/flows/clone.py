@@ -13,13 +13,14 @@ from localstore import link
 from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
 from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
-from localstore.db import SealedFile, Stat
+from localstore.db import SealedFile
 from localstore.entry import known_by_bytes
 from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
 from localstore.scanner import Skipped
+from localstore.stats import Stat
 from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened

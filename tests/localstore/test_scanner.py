@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.db import Stat
 from localstore.files import Files
-from localstore.scanner import RACY, Scan, scan
+from localstore.scanner import Scan, scan
+from localstore.stats import RACY, Seen, Stat
 
 
 def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
-    return scan(Files(root), cache or {}, Known(tracked))[0]
+    """A walk after one that recorded `cache`, files of the root."""
+    seen = {"": Seen.of([*cache.values()], b"")} if cache else {}
+    return scan(Files(root), seen, Known(tracked))[0]
 
 
 class Known(frozenset[str]):
