@@ -7,7 +7,7 @@ left. Journal mode WAL, synchronous FULL: a step that was promised survives a po
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -45,9 +45,10 @@ CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTE
     size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 """
+DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
 SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, SEEN + differs.SCHEMA + differs.FILL)
+STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
 
 
 class Row(NamedTuple):
@@ -70,6 +71,15 @@ class SealedFile(NamedTuple):
     kind: Kind
     digest: bytes
     size: int
+
+
+class SealedTree(NamedTuple):
+    """A seal's tree as a change of the last one's: its root, the directory objects that are new, and the
+    digests of those that went; None: all of them."""
+
+    root: bytes
+    fresh: dict[bytes, bytes]
+    gone: Collection[bytes] | None
 
 
 class Intent(NamedTuple):
@@ -249,6 +259,32 @@ class Database:
         self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
         differs.after_sealing(self._sql, ((path, file.digest if file else None) for path, file in changes))
 
+    # --- the last seal's directories
+
+    def sealed_root(self) -> bytes | None:
+        """The digest of the last seal's tree, if its directories are kept."""
+        root = self.get("sealed_root")
+        return root if isinstance(root, bytes) else None
+
+    def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Raw directory objects by digest; those that are not here are left out."""
+        found = {}
+        for digest in digests:
+            row = self._sql.execute("SELECT raw FROM directories WHERE digest=?", (digest,)).fetchone()
+            if row is not None:
+                found[digest] = row[0]
+        return found
+
+    def put_sealed_tree(self, tree: SealedTree | None) -> None:
+        """Keep the tree of the last seal; None: it is not known."""
+        if tree is None or tree.gone is None:
+            self._sql.execute("DELETE FROM directories")
+        else:
+            self._sql.executemany("DELETE FROM directories WHERE digest=?", [(one,) for one in tree.gone])
+        if tree is not None:
+            self._sql.executemany("INSERT OR REPLACE INTO directories VALUES(?,?)", tree.fresh.items())
+        self.put("sealed_root", tree.root if tree else None)
+
     # --- stat cache
 
     def folders(self) -> dict[str, Seen]:
@@ -324,4 +360,5 @@ class Database:
         differs.all_unsealed(self._sql)
         for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))

@@ -18,7 +18,7 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
-from localstore.db import Database, Intent, SealedFile
+from localstore.db import Database, Intent, SealedFile, SealedTree
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.home import Home
@@ -240,12 +240,20 @@ class Device:
 
     # --- the seal
 
-    def sealed_as(self, seal: str | None, changes: Mapping[str, SealedFile | None], whole: bool) -> None:
-        """Record the folder's last seal and its tree, then write `state.json` after it."""
+    def sealed_as(
+        self,
+        seal: str | None,
+        changes: Mapping[str, SealedFile | None],
+        whole: bool,
+        tree: SealedTree | None = None,
+    ) -> None:
+        """Record the folder's last seal and its tree, with the directories that came new where they are
+        known, then write `state.json` after it."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
             self.db.change_sealed(changes.items())
+            self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
         self.write_state()

@@ -11,7 +11,7 @@ from localstore.scanner import Scan, Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
-from localstore.sync.reconcile import attach
+from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
@@ -24,8 +24,9 @@ def begin(device: Device) -> str | None:
     mend_state(device)
     if device.key is None:
         return _begin_reading(device)
-    head = connect(device)
+    head, rows = connect(device)
     attach(device)
+    follow(device, rows)
     adopt_promised(device, head)
     return head
 
