@@ -27,6 +27,7 @@ from localstore.objects import Objects
 from localstore.progress import Progress, silent
 from localstore.scanner import Scan, scan
 from localstore.stats import look
+from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
 from localstore.writer import temp_name
@@ -63,6 +64,7 @@ class Device:
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
         self.blob_cap = limits.BLOB_FILE
+        self.edited = EditedLanes()
 
     def close(self) -> None:
         self.files.close()

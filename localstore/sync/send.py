@@ -182,10 +182,12 @@ def _accept(
 def _edit_accepted(
     device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> None:
-    lane = device.confirmed(entry)
     ops = decoded_ops(update)
-    for op in ops:
-        lane.apply(op, None)
+    lane = device.edited.take(entry) if entry.pending == len(ops) else None
+    if lane is None:
+        lane = device.confirmed(entry)
+        for op in ops:
+            lane.apply(op, None)
     device.db.put_lane_state(entry.path, lane.state())
     device.db.put_pending(entry.path, device.db.pending(entry.path)[len(ops) :])
     entry.touched = True
