@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.limits import BLOB_FILE
-from localstore.core.manifest import FILE_NAME, parse
+from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import foreign_lane
@@ -81,10 +81,11 @@ def dirty(device: Device, scan: Scan) -> list[str]:
 
 def read_caps(device: Device) -> str | None:
     """Take the size caps from `.svc.yaml`; the kind it names, None without one."""
-    info = device.files.stat(FILE_NAME)
-    if info is None:
+    if device.files.stat(MANIFEST) is None:
         return None
-    manifest = parse(device.files.read(FILE_NAME))
+    from localstore.core.manifest import parse  # loads a YAML reader
+
+    manifest = parse(device.files.read(MANIFEST))
     device.blob_cap = manifest.file_cap(manifest.kind or "") if manifest.kind else BLOB_FILE
     return manifest.kind
 
