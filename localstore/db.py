@@ -98,6 +98,7 @@ class Database:
     """Typed access to `state.db`; one connection, one thread."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._sql = sqlite3.connect(path, isolation_level=None)
         self._depth = 0
         self._sql.execute("PRAGMA journal_mode=WAL")
