@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from localstore import differs
 from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
-from localstore.stats import UNRECORDED, Seen, Stat
+from localstore.stats import Seen, Stat, joined
 
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
@@ -291,14 +291,7 @@ class Database:
     def folders(self) -> dict[str, Seen]:
         """What walks recorded, by folder, and what single looks at files added since."""
         found = {path: Seen(mark, files) for path, mark, files in self._sql.execute("SELECT * FROM folders")}
-        single: dict[str, dict[str, Stat]] = {}
-        for row in self._sql.execute("SELECT * FROM stats"):
-            path: str = row[0]
-            single.setdefault(path[: path.rfind("/") + 1], {})[path] = Stat(*row)
-        for folder, added in single.items():
-            kept = {one.path: one for one in found[folder].stats()} if folder in found else {}
-            found[folder] = Seen.of([*(kept | added).values()], UNRECORDED)
-        return found
+        return found | joined(found, (Stat(*row) for row in self._sql.execute("SELECT * FROM stats")))
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
@@ -314,6 +307,18 @@ class Database:
             [(path, *seen) for path, seen in folders.items() if seen is not None],
         )
         differs.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
+
+    def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """A whole new seal, and files that are on the disk beside those that are known."""
+        self._sql.execute("DELETE FROM sealed")
+        self._sql.executemany(
+            "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
+        )
+        folders = self.folders()
+        folders |= joined(folders, stats)
+        self.put_folders(folders, (), ())
+        disk = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
+        differs.compared(self._sql, disk, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""

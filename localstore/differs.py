@@ -8,7 +8,7 @@ it was sealed. Each function is part of its caller's transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 SCHEMA = "CREATE TABLE differs(path TEXT PRIMARY KEY, digest BLOB) WITHOUT ROWID;"
 FILL = """
@@ -41,6 +41,16 @@ def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
 def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
     """(path, its sealed digest from now on, None for no file): what the disk has too is no difference."""
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
+
+
+def compared(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
+    """Start anew from the digests of every file of both sides."""
+    sql.execute("DELETE FROM differs")
+    sql.executemany(
+        "INSERT INTO differs VALUES(?,?)",
+        [(path, digest) for path, digest in disk.items() if sealed.get(path) != digest]
+        + [(path, None) for path in sealed.keys() - disk.keys()],
+    )
 
 
 def all_unsealed(sql: sqlite3.Connection) -> None:

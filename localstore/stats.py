@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +46,18 @@ class Seen(NamedTuple):
 
     def stats(self) -> list[Stat]:
         return _DECODE(self.encoded)
+
+
+def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
+    """The folders, by path with a slash behind, that single files belong to, with these files in them."""
+    added: dict[str, dict[str, Stat]] = {}
+    for one in single:
+        added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
+    found = {}
+    for folder, files in added.items():
+        kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
+        found[folder] = Seen.of([*(kept | files).values()], UNRECORDED)
+    return found
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode

@@ -26,7 +26,7 @@ from localstore.link import RepoLink, SealedState
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
 from localstore.scanner import Scan, scan
-from localstore.stats import look
+from localstore.stats import Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
@@ -258,6 +258,13 @@ class Device:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
+        self.write_state()
+
+    def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """Record a first seal whose files were just written."""
+        with self.db.step():
+            self.db.put_all(files, stats)
+            self.db.put("last", seal)
         self.write_state()
 
     def write_state(self) -> None:
