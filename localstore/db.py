@@ -169,10 +169,11 @@ class Database:
         )
         return found.fetchone() is not None
 
-    def drop_entry(self, path: str) -> None:
-        """Forget the path: record, lane state, pending updates and the update in flight."""
+    def drop_entries(self, paths: Iterable[str]) -> None:
+        """Forget the paths: record, lane state, pending updates and the update in flight."""
+        rows = [(path,) for path in paths]
         for table in ("entries", "lane_states", "pending", "flights"):
-            self._sql.execute(f"DELETE FROM {table} WHERE path=?", (path,))  # noqa: S608 - fixed names
+            self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608 - fixed names
 
     def lane_state(self, path: str) -> bytes | None:
         found = self._sql.execute("SELECT state FROM lane_states WHERE path=?", (path,)).fetchone()
@@ -208,11 +209,12 @@ class Database:
     def lowest_flight(self) -> int | None:
         return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
 
-    def put_flight(self, n: int, path: str, kind: str, body: bytes) -> None:
-        self._sql.execute("INSERT INTO flights VALUES(?,?,?,?)", (n, path, kind, body))
+    def put_flights(self, flights: Iterable[tuple[int, str, str, bytes]]) -> None:
+        """(n, path, kind, encoded update)."""
+        self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
-    def drop_flight(self, path: str) -> None:
-        self._sql.execute("DELETE FROM flights WHERE path=?", (path,))
+    def drop_flights(self, paths: Iterable[str]) -> None:
+        self._sql.executemany("DELETE FROM flights WHERE path=?", [(path,) for path in paths])
 
     # --- the frontier and the last seal
 

@@ -15,6 +15,11 @@ def new_id() -> str:
     return f"{value:032x}"
 
 
+def new_branch_id() -> str:
+    """16 random hex digits: it stands in every row of the branch's frontier, so it is short."""
+    return secrets.token_hex(8)
+
+
 def new_account_id() -> str:
     """A UUIDv4 with dashes; its 16 bytes stand in the capability token."""
     return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))

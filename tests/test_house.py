@@ -46,7 +46,7 @@ NOUNS = {
     "payload": "routes service api",
     "public": "routes service",
     "ref": "model routes service db api",
-    "replica": "db",
+    "replica": "service db",
     "repo": "model routes service db api",
     "seal": "model routes service db api",
     "search": "routes service",

@@ -6,7 +6,7 @@ import stat as stat_module
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,15 @@ class Composed:
     skipped: list[Skipped] = field(default_factory=list)
 
 
+class _Departing(NamedTuple):
+    """A path that needs an update of these members."""
+
+    path: str
+    entry: Entry | None
+    stat: Stat | None
+    members: dict[str, Any]
+
+
 def compose(
     device: Device, scan: Scan, delete: bool = True, barred: Collection[str] = (), store: bool = True
 ) -> Composed:
@@ -45,6 +54,7 @@ def compose(
     too_large = capture(device, changed)
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
+    departing: list[_Departing] = []
     with device.db.step():
         for path in sorted({*scan.files, *device.entries}):
             if path in in_flight or path in barred or scan.unknown(path):
@@ -60,8 +70,9 @@ def compose(
                     done.skipped.append(over)
                     continue
             (done.removed if members["kind"] == "delete" else done.written).append(path)
-            if store:
-                _take_off(device, path, entry, stat, members)
+            departing.append(_Departing(path, entry, stat, members))
+        if store and departing:
+            _take_off(device, departing)
     return done
 
 
@@ -113,25 +124,30 @@ def _edit_members(device: Device, entry: Entry) -> dict[str, Any] | None:
     return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
 
 
-def _take_off(
-    device: Device, path: str, entry: Entry | None, stat: Stat | None, members: dict[str, Any]
-) -> None:
+def _take_off(device: Device, departing: list[_Departing]) -> None:
+    """Sign the updates and put them in flight, in this order."""
     if device.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
-    if entry is None:
-        assert stat is not None  # noqa: S101 - an unknown path without a file has no update
-        entry = Entry(path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size)
-        device.save(entry)
-    n = device.db.number("n") + 1
-    device.db.put("n", n)
-    lowest = device.db.lowest_flight()
-    settled = (n if lowest is None else lowest) - 1
-    update = LiveUpdate(
-        n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
-    )
-    signed = signing_bytes(device.repo.repo_id, device.branch_id, device.replica, device.key.id, update)
-    update = msgspec.structs.replace(update, signature=b64u(device.key.sign(signed)))
-    device.db.put_flight(n, path, update.kind, msgspec.json.encode(update))
+    last, lowest = device.db.number("n"), device.db.lowest_flight()
+    settled = last if lowest is None else lowest - 1
+    branch_id, replica = device.branch_id, device.replica
+    fresh: list[Entry] = []
+    flights: list[tuple[int, str, str, bytes]] = []
+    for n, (path, known, stat, members) in enumerate(departing, last + 1):
+        entry = known
+        if entry is None:
+            assert stat is not None  # noqa: S101 - an unknown path without a file has no update
+            entry = Entry(path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size)
+            fresh.append(entry)
+        update = LiveUpdate(
+            n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
+        )
+        signed = signing_bytes(device.repo.repo_id, branch_id, replica, device.key.id, update)
+        update = msgspec.structs.replace(update, signature=b64u(device.key.sign(signed)))
+        flights.append((n, path, update.kind, msgspec.json.encode(update)))
+    device.save_all(fresh)
+    device.db.put_flights(flights)
+    device.db.put("n", last + len(departing))
 
 
 class Caps:

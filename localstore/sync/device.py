@@ -129,7 +129,15 @@ class Device:
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
         self.entries.pop(path, None)
-        self.db.drop_entry(path)
+        self.db.drop_entries([path])
+
+    def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
+        """Take these (record, lane state) for whatever was known of their paths."""
+        self.db.drop_entries(entries)
+        self.save_all(entry for entry, _ in entries.values())
+        for path, (_, state) in entries.items():
+            if state is not None:
+                self.db.put_lane_state(path, state)
 
     def confirmed(self, entry: Entry) -> Lane:
         """The lane as the relay confirmed it, ready to be edited by this replica."""

@@ -46,7 +46,12 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
     if device.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")
     request = PrepareRequest(
-        message=message, device_key_id=device.key.id, expected_head=device.last, author=author
+        message=message,
+        device_key_id=device.key.id,
+        expected_head=device.last,
+        author=author,
+        replica=device.replica,
+        settled=_settled(device),
     )
     prepared = device.transport.prepare(request)
     if prepared.unchanged:
@@ -68,6 +73,12 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
     )
     device.sealed_as(promise.seal, changes, whole=False, tree=tree)
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
+
+
+def _settled(device: Device) -> int:
+    """The update number up to which every answer was taken in."""
+    lowest = device.db.lowest_flight()
+    return device.db.number("n") if lowest is None else lowest - 1
 
 
 def adopt_promised(device: Device, head: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -136,22 +136,32 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
             device.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     states = _adopted_states(device, answered)
+    made: dict[str, tuple[Entry, bytes | None]] = {}
     with device.db.step():
+        device.db.drop_flights(update.path for update, _ in answered)
         for update, answer in answered:
-            entry = device.entries[update.path]
-            device.db.drop_flight(update.path)
-            if answer.result == "ok":
-                _accept(device, entry, update, answer, states.get(update.path))
-                sent.accepted.append(update.path)
+            if answer.result != "ok":
+                _not_accepted(device, update, answer, sent)
+                continue
+            sent.accepted.append(update.path)
+            if update.kind in NEW_FILES:
+                made[update.path] = _made(device, update, answer, states.get(update.path))
+            elif update.kind == "delete":
+                device.forget(update.path)
             else:
-                if answer.result == "refused" and answer.code != "payload_missing":
-                    sent.refused[update.path] = answer.detail or answer.code
-                else:
-                    sent.lost.append(update.path)
-                    device.db.doubt_row(update.path)
-                if not entry.gen:
-                    device.forget(update.path)
+                _edit_accepted(device, device.entries[update.path], update)
+        device.replace(made)
         _follow_frontier(device, answered)
+
+
+def _not_accepted(device: Device, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
+    if answer.result == "refused" and answer.code != "payload_missing":
+        sent.refused[update.path] = answer.detail or answer.code
+    else:
+        sent.lost.append(update.path)
+        device.db.doubt_row(update.path)
+    if not device.entries[update.path].gen:
+        device.forget(update.path)
 
 
 def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
@@ -173,15 +183,7 @@ def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnsw
     device.db.put("since", since)
 
 
-def _accept(
-    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
-) -> None:
-    _ACCEPT[update.kind](device, entry, update, answer, state)
-
-
-def _edit_accepted(
-    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
-) -> None:
+def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> None:
     ops = decoded_ops(update)
     lane = device.edited.take(entry) if entry.pending == len(ops) else None
     if lane is None:
@@ -195,44 +197,27 @@ def _edit_accepted(
     device.save(entry)
 
 
-def _delete_accepted(
-    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
-) -> None:
-    device.forget(entry.path)
-
-
-def _bytes_accepted(
-    device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
-) -> None:
-    """The file has a new lane, which begins with the bytes that were sent."""
+def _made(
+    device: Device, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> tuple[Entry, bytes | None]:
+    """The file has a new lane, which begins with the bytes that were sent; its state if it has a history."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, device.repo_kind)
-    device.forget(entry.path)
     if kind == "text" and not device.objects.has(digest):
-        _keep_text(device, entry.path, digest)
-    device.db.put_lane_state(entry.path, state)
-    device.save(
-        Entry(
-            path=entry.path,
-            kind=kind,
-            gen=answer.gen,
-            epoch=answer.epoch,
-            seen=answer.seq,
-            genesis=digest if kind == "text" else None,
-            touched=state is not None,
-            want=digest,
-            size=update.size or 0,
-            shadow=digest,
-        )
+        _keep_text(device, update.path, digest)
+    made = Entry(
+        path=update.path,
+        kind=kind,
+        gen=answer.gen,
+        epoch=answer.epoch,
+        seen=answer.seq,
+        genesis=digest if kind == "text" else None,
+        touched=state is not None,
+        want=digest,
+        size=update.size or 0,
+        shadow=digest,
     )
-
-
-_ACCEPT: dict[str, Callable[[Device, Entry, LiveUpdate, UpdateAnswer, bytes | None], None]] = {
-    "edit_text": _edit_accepted,
-    "delete": _delete_accepted,
-    "create_text": _bytes_accepted,
-    "set_blob": _bytes_accepted,
-}
+    return made, state
 
 
 def _keep_text(device: Device, path: str, digest: bytes) -> None:

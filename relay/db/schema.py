@@ -141,6 +141,7 @@ nonce = Table(
     Column("key_id", String, primary_key=True),
     Column("nonce", String, primary_key=True),
     Column("expires_at", BigInteger, nullable=False, index=True),
+    sqlite_with_rowid=False,
 )
 
 idempotency = Table(
@@ -239,6 +240,7 @@ lane = Table(
     Column("last_seq", BigInteger, nullable=False),
     Column("second_seq", BigInteger, nullable=False),  # the last by any replica but last_replica
     Index("ix_lane_ver", "branch_id", "ver"),
+    sqlite_with_rowid=False,
 )
 
 # Directories of the frontier: what makes "is this new file a directory already?" one indexed question.
@@ -248,6 +250,7 @@ lane_dir = Table(
     Column("branch_id", ForeignKey("ref.id"), primary_key=True),
     Column("path", String, primary_key=True),
     Column("files", BigInteger, nullable=False),  # files below, at any depth; 0: gone
+    sqlite_with_rowid=False,
 )
 
 lane_log = Table(
@@ -291,6 +294,7 @@ update_answer = Table(
     Column("replica", ForeignKey("replica.id"), primary_key=True),
     Column("n", BigInteger, primary_key=True),
     Column("answer", LargeBinary, nullable=False),  # JSON of UpdateAnswer
+    sqlite_with_rowid=False,
 )
 
 checkpoint = Table(
@@ -328,6 +332,7 @@ seal_parent = Table(
     Column("seal_id", ForeignKey("seal.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("parent_id", String, nullable=False, index=True),
+    sqlite_with_rowid=False,
 )
 
 seal_change = Table(
@@ -338,6 +343,7 @@ seal_change = Table(
     Column("kind", String),  # None: removed
     Column("digest", LargeBinary),
     Column("size", BigInteger),
+    sqlite_with_rowid=False,
 )
 
 prepare = Table(
@@ -396,6 +402,7 @@ object_ = Table(
     _at("last_seen"),
     ForeignKeyConstraint(["pack_id", "frame_offset"], ["frame.pack_id", "frame.offset"]),
     Index("ix_object_frame", "pack_id", "frame_offset"),
+    sqlite_with_rowid=False,
 )
 
 repo_object = Table(
@@ -403,6 +410,7 @@ repo_object = Table(
     metadata,
     Column("repo_id", ForeignKey("repo.id"), primary_key=True),
     Column("digest", LargeBinary, primary_key=True),
+    sqlite_with_rowid=False,
 )
 
 # Files above the blob cap: read and compared with their digest once, when the row was made. While a row

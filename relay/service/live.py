@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import secrets
 
 import msgspec
 
@@ -12,7 +11,7 @@ from localstore.core import limits
 from localstore.core import update as updates
 from localstore.core.chunks import KINDS
 from localstore.core.encoding import b64u, hex_digest, unb64u
-from localstore.core.errors import ClockReused, Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
+from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
 from localstore.core.model.live import (
     Bootstrap,
@@ -32,9 +31,8 @@ from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate
 from relay.caller import View
-from relay.clock import now_ms
 from relay.db import lane as rows
-from relay.db import replica as replicas
+from relay.db import replica as replica_rows
 from relay.db.database import Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
@@ -42,6 +40,7 @@ from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.service import checkpoint as checkpoints
 from relay.service import chunked, content, frontier
+from relay.service import replica as replicas
 from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
 
 LANES_PER_REQUEST = 1000
@@ -57,10 +56,11 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         ref = await frontier.branch(tx, view.repo.id, branch)
         key = await _my_key(tx, view, wish.device_key_id)
         if wish.replica is None:
-            replica = await _issue(tx, view, ref, key)
+            replica = await replicas.issue(tx, view, ref, key)
         else:
-            replica = (await _my_replica(tx, view, ref, key, wish.replica)).id
-            await _require_clock(tx, replica, wish.n)
+            known = await replicas.mine(tx, view, ref, key, wish.replica)
+            replicas.require_clock(known, wish.n)
+            replica = known.id
         if wish.since:
             found = await tx.all(rows.SINCE, branch_id=ref.id, since=wish.since)
         else:
@@ -108,7 +108,7 @@ async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> P
     """The bytes that the device signs for this update."""
     async with view.read() as tx:
         ref = await frontier.branch(tx, view.repo.id, branch)
-    _require_numbers(wish.replica)
+    replicas.check_id(wish.replica)
     raw = updates.signing_bytes(view.repo.id, ref.id, wish.replica, wish.device_key_id, wish.update)
     return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
 
@@ -135,9 +135,9 @@ async def _take(
 ) -> UpdateAnswers:
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx, view, batch.device_key_id)
-    replica = await _my_replica(tx, view, ref, key, batch.replica)
+    replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
-    stored = await tx.all(replicas.ANSWERS, replica_id=replica.id, numbers=numbers)
+    stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
     named = _named(batch)
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
@@ -238,16 +238,14 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
     if not done.fresh:
         return
     await tx.many(
-        replicas.ANSWER,
+        replica_rows.ANSWER,
         [
             {"replica": replica.id, "n": n, "answer": msgspec.json.encode(answer)}
             for n, answer in done.fresh.items()
             if n > done.settled
         ],
     )
-    if done.settled > replica.settled:
-        await tx.run(replicas.FORGET, replica_id=replica.id, settled=done.settled)
-    await tx.run(replicas.PASS, replica_id=replica.id, to_settled=done.settled, to_highest=done.highest)
+    await replicas.settle(tx, replica, done.settled, done.highest)
 
 
 def _check_shape(batch: UpdateBatch) -> None:
@@ -259,14 +257,9 @@ def _check_shape(batch: UpdateBatch) -> None:
         or not batch.turn_id.isprintable()
     ):
         raise Invalid(f"turn_id is 1 to {TURN_ID_CHARS} printable characters", pointer="/turn_id")
-    _require_numbers(batch.replica)
+    replicas.check_id(batch.replica)
     for update in batch.updates:
         updates.check(update)
-
-
-def _require_numbers(replica: int) -> None:
-    if not 0 < replica < 1 << 52:
-        raise Invalid("a replica id is a whole number from 1 to 2**52 - 1", pointer="/replica")
 
 
 def _verify(repo_id: str, branch_id: str, batch: UpdateBatch, public: bytes) -> None:
@@ -299,42 +292,6 @@ async def _my_key(tx: Tx, view: View, key_id: str) -> KeyRow:
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key
-
-
-async def _my_replica(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
-    _require_numbers(replica_id)
-    found = await tx.one(replicas.ONE, replica_id=replica_id)
-    replica = replicas.row(found) if found else None
-    if replica is None or (replica.branch_id, replica.account_id, replica.device_key_id) != (
-        ref.id,
-        view.me.account_id,
-        key.id,
-    ):
-        raise Forbidden("this replica id was not issued to this device on this branch; bootstrap without one")
-    return replica
-
-
-async def _issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
-    replica = secrets.randbelow((1 << 52) - 1) + 1
-    await tx.run(
-        replicas.INSERT,
-        id=replica,
-        branch_id=ref.id,
-        account_id=view.me.account_id,
-        device_key_id=key.id,
-        settled=0,
-        highest=0,
-        created_at=now_ms(),
-    )
-    return replica
-
-
-async def _require_clock(tx: Tx, replica_id: int, n: int) -> None:
-    found = await tx.one(replicas.ONE, replica_id=replica_id)
-    if found is not None and n < replicas.row(found).highest:
-        raise ClockReused(
-            "this folder's records are older than what it has sent; bootstrap without a replica"
-        )
 
 
 async def _state(

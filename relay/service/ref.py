@@ -12,7 +12,7 @@ from relay.db import ref as rows
 from relay.db import seal as seals
 from relay.db.database import Tx, UniqueViolation
 from relay.db.ref import RefRow
-from relay.ids import new_id
+from relay.ids import new_branch_id
 from relay.paging import Cursor, page_size
 from relay.service import frontier, landing
 
@@ -48,7 +48,7 @@ async def create(view: View, wish: RefCreate) -> Ref:
     names.ref_name(wish.name)
     now = now_ms()
     async with view.write() as tx:
-        made = RefRow(new_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)
+        made = RefRow(new_branch_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)
         if wish.type == "tag" and made.head is None:
             raise Invalid("a tag needs a seal; push first", pointer="/head")
         try:

@@ -23,7 +23,7 @@ from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
-from relay.ids import new_id
+from relay.ids import new_branch_id, new_id
 from relay.paging import Cursor, page_size
 from relay.service.once import Once
 
@@ -245,7 +245,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
 async def _insert_branch(tx: Tx, made: RepoRow) -> None:
     await tx.run(
         refs.INSERT,
-        id=new_id(),
+        id=new_branch_id(),
         repo_id=made.id,
         type="branch",
         name=made.default_branch,

@@ -25,6 +25,7 @@ from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
 from relay.db.seal import PrepareRow, SealRow
 from relay.service import content, epochs, frontier
+from relay.service import replica as replicas
 from relay.service.seal_payload import Draft, check_message, draft, record
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
@@ -51,7 +52,7 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         built = await _built(tx, view, parent, changes)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
-    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories)
+    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, wish)
     return Prepared(
         prepare_id=made.id,
         bytes=b64u(made.payload),
@@ -92,6 +93,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
+        await tx.run(rows.FORGET_PREPARED, prepare_id=made.id)
         await tx.run(lanes.SEALED, ref_id=ref.id, to=prepared.at_seq)
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(
@@ -249,8 +251,10 @@ async def store(
     drafts: list[Draft],
     texts: dict[bytes, bytes],
     directories: dict[bytes, bytes],
+    settling: PrepareRequest | None = None,
 ) -> int:
-    """Write the objects and what was prepared; when it expires."""
+    """Write the objects and what was prepared, and drop the answers that `settling` needs no more; when what
+    was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     async with view.write() as tx:
@@ -258,6 +262,9 @@ async def store(
             await view.node.objects.put_many(view.repo.id, texts, tx=tx)
         if directories:
             await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+        if settling is not None and settling.replica is not None:
+            replica = await replicas.mine(tx, view, ref, key, settling.replica)
+            await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
         await tx.run(rows.PURGE_PREPARED, before=now - KEEP_PREPARED)
         await tx.run(
             rows.PREPARE,

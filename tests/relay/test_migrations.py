@@ -52,6 +52,7 @@ def described(path):
                     for row in db.execute(f"SELECT name, \"unique\" FROM pragma_index_list('{table}')")
                 ),
                 sorted(db.execute(f'SELECT "table", "from", "to" FROM pragma_foreign_key_list(\'{table}\')')),
+                db.execute("SELECT wr FROM pragma_table_list WHERE name=?", (table,)).fetchone(),
             )
             for table in tables
         }
@@ -60,6 +61,22 @@ def described(path):
 def _named(index):
     """SQLite numbers the indexes it makes for constraints in the order of the constraints."""
     return "automatic" if index.startswith("sqlite_autoindex") else index
+
+
+def test_rows_of_an_older_schema_come_along(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0001")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.execute("INSERT INTO nonce VALUES('key', 'nonce', 7)")
+        db.execute("INSERT INTO update_answer VALUES(1, 2, x'03')")
+    assert migrations.upgrade(url) == migrations.HEAD
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        assert db.execute("SELECT * FROM nonce").fetchall() == [("key", "nonce", 7)]
+        assert db.execute("SELECT * FROM update_answer").fetchall() == [(1, 2, b"\x03")]
+        plan = db.execute("EXPLAIN QUERY PLAN SELECT * FROM nonce WHERE expires_at < 5").fetchall()
+        assert "ix_nonce_expires_at" in plan[0][3]
 
 
 def test_upgrading_again_changes_nothing(tmp_path):

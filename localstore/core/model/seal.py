@@ -17,13 +17,16 @@ class SealChange(Model, array_like=True, frozen=True):
 
 
 class PrepareRequest(Model, frozen=True):
-    """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this."""
+    """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this.
+    `replica` and `settled`: whose answers, up to which update number, need not be kept any longer."""
 
     message: str
     device_key_id: str
     expected_head: str | None
     expected_frontier: Count | None = None
     author: str | None = None
+    replica: Count | None = None
+    settled: Count = 0
 
 
 class Prepared(Model, frozen=True):

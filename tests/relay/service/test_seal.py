@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Table, bindparam, func, select, update
 
 from localstore.core import limits, tree
 from localstore.core import seal as seals
@@ -119,6 +119,39 @@ async def test_of_two_devices_that_finalize_at_once_exactly_one_wins(w: World) -
     assert len(lost) == len(won) == 1
     assert "your edits are live, not sealed" in lost[0].detail
     assert (await a.bootstrap()).sealed_head == won[0].id
+
+
+async def rows_of(w: World, table: Table) -> int:
+    async with w.node.db.read() as tx:
+        return int(await tx.value(select(func.count()).select_from(table)))
+
+
+async def test_answers_that_a_device_has_and_what_was_prepared_are_not_kept(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    await text(a, "x", b"1")
+    await text(b, "y", b"1")
+    wish = PrepareRequest(
+        message="m", device_key_id=a.key.id, expected_head=None, replica=a.replica, settled=10**9
+    )
+    prepared = await seal.prepare(a.view, "main", wish)
+    assert await rows_of(w, schema.update_answer) == 1  # the other device's
+    made = await a.finalize(prepared)
+    assert await rows_of(w, schema.prepare) == 0
+    assert (await a.finalize(prepared)).id == made.id
+    (late,) = await a.send(a.delete("x", 1, 0))
+    assert late.result == "ok", "a number above those that were used is not settled"
+
+
+async def test_answers_of_anothers_replica_are_not_dropped(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    await text(b, "y", b"1")
+    await text(a, "x", b"1")
+    wish = PrepareRequest(
+        message="m", device_key_id=a.key.id, expected_head=None, replica=b.replica, settled=9
+    )
+    with pytest.raises(Forbidden):
+        await seal.prepare(a.view, "main", wish)
+    assert await rows_of(w, schema.update_answer) == 2
 
 
 async def expire(w: World) -> None:
