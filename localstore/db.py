@@ -222,7 +222,7 @@ class Database:
 
     def blob_sizes(self) -> dict[str, int]:
         """Sizes of the byte files of the frontier."""
-        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind='blob'").fetchall())
+        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
 
     def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
         if whole:

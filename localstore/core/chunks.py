@@ -24,7 +24,8 @@ from localstore.core.errors import Invalid, TooLarge
 VERSION = 1
 AVERAGE, SEED = 56 * limits.KIB, 0
 NORMALIZATION: Literal[2] = 2
-KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
+BULK_KINDS = frozenset({"model", "modelpack", "dataset"})  # no cap on bytes but CHUNKED_FILE
+KINDS = BULK_KINDS | {"app"}  # repositories that may hold files above BLOB_FILE
 
 Bytes = bytes | bytearray | memoryview
 

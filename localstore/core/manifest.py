@@ -20,10 +20,12 @@ from typing import Any, NoReturn
 import msgspec
 import yaml
 
+from localstore.core.chunks import BULK_KINDS
 from localstore.core.errors import Invalid
 from localstore.core.limits import (
     APP_FILE_CLAMP,
     BLOB_FILE,
+    CHUNKED_FILE,
     MANIFEST_BYTES,
     MANIFEST_DEPTH,
     MANIFEST_LIST,
@@ -33,6 +35,7 @@ from localstore.core.names import parse_repo
 from localstore.core.paths import terminal_safe
 
 FILE_NAME = ".svc.yaml"
+RAISED = f"limits.max_file_mib in {FILE_NAME} raises it"  # the cap of an app, for those who meet it
 KINDS = ("app", "lib", "model", "modelpack", "dataset")
 
 _TEXT_CHARS = 200
@@ -51,8 +54,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     max_file_mib: int | None = None
 
     def file_cap(self, kind: str) -> int:
-        """Bytes that one pushed binary of a repository of this kind may have: an app may raise the common
-        cap, clamped to APP_FILE_CLAMP, and never lowers it."""
+        """Bytes that one binary of a repository of this kind may have: an app may raise the common cap,
+        clamped to APP_FILE_CLAMP, and never lowers it; in BULK_KINDS it is CHUNKED_FILE."""
+        if kind in BULK_KINDS:
+            return CHUNKED_FILE
         if kind != "app" or self.max_file_mib is None:
             return BLOB_FILE
         return min(max(self.max_file_mib * MIB, BLOB_FILE), APP_FILE_CLAMP)

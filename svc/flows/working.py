@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import BLOB_FILE
-from localstore.core.manifest import FILE_NAME, parse
+from localstore.core.manifest import FILE_NAME, Manifest, parse
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import foreign_lane
@@ -79,12 +78,10 @@ def dirty(device: Device, scan: Scan) -> list[str]:
 
 
 def read_caps(device: Device) -> str | None:
-    """Take the size caps from `.svc.yaml`; the kind it names, None without one."""
-    info = device.files.stat(FILE_NAME)
-    if info is None:
-        return None
-    manifest = parse(device.files.read(FILE_NAME))
-    device.blob_cap = manifest.file_cap(manifest.kind or "") if manifest.kind else BLOB_FILE
+    """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
+    here = device.files.stat(FILE_NAME) is not None
+    manifest = parse(device.files.read(FILE_NAME)) if here else Manifest()
+    device.file_cap = manifest.file_cap(device.repo_kind or manifest.kind or "")
     return manifest.kind
 
 

@@ -10,9 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from localstore.core.limits import BLOB_FILE, MIB
+from localstore.core.limits import MIB
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 
@@ -96,17 +94,6 @@ def test_large_files_of_a_model_are_pushed_pulled_and_cloned(alice: Svc, tmp_pat
     assert (tmp_path / "b" / "copy.bin").read_bytes() == large
     assert within(tmp_path / "b", alice, "repo", "status") == 0
     assert not (tmp_path / "b" / ".svc" / "partial").exists()
-
-
-@pytest.mark.parametrize("kind", ["app", "lib"])
-def test_app_and_lib_skip_them_and_say_so(alice: Svc, kind: str) -> None:
-    made(alice, kind)
-    Path("big.bin").write_bytes(noise(2, BLOB_FILE + 1))
-    Path("ok.txt").write_text("fine\n")
-    answer = pushed(alice)
-    assert answer["sent"] == ["ok.txt"]
-    [skipped] = answer["skipped"]  # type: ignore[misc]
-    assert (skipped["path"], skipped["size"], skipped["cap"]) == ("big.bin", BLOB_FILE + 1, BLOB_FILE)
 
 
 def test_a_killed_upload_goes_on_where_it_was(alice: Svc) -> None:
