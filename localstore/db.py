@@ -18,6 +18,7 @@ from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
 
 SCHEMA_VERSION = 1
+PARTIAL = "partial"  # state of an intent: see there
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
@@ -84,7 +85,7 @@ class Stat(NamedTuple):
 class Intent(NamedTuple):
     """A write that has begun. `state`: writing (the temporary file may be torn), ready or asked (the exchange
     may have run), aside (what came out takes a name of its own), done (only the temporary file is left to
-    remove). `new` None: the file is being removed."""
+    remove), partial (a large file arrives under the temporary name). `new` None: the file is removed."""
 
     temp: str
     path: str

@@ -91,7 +91,7 @@ def test_a_lowered_cap_corners_nobody(alice: Svc, tmp_path: Path) -> None:
     assert alice("repo", "clone", full, str(tmp_path / "b")).code == 0
     assert (tmp_path / "b" / "big.bin").stat().st_size == 17 * MIB, "the version that entered before stays"
     manifest(18)
-    answer = pushed(alice)  # the lane of `.svc.yaml` has a new epoch by now, so its edit is answered with that
+    answer = pushed(alice)  # the lane of `.svc.yaml` has a new epoch by now, which its edit is told first
     assert (answer["sent"], answer["refused"]) == ([".svc.yaml", "big.bin"], {})
 
 
