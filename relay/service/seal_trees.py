@@ -157,6 +157,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, Entry | None]:
 
 
 def _entry(view: View, change: SealChange) -> Entry | None:
+    """What the change puts at its path. An app's larger files may be blobs: as such earlier versions stored
+    them, up to a frame, and a rebase takes entries as they are."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -168,7 +170,8 @@ def _entry(view: View, change: SealChange) -> Entry | None:
     if change.kind != "text":
         if change.size > limits.BLOB_FILE and view.repo.kind not in chunks.KINDS:
             raise TooLarge(over_cap(change.path, change.size, limits.BLOB_FILE, view.repo.kind))
-        if change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
+        whole = change.kind == "blob" and view.repo.kind == "app" and change.size <= limits.FRAME_RAW_MAX
+        if not whole and change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
             raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
     return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from localstore.core import chunks, limits
 from localstore.core.encoding import b64u, unb64u
-from tests.relay.chunked_files import ROOMY, large, send, send_manifest
+from tests.relay.chunked_files import ROOMY, large, send, send_chunks, send_manifest
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -120,6 +120,18 @@ def test_a_manifest_that_cannot_be_read_raises_nothing(app: Repository) -> None:
     ok(app.http.put(path, content=text, extensions={"blake3": name.digest()}))
     broken = [".svc.yaml", "text", name.hexdigest(), len(text)]
     assert refused(prepared(app, [broken, CHANGE])) == (413, "too_large")
+
+
+def test_an_entry_of_before_that_is_one_object_can_be_sealed_again(app: Repository) -> None:
+    blob = ["old.bin", "blob", FILE.digest, ROOMY]
+    raised = manifest(app, 17)
+    assert refused(prepared(app, [raised, blob])) == (422, "payload_missing")
+    send_chunks(app, [FILE.data])
+    assert refused(prepared(app, [blob])) == (413, "too_large")
+    head = sealed(app, [raised, blob])
+    assert app.http.get(f"{app.url}/raw/{head}/old.bin").content == FILE.data
+    over = ["over.bin", "blob", FILE.digest, limits.FRAME_RAW_MAX + 1]
+    assert refused(prepared(app, [manifest(app, 64), over])) == (422, "invalid")
 
 
 def test_no_manifest_raises_the_cap_above_the_clamp(app: Repository) -> None:
