@@ -13,13 +13,13 @@ from functools import lru_cache
 import msgspec
 
 from localstore.core import limits, paths
-from localstore.core.chunks import kind_of_bytes
+from localstore.core.chunks import RAISED, kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
-from localstore.core.manifest import FILE_NAME as MANIFEST
-from localstore.core.manifest import RAISED, Manifest, parse
+from localstore.core.manifest import Manifest, parse
 from localstore.core.model.live import UpdateAnswer
+from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source

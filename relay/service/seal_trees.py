@@ -11,7 +11,6 @@ from localstore.core import chunks, limits, paths, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Invalid, NotFound, NotText, StaleHead, TooLarge
-from localstore.core.manifest import FILE_NAME as MANIFEST
 from localstore.core.model.base import Page
 from localstore.core.model.history import Seal
 from localstore.core.model.seal import (
@@ -22,6 +21,7 @@ from localstore.core.model.seal import (
     SealChange,
     TreeDelta,
 )
+from localstore.core.names import MANIFEST
 from localstore.core.seal import GitOrigin, MergeOrigin
 from localstore.core.tree import Built, Entry
 from relay.caller import View

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core.manifest import FILE_NAME, Manifest, parse
+from localstore.core.chunks import file_cap
+from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import foreign_lane
@@ -10,7 +11,7 @@ from localstore.scanner import Scan, Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
-from localstore.sync.reconcile import attach
+from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
@@ -23,8 +24,9 @@ def begin(device: Device) -> str | None:
     mend_state(device)
     if device.key is None:
         return _begin_reading(device)
-    head = connect(device)
+    head, rows = connect(device)
     attach(device)
+    follow(device, rows)
     adopt_promised(device, head)
     return head
 
@@ -79,8 +81,12 @@ def dirty(device: Device, scan: Scan) -> list[str]:
 
 def read_caps(device: Device) -> str | None:
     """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
-    here = device.files.stat(FILE_NAME) is not None
-    manifest = parse(device.files.read(FILE_NAME)) if here else Manifest()
+    if device.files.stat(MANIFEST) is None:
+        device.file_cap = file_cap(device.repo_kind)
+        return None
+    from localstore.core.manifest import parse  # loads a YAML reader
+
+    manifest = parse(device.files.read(MANIFEST))
     device.file_cap = manifest.file_cap(device.repo_kind or manifest.kind or "")
     return manifest.kind
 
