@@ -3,7 +3,7 @@ and they were read and compared with its digest once."""
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, literal, select, update
+from sqlalchemy import and_, bindparam, select, update
 
 from relay.db.schema import chunked_file
 from relay.db.upsert import InsertNew
@@ -14,7 +14,7 @@ _ASKED = and_(
 )
 
 INSERT = InsertNew(chunked_file)
-ANY = select(literal(1)).where(chunked_file.c.repo_id == bindparam("repo_id")).limit(1)
+ANY = select(chunked_file.c.size).where(chunked_file.c.repo_id == bindparam("repo_id")).limit(1)
 SIZES = select(chunked_file.c.digest, chunked_file.c.size).where(_ASKED)
 MANIFEST = select(chunked_file.c.manifest).where(
     chunked_file.c.repo_id == bindparam("repo_id"), chunked_file.c.digest == bindparam("digest")
