@@ -19,6 +19,7 @@ from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
 from localstore.stats import Seen, Stat, joined
 
+PARTIAL = "partial"  # state of an intent: see there
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
@@ -85,7 +86,7 @@ class SealedTree(NamedTuple):
 class Intent(NamedTuple):
     """A write that has begun. `state`: writing (the temporary file may be torn), ready or asked (the exchange
     may have run), aside (what came out takes a name of its own), done (only the temporary file is left to
-    remove). `new` None: the file is being removed."""
+    remove), partial (a large file arrives under the temporary name). `new` None: the file is removed."""
 
     temp: str
     path: str
@@ -228,7 +229,7 @@ class Database:
 
     def blob_sizes(self) -> dict[str, int]:
         """Sizes of the byte files of the frontier."""
-        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind='blob'").fetchall())
+        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
 
     def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
         if whole:

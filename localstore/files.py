@@ -134,12 +134,19 @@ class Files:
             return self.create(path, [content], mode, sync)
         if not last:
             return self.create(path, self.chunks(content.path), mode, sync)
-        self.move(content.path, path)
-        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+        with os.fdopen(self.open(content.path), "rb", buffering=0) as file:
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
             if sync:
                 os.fsync(file.fileno())
+            try:
+                self.move(content.path, path)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                made = self.create(path, self.chunks(content.path), mode, sync)  # a mount below the folder
+                self.remove(content.path)
+                return made
             return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:

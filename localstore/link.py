@@ -1,7 +1,6 @@
 """The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
 
 Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder.
-Beside them `localstore.sync.chunked_download` keeps the parts of large files that are still arriving.
 """
 
 from __future__ import annotations

@@ -28,12 +28,14 @@ Reason = Literal["symlink", "special", "unreadable", "not UTF-8", "unsafe name",
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """Something the walk left out. `path` is fit for a terminal; `cap` is the limit it is over, in bytes."""
+    """Something the walk left out. `path` is fit for a terminal; `cap` is the limit it is over, in bytes;
+    `remedy` says what lets it in, where there is something."""
 
     path: str
     reason: str
     size: int = 0
     cap: int | None = None
+    remedy: str = ""
 
 
 class Scan:

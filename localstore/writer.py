@@ -8,6 +8,7 @@ afterwards, so a save that slipped in between is never lost. The journal makes e
     asked    the same for a write that the user asked for (restore): to the branch it is an edit
     aside    what came out is a stranger's work and goes to a name of its own
     done     only the temporary file is left to remove
+    partial  a large file still arrives (`localstore.sync.chunked_download`): not ours to finish
 
 No temporary file disappears before the journal says so.
 """
@@ -234,6 +235,6 @@ class Writer:
 
 
 def temp_name(path: str) -> str:
-    """A name beside the file that the built-in ignore rules leave out."""
+    """A name beside the file that no ignore rule lets in (`localstore.core.paths.TEMPORARY`)."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}.svc-{secrets.token_hex(8)}.tmp"

@@ -20,11 +20,14 @@ import msgspec
 from localstore.core import limits
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.names import MANIFEST
 
 VERSION = 1
 AVERAGE, SEED = 56 * limits.KIB, 0
 NORMALIZATION: Literal[2] = 2
-KINDS = frozenset({"model", "modelpack", "dataset"})  # repositories that take files above BLOB_FILE
+BULK_KINDS = frozenset({"model", "modelpack", "dataset"})  # no cap on bytes but CHUNKED_FILE
+KINDS = BULK_KINDS | {"app"}  # repositories that may hold files above BLOB_FILE
+RAISED = f"limits.max_file_mib in {MANIFEST} raises it"  # the cap of an app, for those who meet it
 
 Bytes = bytes | bytearray | memoryview
 
@@ -44,6 +47,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunks: list[ChunkRow]
     size: int
     v: int = VERSION
+
+
+def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
+    """Bytes that one binary of a repository of this kind may have. An app's manifest may raise the common cap
+    to `max_file_mib`, clamped to APP_FILE_CLAMP, and never lowers it; in BULK_KINDS it is CHUNKED_FILE."""
+    if repo_kind in BULK_KINDS:
+        return limits.CHUNKED_FILE
+    if repo_kind != "app" or max_file_mib is None:
+        return limits.BLOB_FILE
+    return min(max(max_file_mib * limits.MIB, limits.BLOB_FILE), limits.APP_FILE_CLAMP)
 
 
 def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:

@@ -21,12 +21,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from localstore.core.ignore_rules import PathRule, Rule, Rules, Screen
-from localstore.core.paths import RESERVED
+from localstore.core.paths import RESERVED, TEMPORARY
 from localstore.core.wildmatch import octets
 
 SOURCES = (".svcignore", ".stignore", ".gitignore")  # file names, highest precedence first
 BUILT_IN = "built-in"
-ALWAYS = "always"  # the source of the verdict on metadata folders, which nothing re-includes
+ALWAYS = "always"  # the source of the verdict on metadata and temporary files: nothing re-includes them
 DEFAULTS = (
     ".DS_Store",
     "Thumbs.db",
@@ -242,7 +242,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _reserved(name: str) -> bool:
-    return name[:1] == "." and name.casefold() in RESERVED
+    return name[:1] == "." and (name.casefold() in RESERVED or TEMPORARY.fullmatch(name) is not None)
 
 
 def _always(name: str, path: str) -> Reason:

@@ -20,15 +20,9 @@ from typing import Any, NoReturn
 import msgspec
 import yaml
 
+from localstore.core.chunks import file_cap
 from localstore.core.errors import Invalid
-from localstore.core.limits import (
-    APP_FILE_CLAMP,
-    BLOB_FILE,
-    MANIFEST_BYTES,
-    MANIFEST_DEPTH,
-    MANIFEST_LIST,
-    MIB,
-)
+from localstore.core.limits import MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.paths import terminal_safe
 
@@ -50,11 +44,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     max_file_mib: int | None = None
 
     def file_cap(self, kind: str) -> int:
-        """Bytes that one pushed binary of a repository of this kind may have: an app may raise the common
-        cap, clamped to APP_FILE_CLAMP, and never lowers it."""
-        if kind != "app" or self.max_file_mib is None:
-            return BLOB_FILE
-        return min(max(self.max_file_mib * MIB, BLOB_FILE), APP_FILE_CLAMP)
+        """The cap of a file that this gives a repository of this kind (`localstore.core.chunks.file_cap`)."""
+        return file_cap(kind, self.max_file_mib)
 
 
 def parse(data: bytes) -> Manifest:

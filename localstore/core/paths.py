@@ -17,6 +17,7 @@ from localstore.core.errors import Invalid, PathInvalid
 from localstore.core.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
 
 RESERVED = frozenset({".git", ".svc", ".oxen"})  # metadata folders; never part of a tree, at any depth
+TEMPORARY = re.compile(r"\.svc-[0-9a-f]{16}\.tmp")  # what svc writes beside people's files before a rename
 PROSE = (
     "\n\t\u200c\u200d"  # what `terminal_safe` may keep in running text: emoji and Persian need the joiners
 )

@@ -1,8 +1,9 @@
-"""Fetching a file above the blob cap: its manifest, then its chunks, into a file under `.svc/partial`.
+"""Fetching a file above the blob cap: its manifest, then its chunks, into a temporary file.
 
 The file grows from its beginning, and what is there was compared with its digests; an interrupted download
-goes on from the last whole chunk. It lies on the file system of the working copy, so that taking its place
-is a rename and the bytes are on the disk once.
+goes on from the last whole chunk. It lies in the folder of the working copy, on the same file system, so that
+taking its place is a rename and the bytes are on the disk once. Its random name is in the journal before the
+file exists (state `partial`), so that the next process finds it, goes on or removes it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from localstore.core import chunks, limits
 from localstore.core.chunks import ChunkRow
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.db import PARTIAL, Intent
 from localstore.files import Fetched
-from localstore.link import FOLDER
 from localstore.sync.chunked_upload import Cut, cuts
 from localstore.sync.device import Device
+from localstore.writer import temp_name
 
-PARTIAL = f"{FOLDER}/partial"
 BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
 
 
@@ -30,7 +31,7 @@ def download(device: Device, digest: bytes, size: int, near: str | None = None) 
     """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
     of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
     listed = _manifest(device, digest, size)
-    path = f"{PARTIAL}/{digest.hex()}"
+    path = _temporary(device, digest)
     fd = device.files.resume(path)
     try:
         with contextlib.ExitStack() as stack:
@@ -48,10 +49,23 @@ def download(device: Device, digest: bytes, size: int, near: str | None = None) 
 
 def clear(device: Device) -> None:
     """Forget partial downloads: everything that was wanted is in its place."""
-    with contextlib.suppress(OSError):
-        for name in device.files.names(PARTIAL):
-            device.files.remove(f"{PARTIAL}/{name}")
-        device.files.prune(f"{PARTIAL}/x")
+    left = [intent.temp for intent in device.db.intents() if intent.state == PARTIAL]
+    for temp in left:
+        device.files.remove(temp)
+    if left:
+        with device.db.step():
+            device.db.drop_intents(left)
+
+
+def _temporary(device: Device, digest: bytes) -> str:
+    """Where the file arrives: where an interrupted download of it began, or a new name."""
+    for intent in device.db.intents():
+        if (intent.state, intent.new) == (PARTIAL, digest):
+            return intent.temp
+    temp = temp_name("")
+    with device.db.step():
+        device.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
+    return temp
 
 
 class _OtherBytes(Exception):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from localstore.core import limits
+from localstore.core.chunks import BULK_KINDS, RAISED
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
@@ -154,7 +155,6 @@ class Caps:
     """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
 
     def __init__(self, device: Device, scan: Scan) -> None:
-        self._cap = min(device.blob_cap, limits.FRAME_RAW_MAX)
         self._device = device
         self._scan = scan
 
@@ -163,7 +163,7 @@ class Caps:
         """Byte files of the branch as this folder would leave them."""
         sizes = self._device.db.blob_sizes()
         for path, entry in self._device.entries.items():
-            if entry.kind == "blob":  # what this push sent already is no row of the branch here yet
+            if entry.kind != "text":  # what this push sent already is no row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
                 sizes.pop(path, None)
@@ -175,10 +175,11 @@ class Caps:
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""
-        cap = limits.CHUNKED_FILE if self._device.takes_large else self._cap
+        kind, cap = self._device.repo_kind, self._device.file_cap
         if stat.size > cap:
-            return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap)
-        if self._device.takes_large:
+            remedy = RAISED if kind == "app" and stat.size <= limits.APP_FILE_CLAMP else ""
+            return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)
+        if kind in BULK_KINDS:
             return None
         total = self._total - self._sizes.get(path, 0) + stat.size
         if total > limits.BLOB_TREE:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
-from localstore.core.chunks import KINDS
 from localstore.core.classify import Classifier
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
@@ -63,7 +62,7 @@ class Device:
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
-        self.blob_cap = limits.BLOB_FILE
+        self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.edited = EditedLanes()
 
     def close(self) -> None:
@@ -94,11 +93,6 @@ class Device:
     def last(self) -> str | None:
         """The last seal that this folder has."""
         return self.db.text("last")
-
-    @property
-    def takes_large(self) -> bool:
-        """Whether the repository takes files above BLOB_FILE."""
-        return self.repo_kind in KINDS
 
     @property
     def repo_kind(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from localstore import lock
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import CopyBusy
-from localstore.db import RESCUED, Database, Intent
+from localstore.db import PARTIAL, RESCUED, Database, Intent
 from localstore.files import Blocked
 from localstore.objects import Objects
 from localstore.stats import look
@@ -64,7 +64,7 @@ class _Former:
         entry = self._entries.get(intent.path)
         known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         known.discard(None)
-        torn = intent.state == "writing"
+        torn = intent.state in ("writing", PARTIAL)
         found = look(self._device.files, intent.temp) if regular else None
         if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
             self._device.files.remove(intent.temp)

@@ -12,10 +12,11 @@ from localstore.core.chunks import kind_of_bytes
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import ClockReused, ServerMisbehaved
+from localstore.core.errors import ClockReused, NotFound, ServerMisbehaved
 from localstore.core.lane import Lane
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
+from localstore.core.names import MANIFEST
 from localstore.core.pack import Frame, Pack, PackWriter
 from localstore.core.update import LiveUpdate, decoded_ops
 from localstore.db import Row
@@ -40,10 +41,11 @@ class Sent:
 
 
 def send(device: Device) -> Sent:
-    """Send, or send again with the same bytes, everything in flight: deletes first."""
+    """Send, or send again with the same bytes, everything in flight: deletes first, then the manifest, since
+    the cap that it gives holds for what comes after it."""
     sent = Sent()
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in device.db.flights()]
-    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].n))
+    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
     sent.bytes = _upload(device, [update for update, _ in flights])
     done = 0
     for batch in _batches(flights):
@@ -82,6 +84,7 @@ def _upload(device: Device, updates: list[LiveUpdate]) -> int:
     missing: list[bytes] = []
     for start in range(0, len(digests), limits.HAVE_DIGESTS):
         missing += device.transport.have(digests[start : start + limits.HAVE_DIGESTS])
+    missing += _held_whole(device, [sources[digest] for digest in sources.keys() - missing])
     writer, sent = PackWriter(), 0
 
     def ship(packs: list[Pack]) -> int:
@@ -100,6 +103,20 @@ def _upload(device: Device, updates: list[LiveUpdate]) -> int:
             sent += ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
             device.progress("upload", count + 1, len(missing), sent)
     return sent + ship(writer.finish())
+
+
+def _held_whole(device: Device, held: list[LiveUpdate]) -> list[bytes]:
+    """Large files whose bytes the relay has as one object, as earlier versions sent them: the update names a
+    file made of chunks, so it needs them."""
+    found = []
+    for update in held:
+        digest = unhex(update.blake3 or "")
+        if _is_large(device, update):
+            try:
+                device.transport.manifest(digest)
+            except NotFound:
+                found.append(digest)
+    return found
 
 
 def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:

@@ -74,7 +74,7 @@ BELOW = select(*COLUMNS).where(
 # Files and summed bytes of binaries: what the caps of a tree are about.
 TOTALS = select(
     func.count(),
-    cast(func.coalesce(func.sum(lane.c.size).filter(lane.c.kind == "blob"), 0), BigInteger),
+    cast(func.coalesce(func.sum(lane.c.size).filter(lane.c.kind != "text"), 0), BigInteger),
 ).where(_BRANCH, _LIVING)
 INSERT = insert(lane)
 UPDATE = (

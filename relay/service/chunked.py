@@ -40,14 +40,17 @@ MISSING_TOLD = 100
 async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
     """Take the manifest of the file `name` (hex BLAKE3); also says whether it is new to the repository.
 
-    TooLarge where the kind of repository takes no such files; PayloadMissing lists chunks to send first;
-    DigestMismatch when the chunks are not that file; Unavailable while they are still being read.
+    TooLarge where the kind of repository takes no such files, or none of this size whatever its `.svc.yaml`
+    says; PayloadMissing lists chunks to send first; DigestMismatch when the chunks are not that file;
+    Unavailable while they are still being read.
     """
     if view.repo.kind not in kernel.KINDS:
         raise TooLarge(f"files of this repository have at most {limits.BLOB_FILE} bytes")
     digest = unhex(name)
     raw = await upload.whole()
     manifest = await asyncio.to_thread(kernel.decode, raw)
+    if view.repo.kind not in kernel.BULK_KINDS and manifest.size > limits.APP_FILE_CLAMP:
+        raise TooLarge(f"files of this repository have at most {limits.APP_FILE_CLAMP} bytes")
     if manifest.blake3 != name:
         raise Invalid(f"this is the manifest of {manifest.blake3[:12]}, not of {name[:12]}")
     await upload.finish()
@@ -79,6 +82,11 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
         return {}
     found = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
     return {bytes(digest): size for digest, size in found}
+
+
+async def any_held(tx: Tx, repo_id: str) -> bool:
+    """Whether the repository holds any file as chunks: most hold none, and need not ask for each digest."""
+    return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:

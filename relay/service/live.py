@@ -9,7 +9,6 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core import update as updates
-from localstore.core.chunks import KINDS
 from localstore.core.encoding import b64u, hex_digest, unb64u
 from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
@@ -149,7 +148,7 @@ async def _take(
         settled=replica.settled,
         answers={n: _ANSWER.decode(answer) for n, answer in stored},
         held=await content.held(tx, view.repo.id, named),
-        large=await chunked.held(tx, view.repo.id, named) if view.repo.kind in KINDS else {},
+        large=await chunked.held(tx, view.repo.id, _named(batch, above=limits.BLOB_FILE)),
         texts=texts,
         lanes=view.node.lanes,
         sources={},
@@ -283,8 +282,9 @@ async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
     return frozenset(found | known)
 
 
-def _named(batch: UpdateBatch) -> set[bytes]:
-    return {bytes.fromhex(update.blake3) for update in batch.updates if update.blake3 is not None}
+def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
+    """Bytes named by updates, of files of more than `above` bytes."""
+    return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 
 async def _my_key(tx: Tx, view: View, key_id: str) -> KeyRow:

@@ -13,11 +13,11 @@ from functools import lru_cache
 import msgspec
 
 from localstore.core import limits, paths
-from localstore.core.chunks import kind_of_bytes
+from localstore.core.chunks import RAISED, kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
-from localstore.core.manifest import parse
+from localstore.core.manifest import Manifest, parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate, decoded_ops
@@ -26,12 +26,20 @@ from relay.lanes import LaneKey, Lanes, Source
 
 
 @lru_cache(maxsize=256)
-def file_cap(manifest: bytes, kind: str) -> int:
-    """The cap that this manifest gives a repository of this kind; one that cannot be read raises nothing."""
+def file_cap(manifest: bytes | None, kind: str) -> int:
+    """The cap that this manifest, if there is one, gives a repository of this kind; one that cannot be read
+    raises nothing."""
     try:
-        return parse(manifest).file_cap(kind)
+        found = Manifest() if manifest is None else parse(manifest)
     except SvcError:
-        return limits.BLOB_FILE
+        found = Manifest()
+    return found.file_cap(kind)
+
+
+def over_cap(path: str, size: int, cap: int, kind: str) -> str:
+    """Why this file does not enter a tree of this kind of repository, and what lets it in."""
+    remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
+    return f"{path} has {size} bytes; this repository takes files of {cap} at most{remedy}"
 
 
 class LaneSourceMissing(Exception):
@@ -224,23 +232,22 @@ class Batch:
 
     def _set(self, update: LiveUpdate) -> UpdateAnswer:
         blob, size = bytes.fromhex(update.blake3 or ""), update.size or 0
-        kind = self._kind(update, blob, size)
+        kind = "text" if update.kind == "create_text" else kind_of_bytes(size, self.repo_kind)
         row = self.frontier.living(update.path)
+        if row is not None and (row.kind, row.digest, row.size) == (kind, blob, size):
+            return _ok(update.n, row)  # here already, whatever the cap is by now
+        self._require_fit(update, kind, blob, size)
         if row is not None:
-            if row.kind == kind and row.digest == blob:
-                return _ok(update.n, row)
             self._require_seen(update, row)
         elif self.frontier.clashes(update.path):
             raise Refusal("stale", detail="a file and a directory cannot have one name")
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
-    def _kind(self, update: LiveUpdate, blob: bytes, size: int) -> str:
-        """The kind of the new file; refused where its bytes do not fit."""
-        text = update.kind == "create_text"
-        kind = "text" if text else kind_of_bytes(size, self.repo_kind)
-        if kind == "blob" and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
-            detail = f"{update.path} has {size} bytes; this repository takes files of {cap} at most"
-            raise Refusal("refused", "too_large", detail)
+    def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
+        """Refused unless the bytes are here, as the kind needs them, and within the caps."""
+        text = kind == "text"
+        if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
+            raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))
         held = (self.large if kind == "chunked" else self.held).get(blob)
         if held is None:
             raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
@@ -251,13 +258,12 @@ class Batch:
                 raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
             if blob not in self.texts:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
-        return kind
 
     def _file_cap(self) -> int:
         """Bytes that one binary may have here: an app's manifest, as the frontier has it, may raise them."""
         row = self.frontier.living(MANIFEST)
         text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
-        return limits.BLOB_FILE if text is None else file_cap(text, self.repo_kind)
+        return file_cap(text, self.repo_kind)
 
     def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
         if row.gen != update.gen or row.other(self.replica) > update.base:

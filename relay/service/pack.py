@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from localstore.core.chunks import KINDS
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
 from localstore.core.limits import HAVE_DIGESTS, MIB
@@ -29,7 +28,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     async with view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
-        if missing and view.repo.kind in KINDS:
+        if missing and await chunked.any_held(tx, view.repo.id):
             files = await chunked.held(tx, view.repo.id, missing)
             await chunked.touch(tx, view.repo.id, files)
             missing -= files.keys()

@@ -8,6 +8,7 @@ import msgspec
 
 from localstore.core import limits, tree
 from localstore.core import seal as seals
+from localstore.core.chunks import BULK_KINDS
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Forbidden, NotFound, PrepareExpired, SealBudgetExceeded, StaleHead
 from localstore.core.model import history as shapes
@@ -30,7 +31,6 @@ from relay.service.seal_payload import Draft, check_message, draft, record
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
-SMALL_KINDS = frozenset({"app", "lib"})  # repositories with caps on binaries
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
@@ -231,10 +231,10 @@ def require_budget(view: View, files: int, blobs: int) -> None:
     """SealBudgetExceeded unless a tree with so many files, and bytes of binaries, may be sealed here."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
-    if view.repo.kind in SMALL_KINDS and blobs > limits.BLOB_TREE:
+    if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
         raise SealBudgetExceeded(
             f"binaries of one seal add up to at most {limits.BLOB_TREE} bytes in this kind of repository; "
-            f"these add up to {blobs}"
+            f"these add up to {blobs}: remove some, or keep them in a model or dataset repository"
         )
 
 

@@ -21,6 +21,7 @@ from localstore.core.model.seal import (
     SealChange,
     TreeDelta,
 )
+from localstore.core.names import MANIFEST
 from localstore.core.seal import GitOrigin, MergeOrigin
 from localstore.core.tree import Built, Entry
 from relay.caller import View
@@ -30,6 +31,7 @@ from relay.db import seal as rows
 from relay.db.database import Tx
 from relay.db.ref import RefRow
 from relay.service import content, frontier, landing, seal
+from relay.service.live_rules import file_cap, over_cap
 from relay.service.seal_payload import Draft, Wish, check_message, draft, record
 
 SEALS_PER_REQUEST = 1000
@@ -129,6 +131,7 @@ async def _drafts(
     parent = ref.head
     made: list[Draft] = []
     for delta, changes in zip(wish.seals, wanted, strict=True):
+        await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
         said: Wish = _Wish(delta.message, wish.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
@@ -154,6 +157,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, Entry | None]:
 
 
 def _entry(view: View, change: SealChange) -> Entry | None:
+    """What the change puts at its path. An app's larger files may be blobs: as such earlier versions stored
+    them, up to a frame, and a rebase takes entries as they are."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -164,13 +169,34 @@ def _entry(view: View, change: SealChange) -> Entry | None:
         raise TooLarge(f"{change.path}: a text file holds at most {limits.TEXT_FILE} bytes")
     if change.kind != "text":
         if change.size > limits.BLOB_FILE and view.repo.kind not in chunks.KINDS:
-            raise TooLarge(
-                f"{change.path} has {change.size} bytes; files of this repository have "
-                f"{limits.BLOB_FILE} at most"
-            )
-        if change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
+            raise TooLarge(over_cap(change.path, change.size, limits.BLOB_FILE, view.repo.kind))
+        whole = change.kind == "blob" and view.repo.kind == "app" and change.size <= limits.FRAME_RAW_MAX
+        if not whole and change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
             raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
     return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
+
+
+async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, Entry | None]) -> None:
+    """TooLarge for a file over the cap that the manifest in its own tree gives. What the tree before (`root`)
+    has at this path stays, whatever the cap is by now."""
+    large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
+    kind = chain.view.repo.kind
+    if not large or kind in chunks.BULK_KINDS:
+        return
+    before = await tree.arun(tree.lookup(root, [*large, MANIFEST]), chain.load)
+    manifest = changes.get(MANIFEST, before.get(MANIFEST))
+    text = None
+    if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
+        found = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
+        text = found[manifest.digest]
+    cap = file_cap(text, kind)
+    for path, entry in large.items():
+        if entry.size > cap and entry != before.get(path):
+            raise TooLarge(over_cap(path, entry.size, cap, kind))
+
+
+def _is_large(entry: Entry) -> bool:
+    return entry.kind != "text" and entry.size > limits.BLOB_FILE
 
 
 async def _require_content(tx: Tx, view: View, wanted: list[dict[str, Entry | None]]) -> None:
@@ -206,7 +232,7 @@ async def _require_budget(chain: _Chain, root: bytes) -> None:
         return
     load: Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]] = chain.load
     files = await tree.arun(tree.walk(root), load)
-    blobs = sum(entry.size for entry in files.values() if entry.kind == "blob")
+    blobs = sum(entry.size for entry in files.values() if entry.kind != "text")
     seal.require_budget(chain.view, len(files), blobs)
 
 

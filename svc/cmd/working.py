@@ -97,7 +97,10 @@ def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
 
 def why(item: Skipped) -> str:
     """The reason, with the sizes where it is about them."""
-    return item.reason if item.cap is None else f"{size(item.size)}, {item.reason} ({size(item.cap)})"
+    if item.cap is None:
+        return item.reason
+    remedy = f"; {item.remedy}" if item.remedy else ""
+    return f"{size(item.size)}, {item.reason} ({size(item.cap)}){remedy}"
 
 
 def skipped_record(item: Skipped) -> dict[str, object]:

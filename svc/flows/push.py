@@ -66,6 +66,7 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
             return
         if attempt < PULLS:
             pull(device, "merge")
+            result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
     raise Conflict(
         f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
         "run: svc pull --merge, then push again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import BLOB_FILE
+from localstore.core.chunks import file_cap
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
@@ -80,13 +80,14 @@ def dirty(device: Device, scan: Scan) -> list[str]:
 
 
 def read_caps(device: Device) -> str | None:
-    """Take the size caps from `.svc.yaml`; the kind it names, None without one."""
+    """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
     if device.files.stat(MANIFEST) is None:
+        device.file_cap = file_cap(device.repo_kind)
         return None
     from localstore.core.manifest import parse  # loads a YAML reader
 
     manifest = parse(device.files.read(MANIFEST))
-    device.blob_cap = manifest.file_cap(manifest.kind or "") if manifest.kind else BLOB_FILE
+    device.file_cap = manifest.file_cap(device.repo_kind or manifest.kind or "")
     return manifest.kind
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from localstore import files as module
-from localstore.files import Blocked, Files
+from localstore.files import Blocked, Fetched, Files
 
 
 @pytest.fixture
@@ -83,6 +84,21 @@ def test_exchange_and_move(root: Path, native: bool, monkeypatch: pytest.MonkeyP
     assert sorted(path.name for path in (root / "d").iterdir()) == ["b", "c"]
     with pytest.raises(FileNotFoundError):
         files.exchange("d/c", "missing")
+
+
+def test_a_fetched_file_is_copied_into_another_file_system(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mounted(*_: object) -> bool:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    files = Files(root)
+    files.create("part", [b"bytes"], None, sync=False)
+    monkeypatch.setattr(module, "_renameat2", mounted)
+    info = files.place(Fetched("part"), "d/file", 0o640, sync=True)
+    assert (info.st_ino, info.st_mode & 0o777) == ((root / "d/file").stat().st_ino, 0o640)
+    assert (root / "d/file").read_bytes() == b"bytes"
+    assert not (root / "part").exists()
 
 
 def test_a_failed_write_leaves_nothing(root: Path) -> None:

@@ -168,4 +168,5 @@ def test_a_file_over_the_cap_and_a_manifest_over_its_own_are_too_large() -> None
 def test_the_kind_of_bytes_follows_from_their_size_and_the_repository() -> None:
     assert chunks.kind_of_bytes(limits.BLOB_FILE, "model") == "blob"
     assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "model") == "chunked"
-    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "app") == "blob"
+    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "app") == "chunked"
+    assert chunks.kind_of_bytes(limits.BLOB_FILE + 1, "lib") == "blob"

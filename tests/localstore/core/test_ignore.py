@@ -6,6 +6,8 @@ from localstore.core.errors import TooLarge
 from localstore.core.ignore import ALWAYS, BUILT_IN, DEFAULTS, Reason, explain, root, scope_of
 from localstore.core.ignore_rules import Rules
 from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.paths import TEMPORARY
+from localstore.writer import temp_name
 from scripts.fuzz_ignore import campaign
 
 
@@ -78,6 +80,14 @@ def test_metadata_never_comes_back(name: str, is_dir: bool) -> None:
     assert scope.enter(name, {".svcignore": "!config\n"}).ignored("config", is_dir=False)
     assert scope.enter(name).enter("hooks").prune("x")
     assert scope.explain(name, is_dir) == Reason(True, ALWAYS, "", 1, name.lower(), f"deep/{name}")
+
+
+def test_what_svc_writes_before_a_rename_never_comes_back() -> None:
+    scope = root({".svcignore": "!*\n!*.tmp\n!.svc-*\n!.svc-0123456789abcdef.tmp\n"}).enter("deep")
+    assert scope.ignored(".svc-0123456789abcdef.tmp", is_dir=False)
+    assert TEMPORARY.fullmatch(temp_name("deep/a.txt").rpartition("/")[2])
+    for name in (".svc-0123456789abcdef.tmp.txt", ".svc-notes.tmp", "x.svc-0123456789abcdef.tmp"):
+        assert not scope.ignored(name, is_dir=False)
 
 
 def test_stignore_tolerates_syncthing() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, MANIFEST_BYTES, MIB
+from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, CHUNKED_FILE, MANIFEST_BYTES, MIB
 from localstore.core.manifest import Manifest, parse
 
 FULL = b"""
@@ -41,11 +41,17 @@ def test_nothing_given(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("mib", "kind", "cap"),
-    [(64, "app", 64 * MIB), (500, "app", APP_FILE_CLAMP), (1, "app", BLOB_FILE), (64, "lib", BLOB_FILE)],
+    [
+        (64, "app", 64 * MIB),
+        (500, "app", APP_FILE_CLAMP),
+        (1, "app", BLOB_FILE),
+        (64, "lib", BLOB_FILE),
+        (64, "model", CHUNKED_FILE),
+    ],
 )
 def test_file_cap(mib: int, kind: str, cap: int) -> None:
     assert parse(b"limits: {max_file_mib: %d}" % mib).file_cap(kind) == cap
-    assert Manifest().file_cap(kind) == BLOB_FILE
+    assert Manifest().file_cap(kind) == (CHUNKED_FILE if kind == "model" else BLOB_FILE)
 
 
 @pytest.mark.parametrize(

@@ -432,7 +432,7 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
     assert await count(w, schema.checkpoint) == 3
 
 
-# --- whose edits, and the cap of a manifest
+# --- whose edits
 
 
 async def test_bootstrap_names_whose_unsealed_edits_a_path_holds(w: World) -> None:
@@ -442,21 +442,3 @@ async def test_bootstrap_names_whose_unsealed_edits_a_path_holds(w: World) -> No
     assert (await a.bootstrap()).live_by == {"theirs.txt": [b.view.me.account_id[:8]]}
     await a.seal()
     assert (await a.bootstrap()).live_by == {}
-
-
-async def test_a_manifest_on_the_frontier_raises_the_cap_of_an_app(w: World) -> None:
-    a = await w.device()
-    big = b"\0" * (limits.BLOB_FILE + 1)
-    digest = await w.put(big)
-
-    async def send() -> str:
-        return (await a.one(a.make("set_blob", "big.bin", blake3=digest, size=len(big)))).code
-
-    assert await send() == "too_large"
-    gen, lane = await text(a, ".svc.yaml", b"kind: app\nlimits: {max_file_mib: 16}\n")
-    assert await send() == "too_large"
-    raised = a.edit(".svc.yaml", lane, gen, b"kind: app\nlimits: {max_file_mib: 20}\n")
-    file = a.make("set_blob", "big.bin", blake3=digest, size=len(big))
-    answers = await a.send(raised, file)
-    assert [answer.result for answer in answers] == ["ok", "ok"]
-    assert (await a.one(a.make("set_blob", "big2.bin", blake3=digest, size=len(big)))).result == "ok"
