@@ -41,7 +41,8 @@ def repo_name(repo_id: str) -> str:
 @dataclass(slots=True, frozen=True)
 class Principal:
     """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
-    token's holder appended limits, which hold for this token only."""
+    token's holder appended limits, which hold for this token only. `expires_at`: when the credential ends,
+    `session_ends`: when its session does, which may be later; milliseconds."""
 
     account_id: str
     handle: str | None
@@ -54,6 +55,7 @@ class Principal:
     device_key_id: str | None
     via: Literal["cookie", "bearer", "self"]
     narrowed: bool = False
+    session_ends: int = 0
 
     @property
     def is_guest(self) -> bool:

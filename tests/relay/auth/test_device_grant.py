@@ -214,7 +214,9 @@ def test_the_page_wants_a_session_and_shows_the_fingerprint(browser, ask, name):
     one, codes = ask(label="<b>box</b>")
     web = browser()
     away = web.get("/cli/authorize", params={"user_code": codes["user_code"]})
-    assert away.status_code == 302
+    assert away.status_code == 303
+    assert away.headers["location"].startswith("/auth/refresh?return_to=%2Fcli%2Fauthorize%3Fuser_code%3D")
+    away = web.get(away.headers["location"])
     assert away.headers["location"].startswith("/auth/login?return_to=%2Fcli%2Fauthorize%3Fuser_code%3D")
     web.sign_up(name())
     shown = web.get("/cli/authorize", params={"user_code": codes["user_code"].lower()})
