@@ -109,6 +109,16 @@ class Caller:
             yield tx
         self.nonce = None
 
+    async def refuse_replay(self) -> None:
+        """Raise NotBound if the request's nonce was spent by an earlier request. What is refused needs no
+        transaction of an effect, and a replay is a replay whatever has become of its subject since."""
+        if self.nonce is None:
+            return
+        key_id, value = self.nonce
+        async with self.read() as tx:
+            if await tx.one(nonces.SPENT, key_id=key_id, nonce=value) is not None:
+                raise _replayed()
+
     def _about(self) -> list[str]:
         return [account_name(self.principal.account_id)] if self.principal else []
 
@@ -117,7 +127,11 @@ class Caller:
         try:
             await tx.run(nonces.INSERT, key_id=key_id, nonce=value, expires_at=now_ms() + keep)
         except UniqueViolation:
-            raise NotBound("this request was already carried out; sign it again to repeat it") from None
+            raise _replayed() from None
+
+
+def _replayed() -> NotBound:
+    return NotBound("this request was already carried out; sign it again to repeat it")
 
 
 @dataclass(slots=True)
