@@ -57,7 +57,7 @@ def hidden(relay: Relay) -> str:
 def test_nothing_is_asked_of_the_public(client: Client, route: Route) -> None:
     answer = client().request(route.method, filled(route, id=MISSING))
     # Who-am-I and refresh are open to ask and have no answer for nobody.
-    nobody = route.path in ("/auth/userinfo", "/auth/refresh")
+    nobody = name(route) in ("GET /auth/userinfo", "POST /auth/refresh")
     assert (answer.status_code == 401) is nobody, answer.text
 
 
