@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import httpx
-import msgspec
-from blake3 import blake3
 
-from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.model.live import Bootstrap
 from localstore.core.request_signature import SAFE_METHODS
-from localstore.core.update import LiveUpdate, signing_bytes
 from tests.relay.conftest import Account
-from tests.relay.histories import Repository, create, ok
-
-CONTENT = b"hello"
+from tests.relay.histories import create, ok
 
 
 class Eavesdropper:
@@ -39,35 +32,6 @@ class Eavesdropper:
         assert told == (401, "request_not_bound"), (request.method, request.url.path, told)
 
 
-def push(thing: Repository, who: Account) -> None:
-    """One live edit, sealed, as a device does it."""
-    live, seal = f"{thing.url}/branches/main/live", f"{thing.url}/branches/main/seal"
-    ok(thing.http.put(f"{thing.url}/payloads/{blake3(CONTENT).hexdigest()}", content=CONTENT))
-    start = msgspec.convert(
-        ok(thing.http.post(f"{live}/bootstrap", json={"device_key_id": who.key.id, "store": "s"})), Bootstrap
-    )
-    made = LiveUpdate(
-        n=1,
-        settled=0,
-        path="x.txt",
-        kind="create_text",
-        gen=0,
-        base=0,
-        signature="",
-        blake3=digest(CONTENT).hex(),
-        size=len(CONTENT),
-    )
-    raw = signing_bytes(thing.id, start.branch_id, start.replica, who.key.id, made)
-    signed = msgspec.to_builtins(msgspec.structs.replace(made, signature=b64u(who.key.sign(raw))))
-    batch = {"device_key_id": who.key.id, "replica": start.replica, "updates": [signed]}
-    ok(thing.http.post(f"{live}/updates", json=batch))
-    wish = {"device_key_id": who.key.id, "message": "first", "expected_head": None, "expected_seq": 1}
-    prepared = ok(thing.http.post(f"{seal}/prepare", json=wish))
-    signature = b64u(who.key.sign(unb64u(prepared["bytes"])))
-    done = {"prepare_id": prepared["prepare_id"], "device_key_id": who.key.id, "signature": signature}
-    ok(thing.http.post(f"{seal}/finalize", json=done))
-
-
 def test_every_change_is_carried_out_once(
     account: Callable[..., Account], client: Callable[..., httpx.Client]
 ) -> None:
@@ -75,7 +39,7 @@ def test_every_change_is_carried_out_once(
     http = client(who)
     eve = Eavesdropper(http, client())
     thing = create(http, who, "thing")
-    push(thing, who)
+    thing.push(who.key)
     (head,) = thing.seal({"y.txt": b"more"})
     thing.branch("side", head)
     side = f"{thing.url}/refs/branch/side"
