@@ -192,3 +192,13 @@ def test_a_foreign_page_signs_nobody_out(visitor):
         answer = one.post(path, headers=evil, follow_redirects=True)
         assert (answer.status_code, _cookies(answer)) == (403, []), path
     assert renewed(visit(one))
+
+
+def test_a_terminal_signs_in_once_a_day(terminal, later):
+    one = terminal()
+    for seconds, status in ((24 * HOUR - MINUTE, 200), (25 * HOUR, 401)):
+        later(seconds)
+        one.clock = seconds  # it signs by the same time
+        answer = one.send("GET", ME)
+        assert answer.status_code == status
+    assert answer.json()["reason"] == "expired"
