@@ -106,6 +106,20 @@ def test_a_message_outlives_a_push_that_fails(folder: Path, tmp_path: Path) -> N
     shutil.rmtree(Path(kept[1]).parent)
 
 
+def test_nobody_writes_for_a_push_that_is_refused(
+    alice: Svc, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    assert alice("repo", "clone", f"{os.environ['TEST_HANDLE']}/app", str(other)).code == 0
+    monkeypatch.chdir(other)
+    Path("c.txt").write_text("theirs\n")
+    assert alice("push", "-m", "Theirs").code == 0
+    monkeypatch.chdir(folder)
+    told = at_terminal(writes(tmp_path, "Mine"))
+    assert (told.code, (tmp_path / "seen").exists()) == (1, False), told
+    assert "svc pull" in told.err
+
+
 def test_an_editor_that_is_not_there(folder: Path) -> None:
     told = at_terminal("no-such-editor --wait")
     assert (told.code, told.err) == (
