@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 import pytest
 from sqlalchemy import update
@@ -186,13 +187,32 @@ def test_wrong_fingerprint(browser, ask, name):
     assert web.post(APPROVE, json=decision(one, codes)).status_code == 200
 
 
-def test_only_a_browser_with_an_account_approves(relay, browser, client, ask, terminal):
+def test_only_a_browser_approves(client, ask, terminal):
     one, codes = ask()
     assert client().post(APPROVE, json=decision(one, codes)).status_code == 401
     assert terminal().send("POST", APPROVE, decision(one, codes)).status_code == 403
+
+
+def test_the_terminal_of_a_guest_is_a_guest(relay, browser, client, ask):
+    one, codes = ask()
     guest = browser()
-    guest.post("/auth/guest-login")
-    assert guest.post(APPROVE, json=decision(one, codes)).json()["code"] == "identity_level"
+    made = guest.post("/auth/guest-login").json()
+    assert guest.post("/cli/authorize", data=decision(one, codes)).status_code == 200
+    sealed = unb64u(claim(client, codes).json()["sealed"])
+    grant = open_grant(sealed, one.transport, origin=relay.url, device_code=unb64u(codes["device_code"]))
+    assert grant.expires_at <= datetime.fromisoformat(made["expires_at"]).timestamp()
+    terminal = one.client(grant.token)
+    info = terminal.send("GET", ME).json()
+    assert (info["user_id"], info["phase"]) == (made["user_id"], "ephemeral")
+    for path, body in (
+        ("/api/v1/repos", {"name": "mine"}),
+        ("/api/v1/auth/pairing-codes", None),
+        ("/api/v1/repos/device-key-challenges", one.start()),
+    ):
+        answer = terminal.send("POST", path, body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "identity_level"), path
+    guest.post("/auth/logout")
+    assert terminal.send("GET", ME).status_code == 401
 
 
 def test_another_site_approves_nothing(browser, client, ask, name):
