@@ -35,6 +35,7 @@ PAGE_POLICY = (
 HEADER_BYTES = 16 * 1024
 PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
 _UNKNOWN = "unknown"
+LEFT = 499  # in log and counters only: the client hung up before the end of its answer
 
 Leaf = tuple[Route, Handle]
 
@@ -92,23 +93,22 @@ class _Entry:
         """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
         ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
-        ctx.sent = 0
-        status = 101
+        ctx.sent, ctx.status = 0, LEFT
         try:
             answer = in_pieces(await self._answer(request))
             response = answer.response
             if response is None:
                 return None
-            status = response.status
             _common_headers(request, response)
             if answer.stream is not None:
                 await self._send(request, answer)
             elif not (request.well_formed and skip_arrived(request)):
                 await _refuse_rest(request, response)
+            ctx.status = response.status
         finally:
             if (lease := getattr(ctx, "lease", None)) is not None:
                 lease.release()
-            self._finished(request, status)
+            self._finished(request)
         return None if answer.stream is not None or request.responded else response
 
     async def _answer(self, request: StrictRequest) -> Answer:
@@ -168,6 +168,7 @@ class _Entry:
             if isinstance(error, asyncio.CancelledError):
                 raise
             if not isinstance(error, TimeoutError):  # a reader that takes nothing is no fault of ours
+                request.ctx.status = 500
                 logger().error(
                     "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
                 )
@@ -188,8 +189,9 @@ class _Entry:
         _common_headers(request, response)
         return response
 
-    def _finished(self, request: Request, status: int) -> None:
+    def _finished(self, request: Request) -> None:
         ctx = request.ctx
+        status = 101 if getattr(ctx, "upgraded", False) else ctx.status
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
         self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)

@@ -41,7 +41,8 @@ def repo_name(repo_id: str) -> str:
 @dataclass(slots=True, frozen=True)
 class Principal:
     """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
-    token's holder appended limits, which hold for this token only."""
+    token's holder appended limits, which hold for this token only. `expires_at`: when the credential ends,
+    `session_ends`: when its session does, which may be later; milliseconds."""
 
     account_id: str
     handle: str | None
@@ -54,6 +55,7 @@ class Principal:
     device_key_id: str | None
     via: Literal["cookie", "bearer", "self"]
     narrowed: bool = False
+    session_ends: int = 0
 
     @property
     def is_guest(self) -> bool:
@@ -107,6 +109,16 @@ class Caller:
             yield tx
         self.nonce = None
 
+    async def refuse_replay(self) -> None:
+        """Raise NotBound if the request's nonce was spent by an earlier request. What is refused needs no
+        transaction of an effect, and a replay is a replay whatever has become of its subject since."""
+        if self.nonce is None:
+            return
+        key_id, value = self.nonce
+        async with self.read() as tx:
+            if await tx.one(nonces.SPENT, key_id=key_id, nonce=value) is not None:
+                raise _replayed()
+
     def _about(self) -> list[str]:
         return [account_name(self.principal.account_id)] if self.principal else []
 
@@ -115,7 +127,11 @@ class Caller:
         try:
             await tx.run(nonces.INSERT, key_id=key_id, nonce=value, expires_at=now_ms() + keep)
         except UniqueViolation:
-            raise NotBound("this request was already carried out; sign it again to repeat it") from None
+            raise _replayed() from None
+
+
+def _replayed() -> NotBound:
+    return NotBound("this request was already carried out; sign it again to repeat it")
 
 
 @dataclass(slots=True)

@@ -48,6 +48,14 @@ def require_own_page(config: Config, request: Request) -> None:
         raise Forbidden(f"this request does not come from a page of {config.public_url}; open that and retry")
 
 
+def own_navigation(config: Config, request: Request) -> bool:
+    """Whether a person or a page of ours asked for this page. A browser that knows says so; of one that does
+    not, the strict cookie tells."""
+    sites = set(request.headers.getall("sec-fetch-site", []))
+    origins = request.headers.getall("origin", [])
+    return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)
+
+
 def _own_origins(config: Config) -> frozenset[str]:
     scheme = "https" if config.secure else "http"
     return frozenset(f"{scheme}://{authority}" for authority in config.authorities())

@@ -144,7 +144,12 @@ async def _authorized(node: Node, raw: bytes, route: Route, params: dict[str, st
     """The token, once the guard and its own limits let it through."""
     token = await node.sign_in.tokens.inspect(raw, node.signer.public_keys)
     audience = request_signature.authority_of(node.config.public_url)
-    token.authorize(op_of(route), datetime.now(UTC), repo=_repo(route, params), audience=audience)
+    token.authorize(
+        op_of(route),
+        datetime.fromtimestamp(now_ms() / 1000, UTC),
+        repo=_repo(route, params),
+        audience=audience,
+    )
     return token
 
 
@@ -185,6 +190,7 @@ async def _session(node: Node, token: Token, via: Literal["cookie", "bearer"]) -
         device_key_id=live.device_key_id,
         via=via,
         narrowed=len(capability.revocation_ids) > 1,
+        session_ends=live.expires_at,
     )
 
 

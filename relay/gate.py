@@ -22,6 +22,7 @@ from localstore.core.errors import (
     IdentityLevel,
     Invalid,
     NotFound,
+    SvcError,
     Unauthorized,
     Unavailable,
     UnsupportedMediaType,
@@ -67,21 +68,23 @@ def handler_of(route: Route, node: Node) -> Handle:
         if caller.principal is not None:
             request.ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
-        arguments: dict[str, Any] = dict(params)
-        await _admit(route, caller, params, arguments)
-        if route.query:
-            arguments["query"] = _query(request, route.query)
-        if decode_body:
-            arguments["body"] = _body(request, route, body, decode_body)
-        if route.stream:
-            arguments["upload"] = incoming
-        arguments["raw"] = body
-        if "request" in route.wants:
-            arguments["request"] = request
-        wanted = {name: value for name, value in arguments.items() if name in route.wants}
-        if "socket" in route.wants:
-            return await _converse(route, request, wanted)
-        return await encode(request, route, await _carried_out(route, wanted))
+        arguments: dict[str, Any] = {**params, "raw": body, "request": request}
+        try:
+            caller = await _admit(route, caller, params)
+            arguments["view" if isinstance(caller, View) else "caller"] = caller
+            if route.query:
+                arguments["query"] = _query(request, route.query)
+            if decode_body:
+                arguments["body"] = _body(request, route, body, decode_body)
+            if route.stream:
+                arguments["upload"] = incoming
+            wanted = {name: value for name, value in arguments.items() if name in route.wants}
+            if "socket" in route.wants:
+                return await _converse(route, request, wanted)
+            return await encode(request, route, await _carried_out(route, wanted))
+        except SvcError:
+            await caller.refuse_replay()
+            raise
 
     return handle
 
@@ -116,24 +119,23 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     return Answer(None)
 
 
-async def _admit(route: Route, caller: Caller, params: dict[str, str], arguments: dict[str, Any]) -> None:
-    """Put `caller` or `view` among the arguments, or raise why not."""
+async def _admit(route: Route, caller: Caller, params: dict[str, str]) -> Caller:
+    """The caller, for a route about a repository as its View; or raise why not."""
     access = route.access
     match access:
         case Anonymous():
-            arguments["caller"] = caller
+            pass
         case SignedIn():
             if caller.me.is_guest and not access.guests:
                 raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
-            arguments["caller"] = caller
         case Browser():
             if caller.me.via != "cookie":
                 raise Forbidden("this decision is taken in a browser session, not with a token")
-            arguments["caller"] = caller
         case Read() | Write():
-            arguments["view"] = await _view(access, caller, params["id"])
+            return await _view(access, caller, params["id"])
         case _:
             raise TypeError(f"{route.name} declares an access rule the gate does not know")
+    return caller
 
 
 async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:

@@ -16,7 +16,6 @@ from relay.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Writ
 TITLES = {
     200: "There already",
     206: "A part of it",
-    302: "Elsewhere",
     303: "Elsewhere",
     304: "As you have it",
     307: "Elsewhere",

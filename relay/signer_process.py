@@ -149,7 +149,8 @@ def _until_closed(stop: asyncio.Event) -> None:
 
 async def _talk(keys: RootKeys, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer one connection until it ends or says something that is no request."""
-    with contextlib.suppress(EOFError, OSError, struct.error, msgspec.MsgspecError):
+    # Cancelled at the end of the process: Python 3.11 would print that as an error of the connection.
+    with contextlib.suppress(EOFError, OSError, struct.error, msgspec.MsgspecError, asyncio.CancelledError):
         while True:
             (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
             if length > MESSAGE_BYTES:

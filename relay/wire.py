@@ -65,6 +65,14 @@ class _StrictHttp(Http):
         self.request_bytes_left = sized - len(arrived)
         return arrived
 
+    async def error_response(self, exception: Exception) -> None:
+        """Sanic would answer, fail at that, and log the failure, when the client has hung up."""
+        transport = self.protocol.transport
+        if transport is None or transport.is_closing():
+            self.keep_alive, self.request_body = False, None
+            return
+        await super().error_response(exception)
+
 
 class StrictProtocol(WebSocketProtocol):
     """Sanic's connection with the reader above."""

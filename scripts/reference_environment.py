@@ -106,6 +106,10 @@ CLIENT: dict[str, Variable] = {
     "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
     "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),
+    "VISUAL": Variable(
+        "`EDITOR`", "Editor for the message of `svc push` without `-m`; a command with arguments."
+    ),
+    "EDITOR": Variable("`vi`, `nano`", "The same, if `VISUAL` is not set."),
     "NO_COLOR": Variable("–", "Set: no colours."),
     "TERM": Variable("–", "`dumb` or empty is like `SVC_PLAIN`."),
 }
@@ -172,7 +176,9 @@ def client_variables() -> set[str]:
     found: set[str] = set()
     for room in ("svc", "localstore", "tui", "llm"):
         for path in (ROOT / room).rglob("*.py"):
-            found |= set(re.findall(r'"(SVC_[A-Z_]+|PAGER|NO_COLOR|TERM)"', path.read_text("utf-8")))
+            found |= set(
+                re.findall(r'"(SVC_[A-Z_]+|PAGER|VISUAL|EDITOR|NO_COLOR|TERM)"', path.read_text("utf-8"))
+            )
     return found
 
 

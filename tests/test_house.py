@@ -64,7 +64,7 @@ OTHER_WORDS = {
 # Files that are no noun but parts and tools of their layer.
 TOOLS = {
     "model": "base",
-    "routes": "pages",
+    "routes": "pages settings_page terminal_page",
     "service": "ancestry archive checkpoint chunked collect content epochs frontier history_pack landing "
     "live_rules once seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file collect connect database idempotency listener names nonce operator postgres "

@@ -35,6 +35,7 @@ MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
 GUEST_SESSION = 24 * 3600  # no refresh
 ACCESS_TOKEN = 3600
 REFRESH_TOKEN = 7 * 24 * 3600
+REFRESH_LEAD = 600  # before its end a token is refreshed (specification: Limits, token refresh lead time)
 REFRESH_GRACE = 10  # a second use of a rotated token inside this window: 409; later: family revoked
 CLI_SESSION = 24 * 3600  # never longer than the parent
 DEVICE_CODE = 600

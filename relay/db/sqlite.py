@@ -153,11 +153,12 @@ class SqliteDatabase:
             if not snapshot:
                 yield SqliteTx(connection)
                 return
-            await connection.execute("BEGIN")
             try:
+                await connection.execute("BEGIN")
                 yield SqliteTx(connection)
             finally:
-                await asyncio.shield(connection.execute("COMMIT"))
+                # A BEGIN whose caller was cancelled is carried out all the same.
+                await asyncio.shield(self._end_of_read(connection))
         finally:
             self._idle.put_nowait(connection)
 
@@ -178,6 +179,11 @@ class SqliteDatabase:
                     raise _refused(error) from None
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
+
+    @staticmethod
+    async def _end_of_read(reader: aiosqlite.Connection) -> None:
+        with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
+            await reader.execute("COMMIT")
 
     @staticmethod
     async def _roll_back(writer: aiosqlite.Connection) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from sanic.request import Request
 
 from localstore.core import limits
-from localstore.core.errors import BadRequest
+from localstore.core.errors import BadRequest, Conflict, Unauthorized
 from localstore.core.model import Page, Session, SessionGrant, UserInfo
 from localstore.core.model.auth import RefreshRequest
 from localstore.core.model.base import Model
@@ -14,14 +14,24 @@ from relay import cookies
 from relay.caller import Caller
 from relay.clock import rfc3339
 from relay.gate import FORM
+from relay.pages import HTML, redirect, visit
 from relay.routing import Anonymous, Reply, SignedIn, route
 from relay.service import session as sessions
 from relay.service.session import Made
+
+SIGN_OUT = f"{cookies.REFRESH_PATH}/logout"  # where the refresh cookie goes
 
 
 class ListQuery(Model, frozen=True):
     cursor: str | None = None
     limit: int | None = None
+
+
+class ReturnQuery(Model, frozen=True):
+    """`return_to`: a path of this node. `own`: the step before this one was a page of ours."""
+
+    return_to: str = "/"
+    own: bool = False
 
 
 @route(
@@ -49,7 +59,12 @@ async def userinfo(caller: Caller) -> UserInfo:
 
 
 @route(
-    "POST", "/auth/refresh", access=Anonymous(), returns=SessionGrant, errors=(401, 403, 409), per_minute=120
+    "POST",
+    cookies.REFRESH_PATH,
+    access=Anonymous(),
+    returns=SessionGrant,
+    errors=(401, 403, 409),
+    per_minute=120,
 )
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A fresh access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
@@ -73,14 +88,44 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     )
 
 
-@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303,))
+@route(
+    "GET",
+    cookies.REFRESH_PATH,
+    access=Anonymous(),
+    media=HTML,
+    status=303,
+    others=(200,),
+    errors=(400, 429),
+    per_minute=120,
+)
+async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
+    """Renew the session of a browser that is on its way to a page"""
+    return_to = visit.local_path(query.return_to)
+    if visit.lasts(caller):
+        return redirect(return_to)
+    if not cookies.own_navigation(caller.node.config, request):
+        return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
+    try:
+        made = await sessions.refresh(caller, request.cookies.get(cookies.refresh_name(caller.node.config)))
+    except Conflict:  # its cookies are on their way to this browser
+        return visit.onward(caller, return_to, 1)
+    except Unauthorized:
+        return visit.to_login(return_to)
+    return redirect(return_to, cookies=signed_in(caller, made))
+
+
+@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
-    await sessions.sign_out(caller)
-    gone = cookies.cleared(caller.node.config)
-    if (request.headers.get("content-type") or "").startswith(FORM):
-        return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
-    return Reply(status=204, cookies=gone)
+    if caller.principal is None and cookies.sent_by_browser(request):  # its access token may have run out
+        return Reply(status=307, headers={"location": SIGN_OUT})
+    return await _sign_out(caller, request)
+
+
+@route("POST", SIGN_OUT, access=Anonymous(), status=204, others=(303,), errors=(403,))
+async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
+    """The same where the browser sends its refresh token too"""
+    return await _sign_out(caller, request)
 
 
 @route("GET", "/api/v1/auth/tokens", access=SignedIn(guests=True), returns=Page[Session])
@@ -100,6 +145,17 @@ def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
     """The cookies of a browser that has just signed in."""
     config = caller.node.config
     return cookies.session(config, made.token), cookies.refresh(config, made.refresh)
+
+
+async def _sign_out(caller: Caller, request: Request) -> Reply:
+    config = caller.node.config
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(config, request)
+    await sessions.sign_out(caller, request.cookies.get(cookies.refresh_name(config)))
+    gone = cookies.cleared(config)
+    if (request.headers.get("content-type") or "").startswith(FORM):
+        return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
+    return Reply(status=204, cookies=gone)
 
 
 def _in_body(raw: bytes) -> str:

@@ -16,7 +16,6 @@ from localstore.core.errors import (
     Forbidden,
     Gone,
     GrantError,
-    IdentityLevel,
     Invalid,
     NotFound,
     SlowDown,
@@ -27,7 +26,6 @@ from localstore.core.model.auth import Approval, ApprovalStatus, DeviceCodeStart
 from relay.caller import Caller, Principal
 from relay.clock import now_ms
 from relay.db import device_grant as rows
-from relay.db import session as session_rows
 from relay.db.database import UniqueViolation
 from relay.db.device_grant import DeviceCodeRow
 from relay.limiter import Attempts
@@ -106,7 +104,7 @@ async def decide(caller: Caller, wish: Approval) -> ApprovalStatus:
         raise Invalid("this is not the fingerprint of that sign-in; compare it again", pointer="/fingerprint")
     if wish.decision == "deny":
         return await _deny(caller, me, row)
-    expires_at = min(now_ms() + limits.CLI_SESSION * 1000, await _parent_end(caller, me))
+    expires_at = min(now_ms() + limits.CLI_SESSION * 1000, me.session_ends)
     plan = await sessions.plan(
         caller.node,
         me.account_id,
@@ -175,12 +173,10 @@ def fingerprint(row: DeviceCodeRow) -> str:
 
 
 def approver(caller: Caller) -> Principal:
-    """The signed-in browser that may let a terminal in; guests may not."""
+    """The signed-in browser that may let a terminal in. A guest's terminal is a guest."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("this decision is taken in a browser session, not with a token")
-    if me.is_guest:
-        raise IdentityLevel("a guest session cannot sign a terminal in; sign in with an account")
     return me
 
 
@@ -189,10 +185,3 @@ async def _deny(caller: Caller, me: Principal, row: DeviceCodeRow) -> ApprovalSt
         await tx.run(rows.DECIDE, code=row.user_code, decision="denied", box=None, now=now_ms())
         await audit.record(tx, me.account_id, "session.denied", "", label=row.label, address=caller.address)
     return ApprovalStatus(status="denied")
-
-
-async def _parent_end(caller: Caller, me: Principal) -> int:
-    """When the browser session itself ends (its token ends earlier and is refreshed)."""
-    async with caller.read() as tx:
-        found = await tx.one(session_rows.LIVE, id=me.session_id, account=me.account_id, now=now_ms())
-    return session_rows.live(found).expires_at if found else now_ms()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import uuid
@@ -12,10 +13,18 @@ from functools import partial
 
 from localstore.core import bearer, limits
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Conflict, GuestNoRefresh, Invalid, NotFound, SvcError, Unauthorized
+from localstore.core.errors import (
+    Conflict,
+    Forbidden,
+    GuestNoRefresh,
+    Invalid,
+    NotFound,
+    SvcError,
+    Unauthorized,
+)
 from localstore.core.keys import key_id
 from localstore.core.model import Page, Session, SessionGrant, UserInfo
-from relay.caller import Caller
+from relay.caller import Caller, Principal, account_name
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import account as accounts
 from relay.db import session as rows
@@ -201,14 +210,29 @@ async def refresh(caller: Caller, token: str | None) -> Made:
     return Made(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
 
 
-async def sign_out(caller: Caller) -> None:
-    """End the caller's session and its children. Without a session there is nothing to do."""
-    me = caller.principal
-    if me is None or me.via == "self":
+def due(me: Principal) -> bool:
+    """Whether a page fetches a fresh token first: this one ends soon, and the session goes on after it."""
+    soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
+    return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
+
+
+async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
+    """End the caller's session and its children; by its refresh token where the access token has run out.
+    Without a session there is nothing to do. Forbidden for a narrowed token: it is less than its session."""
+    me, found = caller.principal, None
+    if me is not None and me.narrowed:
+        raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
+    if me is not None and me.via != "self":
+        found = (me.session_id, me.account_id)
+    elif me is None and refresh_token:
+        with contextlib.suppress(Unauthorized):
+            found = await _session_of(caller, refresh_token)
+    if found is None:
         return
-    async with caller.write() as tx:
-        await end(tx, caller.node, me.account_id, me.session_id)
-        await audit.record(tx, me.account_id, "session.end", me.session_id, address=caller.address)
+    session_id, account_id = found
+    async with caller.write(account_name(account_id)) as tx:
+        await end(tx, caller.node, account_id, session_id)
+        await audit.record(tx, account_id, "session.end", session_id, address=caller.address)
 
 
 async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[Session]:
@@ -288,6 +312,13 @@ async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) 
     await tx.run(rows.SWEEP_REFRESH, now=now_ms())
     digest = hashlib.sha256(token).digest()
     await tx.run(rows.INSERT_REFRESH, hash=digest, session_id=session_id, expires_at=expires_at, used_at=None)
+
+
+async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
+    """The ids of the session and account that a refresh token belongs to, used or not."""
+    async with caller.read() as tx:
+        found = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
+    return None if found is None else (found[1], found[2])
 
 
 def _refresh_hash(token: str | None) -> bytes:

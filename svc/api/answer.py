@@ -13,6 +13,7 @@ from localstore.core.errors import (
     NotFound,
     RateLimited,
     ServerMisbehaved,
+    ServerUnreachable,
     SvcError,
     Unauthorized,
     from_problem,
@@ -28,6 +29,7 @@ JSON_MAX = 32 * MIB
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
+REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def opened(response: httpx.Response) -> httpx.Response:
 
 
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
-    """The body in pieces; ServerMisbehaved when it is more than `cap` bytes, encoded, or cut short."""
+    """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
+    when the connection ends before it does."""
     import httpx
 
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -88,8 +91,9 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
             yield piece
-    except httpx.TransportError:
-        raise _misbehaved(response, "broke off in the middle of its answer; try again") from None
+    except httpx.TransportError as error:
+        why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
+        raise _broke_off(response, why) from None
 
 
 def problem(response: httpx.Response) -> SvcError:
@@ -156,6 +160,23 @@ def _read(response: httpx.Response, cap: int) -> bytes:
     return b"".join(pieces(response, cap))
 
 
-def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+def _broke_off(response: httpx.Response, why: str) -> ServerUnreachable:
+    """What may be repeated can only be repeated; anything else may have had its effect."""
+    announced = response.headers.get("content-length", "")[:20]
+    of = f" of {announced}" if announced.isdecimal() else ""
+    remedy = "check your network, then run the command again"
+    if not response.extensions.get(REPEATABLE):
+        remedy = "it may have been carried out all the same: look before you run the command again"
+    return ServerUnreachable(
+        f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "
+        f"the answer ({why}); {remedy}"
+    )
+
+
+def _origin(response: httpx.Response) -> str:
     url = response.request.url
-    return ServerMisbehaved(f"{url.scheme}://{url.netloc.decode('ascii')} {what}")
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(f"{_origin(response)} {what}")

@@ -304,7 +304,9 @@ class Http:
         )
         if self.credential is not None:
             self._sign(request, outgoing, self.credential)
-        return client.send(request, stream=True)
+        response = client.send(request, stream=True)
+        response.extensions[answer.REPEATABLE] = outgoing.repeatable
+        return response
 
     def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
         request.headers["Authorization"] = credential.authorization

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Annotated
 
@@ -9,9 +11,20 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.limits import MIB
+from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
+from svc.cmd.editor import written
 from svc.cmd.options import DryRun
-from svc.cmd.working import count, handles, named, note_conflicts, note_skipped, skipped_record, to_write
+from svc.cmd.working import (
+    count,
+    handles,
+    named,
+    note_conflicts,
+    note_skipped,
+    skipped_record,
+    to_write,
+    why,
+)
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
 from svc.out import Column
@@ -29,6 +42,8 @@ COLUMNS = (
     Column("size", kind="size"),
 )
 
+LISTED = 200  # paths of each kind that the editor shows
+
 
 def push(
     ctx: Ctx,
@@ -43,16 +58,18 @@ def push(
     Every changed file goes to the branch, then everything there is sealed: a signed commit. A branch with a
     seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
 
+    Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent.
+
     Examples:
     svc push -m "Read the header once"
+    svc push
     svc push -m "Add the logo" --no-delete
     svc push --dry-run
     """
-    if not message.strip() and not dry_run:
-        raise UsageError('a seal needs a message; add -m "What changed"')
-    started = monotonic()
-    with to_write(ctx) as device:
-        done = push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+    with _said(ctx, message, no_delete, dry_run) as message:
+        started = monotonic()
+        with to_write(ctx) as device:
+            done = push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     for path, reason in done.refused.items():
@@ -60,6 +77,38 @@ def push(
     if done.size >= MIB:
         ctx.out.note(_traffic(done, monotonic() - started))
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+
+
+@contextmanager
+def _said(ctx: Ctx, message: str, no_delete: bool, dry_run: bool) -> Iterator[str]:
+    """The message, as given or written in an editor. The folder is not held while somebody writes."""
+    if message.strip() or dry_run:
+        yield message
+        return
+    if not ctx.out.interactive:
+        raise UsageError('a seal needs a message; add -m "What changed"')
+    with to_write(ctx) as device:
+        planned = push_copy(device, "", no_delete=no_delete, dry_run=True)
+        where = f"{device.repo.repo}, branch {device.repo.branch}"
+    with written(_remarks(planned, where), ctx.obj.environment) as (text, file):
+        try:
+            yield text
+        except BaseException:
+            ctx.out.note(f'your message is kept in {file}; to use it: svc push -m "$(grep -v ^# {file})"')
+            raise
+
+
+def _remarks(planned: Pushed, where: str) -> list[str]:
+    """What the editor shows below the message."""
+    lines = ["What the seal says. Lines with # are left out; an empty message sends nothing.", "", where]
+    skipped = [f"{item.path} ({why(item)})" for item in planned.skipped]
+    for title, paths in (("sent", planned.sent), ("removed", planned.removed), ("skipped", skipped)):
+        if paths:
+            lines += ["", f"{title}:", *(f"  {path}" for path in paths[:LISTED])]
+            lines += [f"  and {len(paths) - LISTED} more"] if len(paths) > LISTED else []
+    if not planned.sent and not planned.removed:
+        lines += ["", "Nothing here is left to send; what is live on the branch will be sealed."]
+    return [terminal_safe(line) for line in lines]
 
 
 def _sentence(done: Pushed) -> str:

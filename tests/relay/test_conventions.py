@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+from biscuit_auth import Biscuit, PublicKey
 
 from localstore.core.bearer import from_text, parse_script_token
 from localstore.core.capability import Guard
@@ -57,7 +59,7 @@ def hidden(relay: Relay) -> str:
 def test_nothing_is_asked_of_the_public(client: Client, route: Route) -> None:
     answer = client().request(route.method, filled(route, id=MISSING))
     # Who-am-I and refresh are open to ask and have no answer for nobody.
-    nobody = route.path in ("/auth/userinfo", "/auth/refresh")
+    nobody = name(route) in ("GET /auth/userinfo", "POST /auth/refresh")
     assert (answer.status_code == 401) is nobody, answer.text
 
 
@@ -137,3 +139,26 @@ def test_every_token_ends_when_it_should(relay: Relay, minted: dict[str, bytes])
         token.authorize("read", end - timedelta(minutes=1))
         with pytest.raises(Unauthorized, match="expired"):
             token.authorize("read", end + timedelta(minutes=1))
+
+
+def test_whoever_holds_the_public_key_reads_who_may_what_until_when(relay: Relay, client: Client) -> None:
+    """In Datalog, with the library alone and without asking the node."""
+    form = {"handle": f"r{secrets.token_hex(4)}", "password": PASSWORD}
+    with contextlib.closing(client(headers={"Origin": relay.url})) as browser:
+        browser.post("/auth/sign-up", data=form)
+        me, raw = browser.get("/auth/userinfo").json(), from_text(browser.cookies["tr_session"])
+    keys = relay.run(relay.node.signer.public_keys())
+    token = Biscuit.from_bytes(raw, PublicKey(f"ed25519/{keys[max(keys)].hex()}"))
+    facts = token.block_source(0).replace("\n", " ")
+    assert f"user(hex:{me['user_id'].replace('-', '')});" in facts
+    assert f"sid(hex:{me['session_id']});" in facts
+    rights = facts.partition("caps({")[2].partition("})")[0]
+    assert set(rights.split(", ")) == {'"admin"', '"read"', '"write"'}
+    assert f"check if time($t), $t < {me['expires_at'][:19]}" in facts
+
+
+def test_no_page_takes_tls_for_end_to_end_encryption(client: Client) -> None:
+    for path in ("/auth/login", "/auth/sign-up"):
+        text = client().get(path).text.lower()
+        assert not any(claim in text for claim in ("end-to-end", "e2e", "zero-knowledge", "encrypt"))
+    assert client().get("/api/v1/client-config").json()["node"]["e2ee"]["status"] == "disabled"

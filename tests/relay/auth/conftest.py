@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from relay import clock
 from tests.relay.auth.people import Browser, Device, Terminal
 
 
@@ -45,3 +48,14 @@ def terminal(device, name) -> Callable[[], Terminal]:
         return one.client(answer.json()["token"])
 
     return make
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Move the relay's clock on, to so many seconds after now."""
+
+    def move(seconds: int) -> None:
+        shifted = SimpleNamespace(time_ns=lambda: time.time_ns() + seconds * 10**9)
+        monkeypatch.setattr(clock, "time", shifted)
+
+    return move

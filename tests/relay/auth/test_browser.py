@@ -137,3 +137,46 @@ def test_deny(relay, page, name):
     body = {"grant_type": GRANT_TYPE, "device_code": codes["device_code"]}
     answer = httpx.post(f"{relay.url}/api/v1/auth/cli/token", json=body, trust_env=False).json()
     assert answer["error"] == "access_denied"
+
+
+def test_a_page_renews_its_session_and_loses_no_form(relay, page, name, later):
+    def session():
+        return next(one["value"] for one in page.context.cookies() if one["name"] == "tr_session")
+
+    settings = f"{relay.url}/settings?tab=tokens"
+    page.goto(f"{relay.url}/auth/sign-up?return_to=/settings?tab=tokens")
+    page.get_by_label("Handle").fill(name())
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+    page.wait_for_url(settings)
+    first = session()
+    later(49 * 60)
+    page.goto(settings)
+    assert session() == first
+    later(51 * 60)
+    page.goto(settings)
+    assert page.url == settings
+    assert session() != first
+
+    page.context.clear_cookies(name="tr_session")  # its hour is over
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"data:text/html,<a href='{settings}'>tokens</a>")
+    page.get_by_role("link").click()
+    page.wait_for_url(settings)
+    assert any(url.endswith("own=1") for url in asked), "a foreign page brings no strict cookie; ours does"
+    assert "Tokens and sessions" in page.inner_text("main")
+
+    page.get_by_label("Name").fill("nightly build")
+    page.context.clear_cookies(name="tr_session")
+    page.get_by_role("button", name="Create token").click()
+    page.wait_for_url("**/settings?*again=1")
+    assert "nothing was changed yet" in page.get_by_role("status").inner_text()
+    assert page.get_by_label("Name").input_value() == "nightly build"
+    shot(page, "too-late")
+    page.context.clear_cookies(name="tr_session")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/auth/login")
+    assert page.context.cookies() == []
+    page.goto(settings)
+    assert "/auth/login" in page.url

@@ -195,6 +195,13 @@ def test_a_narrowed_token_dies_with_its_session(relay, terminal):
     assert one.send("GET", HANDLE).status_code == 401
 
 
+def test_a_narrowed_token_cannot_end_the_session_it_came_from(narrowed):
+    for one in (narrowed(ops=["read"]), narrowed(expires=datetime.now(UTC) + timedelta(minutes=5))):
+        answer = one.send("POST", "/auth/logout")
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert one.send("GET", HANDLE).status_code == 200
+
+
 def test_cookie_mutations_come_from_our_own_pages(browser, name, relay):
     one = browser().sign_up(name())
     del one.headers["Origin"]
@@ -287,4 +294,4 @@ def test_a_bound_token_is_no_cookie(terminal, client, relay):
         answer = http.request(method, path, json=body, headers=stolen)
         assert (answer.status_code, answer.json()["code"]) == (401, "sign_in_required"), path
     page = http.post("/settings/tokens", json=wish, headers=stolen)
-    assert page.headers["location"].startswith("/auth/login"), "to a page it counts as no session"
+    assert page.headers["location"].startswith("/auth/refresh"), "to a page it counts as no session"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 import pytest
 from sqlalchemy import update
@@ -186,13 +187,32 @@ def test_wrong_fingerprint(browser, ask, name):
     assert web.post(APPROVE, json=decision(one, codes)).status_code == 200
 
 
-def test_only_a_browser_with_an_account_approves(relay, browser, client, ask, terminal):
+def test_only_a_browser_approves(client, ask, terminal):
     one, codes = ask()
     assert client().post(APPROVE, json=decision(one, codes)).status_code == 401
     assert terminal().send("POST", APPROVE, decision(one, codes)).status_code == 403
+
+
+def test_the_terminal_of_a_guest_is_a_guest(relay, browser, client, ask):
+    one, codes = ask()
     guest = browser()
-    guest.post("/auth/guest-login")
-    assert guest.post(APPROVE, json=decision(one, codes)).json()["code"] == "identity_level"
+    made = guest.post("/auth/guest-login").json()
+    assert guest.post("/cli/authorize", data=decision(one, codes)).status_code == 200
+    sealed = unb64u(claim(client, codes).json()["sealed"])
+    grant = open_grant(sealed, one.transport, origin=relay.url, device_code=unb64u(codes["device_code"]))
+    assert grant.expires_at <= datetime.fromisoformat(made["expires_at"]).timestamp()
+    terminal = one.client(grant.token)
+    info = terminal.send("GET", ME).json()
+    assert (info["user_id"], info["phase"]) == (made["user_id"], "ephemeral")
+    for path, body in (
+        ("/api/v1/repos", {"name": "mine"}),
+        ("/api/v1/auth/pairing-codes", None),
+        ("/api/v1/repos/device-key-challenges", one.start()),
+    ):
+        answer = terminal.send("POST", path, body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "identity_level"), path
+    guest.post("/auth/logout")
+    assert terminal.send("GET", ME).status_code == 401
 
 
 def test_another_site_approves_nothing(browser, client, ask, name):
@@ -214,7 +234,9 @@ def test_the_page_wants_a_session_and_shows_the_fingerprint(browser, ask, name):
     one, codes = ask(label="<b>box</b>")
     web = browser()
     away = web.get("/cli/authorize", params={"user_code": codes["user_code"]})
-    assert away.status_code == 302
+    assert away.status_code == 303
+    assert away.headers["location"].startswith("/auth/refresh?return_to=%2Fcli%2Fauthorize%3Fuser_code%3D")
+    away = web.get(away.headers["location"])
     assert away.headers["location"].startswith("/auth/login?return_to=%2Fcli%2Fauthorize%3Fuser_code%3D")
     web.sign_up(name())
     shown = web.get("/cli/authorize", params={"user_code": codes["user_code"].lower()})

@@ -11,6 +11,8 @@ from localstore.core.capability import attenuate
 from localstore.core.device_grant import Purpose
 from tests.relay.auth.people import Terminal
 from tests.relay.auth.test_device_key import CHALLENGES, KEYS, register
+from tests.relay.conftest import Account
+from tests.relay.histories import Repository
 
 ME, REPOS, PAIR = "/auth/userinfo", "/api/v1/repos", "/api/v1/auth/pairing-codes"
 
@@ -122,3 +124,27 @@ def test_a_token_that_only_reads_changes_nothing(owner, script):
     ):
         assert reader.send(method, path, body).status_code == 403, (method, path)
     assert reader.send("GET", root).status_code == 200
+
+
+def test_a_seal_names_the_capability_it_was_made_under_and_nobody_seals_without(relay, owner, script, device):
+    """The write token's job seals with its machine's key. A token that only reads does not, nor does that
+    key alone, nor the job with a key that is not registered."""
+    job, reader, machine = script("write"), script("read"), device()
+    assert register(job, machine).status_code == 201
+    me = owner.get(ME).json()["user_id"]
+    account = Account(me, None, job.key, "", job.token)
+    with relay.client(account) as http:
+        thing = Repository(http, account, {"id": owner.repo})
+        done = {"device_key_id": machine.key.id, **thing.prepare(machine.key)}
+    url = f"{thing.url}/branches/main/seal"
+    again = {"device_key_id": machine.key.id, "message": "m", "expected_head": None}
+    for one in (reader, machine.client(None)):
+        assert one.send("POST", f"{url}/finalize", done).status_code == 403
+        assert one.send("POST", f"{url}/prepare", again).status_code == 403
+    foreign = device().key.id
+    assert job.send("POST", f"{url}/prepare", {**again, "device_key_id": foreign}).status_code == 403
+    assert job.send("POST", f"{url}/finalize", {**done, "device_key_id": foreign}).status_code == 403
+    assert owner.get(f"{thing.url}/refs/branch/main").json()["head"] is None
+    made = job.send("POST", f"{url}/finalize", done).json()
+    told = owner.get(f"{thing.url}/seals/{made['id']}").json()["provenance"]
+    assert (told["who"]["id"], told["device_key_id"], told["capability"]) == (me, machine.key.id, "seal")

@@ -8,9 +8,11 @@ import uuid
 import pytest
 from sqlalchemy import update
 
+from localstore.core.bearer import parse_script_token
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Unavailable
 from relay.db.schema import refresh_token
+from tests.relay.auth.people import Terminal
 
 ME, TOKENS = "/auth/userinfo", "/api/v1/auth/tokens"
 
@@ -124,6 +126,15 @@ def test_sign_out_clears_and_ends(browser, name):
     again = browser()
     again.cookies.set("tr_session", kept)
     assert again.get(ME).status_code == 401
+
+
+def test_a_token_that_only_reads_may_end_itself(relay, browser, name):
+    one = browser().sign_up(name())
+    raw, key = parse_script_token(one.post(TOKENS, json={"label": "x", "access": "read"}).json()["token"])
+    script = Terminal(relay.url, key, raw)
+    assert script.send("POST", "/auth/logout").status_code == 204
+    assert script.send("GET", ME).status_code == 401
+    assert one.get(ME).status_code == 200
 
 
 def test_own_sessions_are_listed_and_ended(browser, name):

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from blake3 import blake3
 from sqlalchemy import bindparam, insert, select, update
 
 from relay.clock import now_ms
@@ -201,6 +202,14 @@ def test_settings_are_the_owners_alone(relay: Relay, account: Maker, client: Cli
     assert http.delete(mine.url).status_code == 403
     listed = ok(http.get("/api/v1/repos", params={"owner": mine.owner.handle}))["items"]
     assert [one["id"] for one in listed] == [mine.id]
+
+
+@pytest.mark.parametrize(("role", "stored"), [("read", 403), ("triage", 403), ("write", 201)])
+def test_uploads_need_a_writer(relay: Relay, account: Maker, client: Client, role: str, stored: int) -> None:
+    mine, friend, content = own(account, client), account(), b"bytes"
+    add_collaborator(relay, mine.id, friend, role)
+    answer = client(friend).put(f"{mine.url}/payloads/{blake3(content).hexdigest()}", content=content)
+    assert answer.status_code == stored
 
 
 # --- settings

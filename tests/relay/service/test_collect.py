@@ -95,6 +95,25 @@ async def test_open_prepares_and_older_epochs_are_roots(tmp_path):
         assert sealed.parents == [head]
 
 
+async def test_a_checkpoint_keeps_nothing(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        await device.send(await device.create("sealed.txt", b"sealed"))
+        head = (await device.seal()).id
+        (answer,) = await device.send(await device.blob("x.bin", b"\0 in between"), turn="first")
+        later = await device.blob("x.bin", b"\0 at last", answer.gen, answer.seq)
+        assert [one.result for one in await device.send(later, turn="second")] == ["ok"]
+        assert await count(made, schema.checkpoint) == 2
+        age(tmp_path)
+        await gc(made)
+        assert await made.node.objects.read(digest(b"\0 at last")) == b"\0 at last"
+        assert await made.node.objects.read(digest(b"sealed")) == b"sealed"
+        with pytest.raises(NotFound):
+            await made.node.objects.read(digest(b"\0 in between"))
+        await sound(made)
+        assert (await device.seal(head)).id
+
+
 async def test_mostly_dead_packs_are_written_anew_and_deleted(tmp_path):
     async with world(tmp_path) as made:
         device = await made.device()

@@ -56,7 +56,6 @@ def talk(
     ("answer", "said"),
     [
         (b"220 mail.example ready\r\n\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{", "broke off"),
         (http("200 OK", b"<html>hotel wifi</html>", "text/html"), "instead of JSON"),
         (http("200 OK", b"{"), "cannot be read"),
         (http("200 OK", b"[" * 100_000), "cannot be read"),
@@ -255,6 +254,22 @@ def test_a_server_that_goes_away_before_it_answers_is_unreachable() -> None:
             with pytest.raises(ServerUnreachable, match="cannot reach"):
                 caller.call("GET", "/version", Version)
             assert len(waits) == ATTEMPTS - 1
+
+
+def test_an_answer_that_breaks_off_says_how_far_it_came_and_what_to_do() -> None:
+    half = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
+    said = r"the connection to http://\S+ broke off after 1 of 900 bytes of the answer \(it was closed\); "
+    with hostile(half) as server:
+        caller, _ = talk(server)
+        with pytest.raises(ServerUnreachable, match=said + "check your network, then run the command again"):
+            caller.call("GET", "/version", Version)
+        with (
+            pytest.raises(ServerUnreachable, match=said + "check"),
+            caller.stream("POST", "/x", 99) as answer,
+        ):
+            list(answer)
+        with pytest.raises(ServerUnreachable, match=said + "it may have been carried out all the same"):
+            caller.call("POST", "/version", Version, body={})
 
 
 def _header(request: bytes, name: bytes) -> bytes:

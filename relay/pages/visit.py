@@ -1,0 +1,61 @@
+"""What a page asks of a visit before it is shown: somebody signed in, with a token that lasts a while longer.
+
+Pages run no script, so a token is renewed on the way to a page: the browser is sent through `/auth/refresh`,
+the one path its refresh cookie goes to, and back (docs/design/005).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+from sanic.request import Request
+
+from localstore.core.errors import BadRequest
+from relay import cookies
+from relay.caller import Caller
+from relay.pages import page, redirect
+from relay.routing import Reply
+from relay.service import session as sessions
+
+SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the page and send it again."
+
+
+def in_browser(caller: Caller) -> bool:
+    """Whether the session came with a cookie: pages know no other."""
+    return caller.principal is not None and caller.principal.via == "cookie"
+
+
+def lasts(caller: Caller) -> bool:
+    """Whether a page may be shown without renewing anything first."""
+    return in_browser(caller) and not sessions.due(caller.me)
+
+
+def detour(request: Request) -> Reply:
+    """Fetch a fresh token and come back to the page that was asked for."""
+    return redirect(_refresh(f"{request.path}?{request.query_string}"))
+
+
+def too_late(page: str, **sent: str) -> Reply:
+    """A form came after the session had run out: fetch a fresh token and go to `page`, which shows again what
+    was `sent` and says that nothing was done."""
+    return redirect(_refresh(f"{page}?{urlencode({**sent, 'again': '1'})}"))
+
+
+def to_login(return_to: str) -> Reply:
+    return redirect(f"/auth/login?return_to={quote(return_to, safe='')}")
+
+
+def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
+    """A page that renews by itself after `seconds`, as a step of our own that brings our strict cookies."""
+    return page(caller, "onward.html", path=f"{_refresh(return_to)}&own=1", seconds=seconds)
+
+
+def local_path(path: str) -> str:
+    """Where to go after signing in. BadRequest for anything a browser could read as another site."""
+    if path[:1] != "/" or path[1:2] in ("/", "\\") or not path.isascii() or not path.isprintable():
+        raise BadRequest("return_to must be a path of this node: one slash, then no other")
+    return path
+
+
+def _refresh(return_to: str) -> str:
+    return f"{cookies.REFRESH_PATH}?return_to={quote(return_to, safe='')}"

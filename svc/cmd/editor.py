@@ -1,0 +1,73 @@
+"""Text that a person writes in an editor of their choice, as git has it written."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from localstore.core.errors import ClientError, Interrupted, UsageError
+
+NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remarks
+FALLBACKS = ("vi", "nano")
+
+
+@contextmanager
+def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """What the person wrote above `remarks`, and the file it is in. The file goes when the context is left
+    without an error; else it stays, so that nobody writes the same twice.
+
+    Raises UsageError without an editor, ClientError when it fails, Interrupted when nothing was written.
+    """
+    command = _editor(environment)
+    folder = Path(tempfile.mkdtemp(prefix="svc-"))
+    file = folder / NAME
+    file.write_text("\n" + "".join(f"# {line}".rstrip() + "\n" for line in remarks), "utf-8")
+    text = ""
+    try:
+        _run(command, file)
+        text = _without_remarks(file.read_text("utf-8", "replace"))
+        if not text:
+            raise Interrupted("the message is empty; nothing was sent")
+        yield text, file
+        text = ""
+    finally:
+        if not text:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _editor(environment: Mapping[str, str]) -> list[str]:
+    """`VISUAL` and `EDITOR` are a program with its arguments; without them one that is there."""
+    visual = environment.get("VISUAL") if environment.get("TERM", "dumb") != "dumb" else None
+    for named in (visual, environment.get("EDITOR"), *FALLBACKS):
+        words = _words(named or "")
+        program = shutil.which(words[0]) if words else None
+        if program is not None:
+            return [program, *words[1:]]
+        if words and named not in FALLBACKS:
+            raise UsageError(f"there is no editor {words[0]}; set EDITOR, or say the message with -m")
+    raise UsageError("there is no editor here; set EDITOR, or say the message with -m")
+
+
+def _words(named: str) -> list[str]:
+    try:
+        return shlex.split(named)
+    except ValueError:
+        raise UsageError(f"the editor {named} has an open quote; set EDITOR anew, or use -m") from None
+
+
+def _run(command: list[str], file: Path) -> None:
+    try:
+        code = subprocess.run([*command, str(file)]).returncode
+    except OSError as error:
+        raise ClientError(f"the editor {command[0]} does not start ({error.strerror}); use -m") from None
+    if code != 0:
+        raise ClientError(f"the editor {command[0]} ended with {code}; nothing was sent")
+
+
+def _without_remarks(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines() if not line.startswith("#")).strip()
