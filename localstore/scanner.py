@@ -14,8 +14,9 @@ from localstore.core import ignore, paths
 from localstore.core.classify import Classifier
 from localstore.core.errors import PathInvalid, TooLarge
 from localstore.core.ignore import SOURCES, Scope
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.limits import BLOB_FILE, IGNORE_FILE_BYTES
 from localstore.core.paths import terminal_safe
+from localstore.cutting import CutLists, cut
 from localstore.db import Stat
 from localstore.files import Files
 from localstore.link import FOLDER
@@ -71,9 +72,11 @@ class Tracked(Protocol):
         """Whether any file below the directory is known."""
 
 
-def scan(files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> tuple[Scan, Hashed]:
-    """Walk the working copy."""
-    walker = _Walker(files, cache, tracked)
+def scan(
+    files: Files, cache: Mapping[str, Stat], tracked: Tracked, lists: CutLists | None = None
+) -> tuple[Scan, Hashed]:
+    """Walk the working copy. `lists` is given the chunks of the large files that are hashed."""
+    walker = _Walker(files, cache, tracked, lists)
     walker.run()
     files.forget()
     found = walker.scan
@@ -97,8 +100,10 @@ def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
 class _Walker:
     """Most files are in the cache, unchanged: for those the loop of `_folder` calls as little as it can."""
 
-    def __init__(self, files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> None:
-        self._files, self._cache, self._tracked = files, cache, tracked
+    def __init__(
+        self, files: Files, cache: Mapping[str, Stat], tracked: Tracked, lists: CutLists | None
+    ) -> None:
+        self._files, self._cache, self._tracked, self._lists = files, cache, tracked, lists
         self.scan = Scan({}, [], 0, set())
         self.fresh: list[Stat] = []
 
@@ -152,7 +157,7 @@ class _Walker:
             if not stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
                 self._skip(path, "special")
                 return
-            hashed = _hash(self._files, path)
+            hashed = _hash(self._files, path, self._lists)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -216,14 +221,18 @@ def _unchanged(cached: Stat, info: os.stat_result) -> bool:
     return newest + RACY < checked and not (mtime % SECOND == 0 and ctime % SECOND == 0)
 
 
-def _hash(files: Files, path: str) -> Stat:
+def _hash(files: Files, path: str, lists: CutLists | None = None) -> Stat:
     """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
     checked = time.time_ns()
     fd = files.open(path)
     with os.fdopen(fd, "rb", buffering=0) as file:
         info = os.fstat(fd)
         classifier = Classifier()
-        while chunk := file.read(1 << 20):
-            classifier.feed(chunk)
+        if lists is not None and info.st_size > BLOB_FILE:
+            found = cut(file, classifier.feed)
+            lists.keep(classifier.result().blake3, found)
+        else:
+            while chunk := file.read(1 << 20):
+                classifier.feed(chunk)
     kind, size, digest = classifier.result()
     return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)

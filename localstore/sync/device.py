@@ -18,6 +18,7 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
+from localstore.cutting import CutLists
 from localstore.db import Database, Intent, SealedFile
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
@@ -61,6 +62,7 @@ class Device:
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
+        self.cuts = CutLists()
         self.blob_cap = limits.BLOB_FILE
 
     def close(self) -> None:
@@ -192,8 +194,9 @@ class Device:
     # --- the folder
 
     def look_around(self) -> Scan:
-        """Walk the folder and remember what was hashed."""
-        found, hashed = scan(self.files, self.db.stats(), self.db)
+        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent."""
+        sends = self._transport is not None and self.takes_large
+        found, hashed = scan(self.files, self.db.stats(), self.db, self.cuts if sends else None)
         if hashed.fresh or hashed.gone:
             with self.db.step():
                 self.db.put_stats(hashed.fresh, hashed.gone)
