@@ -325,9 +325,7 @@ def _lots(located: Sequence[Located]) -> Iterator[list[Located]]:
             yield lot
 
 
-def _runs(
-    ranges: Sequence[tuple[FrameKey, int]], enough: int
-) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+def _runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """(pack, [(offset, length)]) of about `enough` bytes each, adjacent frames merged."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in ranges:
