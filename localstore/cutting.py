@@ -1,4 +1,4 @@
-"""Where a large file falls apart, found in the same pass that hashes it, so that a push reads it once for both.
+"""Where a large file falls apart, found in the same pass that hashes it.
 
 What the walk found is kept in memory until the file is sent. Nothing depends on it: a list that is not there
 any more is made again by reading the file.

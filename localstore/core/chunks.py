@@ -54,8 +54,8 @@ def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
 
 
 class Chunker:
-    """Cuts a stream of bytes into chunks, the same ones however the stream is divided. The bytes are read into
-    its own buffer, so that cutting copies next to nothing.
+    """Cuts a stream of bytes into chunks, the same ones however the stream is divided. The bytes are read
+    into its own buffer, so that cutting copies next to nothing.
 
     >>> chunker = Chunker()
     >>> chunker.space()[:200_000] = bytes(200_000)

@@ -1,8 +1,8 @@
 """Sending a file above the blob cap: cut it, ask which chunks the relay lacks, send those, then the manifest.
 
-The walk has cut the file while it hashed it (`localstore.cutting`); else it is read for that here. It is never
-held whole. Somebody may save it meanwhile, so every byte that goes out is compared with its digest. A repeat
-after an interruption sends only what is missing by then.
+The walk has cut the file while it hashed it (`localstore.cutting`); else it is read for that here. It is
+never held whole. Somebody may save it meanwhile, so every byte that goes out is compared with its digest. A
+repeat after an interruption sends only what is missing by then.
 """
 
 from __future__ import annotations
