@@ -17,6 +17,7 @@ from localstore.core.ignore import SOURCES, Scope
 from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import terminal_safe
 from localstore.core.wildmatch import octets
+from localstore.cutting import CutLists
 from localstore.files import Files
 from localstore.link import FOLDER
 from localstore.stats import Seen, Stat, hashed, trusted
@@ -88,9 +89,12 @@ class Tracked(Protocol):
         """Whether any file below the directory is known."""
 
 
-def scan(files: Files, seen: Mapping[str, Seen], tracked: Tracked) -> tuple[Scan, News]:
-    """Walk the working copy. `seen`: what earlier walks recorded, by folder."""
-    walker = _Walker(files, seen, tracked)
+def scan(
+    files: Files, seen: Mapping[str, Seen], tracked: Tracked, lists: CutLists | None = None
+) -> tuple[Scan, News]:
+    """Walk the working copy. `seen`: what earlier walks recorded, by folder. `lists` is given the chunks of
+    the large files that are hashed."""
+    walker = _Walker(files, seen, tracked, lists)
     walker.run()
     files.forget()
     return walker.scan, walker.news()
@@ -111,8 +115,10 @@ class _Walker:
     """Most folders are as the last walk left them. Their listing, with the rules in effect, then has the mark
     that was recorded, and no file of theirs is looked at further."""
 
-    def __init__(self, files: Files, seen: Mapping[str, Seen], tracked: Tracked) -> None:
-        self._files, self._seen, self._tracked = files, seen, tracked
+    def __init__(
+        self, files: Files, seen: Mapping[str, Seen], tracked: Tracked, lists: CutLists | None
+    ) -> None:
+        self._files, self._seen, self._tracked, self._lists = files, seen, tracked, lists
         self._passed: set[str] = set()
         self._news = News({}, [], [])
         self.scan = Scan()
@@ -222,7 +228,7 @@ class _Walker:
             self._skip(path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hashed(self._files, path)
+            found = hashed(self._files, path, self._lists)
         except FileNotFoundError:
             return None
         except OSError as error:

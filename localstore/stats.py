@@ -11,6 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from localstore.core.classify import Classifier
+from localstore.core.limits import BLOB_FILE
+from localstore.cutting import CutLists, cut
 from localstore.entry import Kind
 from localstore.files import READ_BYTES, Files
 
@@ -92,14 +94,19 @@ def trusted(cached: Stat) -> bool:
     return newest + RACY < cached.checked and not whole_seconds
 
 
-def hashed(files: Files, path: str) -> Stat:
-    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
+def hashed(files: Files, path: str, lists: CutLists | None = None) -> Stat:
+    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time.
+    `lists` is given the chunks of a large one."""
     checked = time.time_ns()
     fd = files.open(path)
     with os.fdopen(fd, "rb", buffering=0) as file:
         info = os.fstat(fd)
         classifier = Classifier()
-        while chunk := file.read(READ_BYTES):
-            classifier.feed(chunk)
+        if lists is not None and info.st_size > BLOB_FILE:
+            found = cut(file, classifier.feed)
+            lists.keep(classifier.result().blake3, found)
+        else:
+            while chunk := file.read(READ_BYTES):
+                classifier.feed(chunk)
     kind, size, digest = classifier.result()
     return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)

@@ -28,8 +28,7 @@ NORMALIZATION: Literal[2] = 2
 BULK_KINDS = frozenset({"model", "modelpack", "dataset"})  # no cap on bytes but CHUNKED_FILE
 KINDS = BULK_KINDS | {"app"}  # repositories that may hold files above BLOB_FILE
 RAISED = f"limits.max_file_mib in {MANIFEST} raises it"  # the cap of an app, for those who meet it
-
-Bytes = bytes | bytearray | memoryview
+WINDOW = 1 * limits.MIB  # taken in at once: it stays in the processor's cache
 
 
 class ChunkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -68,10 +67,12 @@ def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
 
 
 class Chunker:
-    """Cuts a stream of bytes into chunks, the same ones however the stream is divided.
+    """Cuts a stream of bytes into chunks, the same ones however the stream is divided. The bytes are read
+    into its own buffer, so that cutting copies next to nothing.
 
     >>> chunker = Chunker()
-    >>> [len(chunk) for chunk in (*chunker.feed(bytes(200_000)), *chunker.finish())]
+    >>> chunker.space()[:200_000] = bytes(200_000)
+    >>> [len(chunk) for chunk in (*chunker.feed(200_000), *chunker.finish())]
     [131072, 68928]
     """
 
@@ -85,26 +86,32 @@ class Chunker:
             normalized_chunking=NORMALIZATION,
             seed=SEED,
         )
-        self._rest = b""
+        self._buffer = memoryview(bytearray(limits.CHUNK_MAX + WINDOW))
+        self._rest = 0  # bytes in front that belong to the next chunk, always fewer than CHUNK_MAX
 
-    def feed(self, data: Bytes) -> Iterator[memoryview]:
-        """The chunks that are complete with these bytes; iterate to the end before feeding more. A window of
-        some MiB at a time keeps copies rare."""
-        window = b"".join((self._rest, data))
+    def space(self) -> memoryview:
+        """Where the next bytes go: WINDOW of them, or fewer."""
+        return self._buffer[self._rest : self._rest + WINDOW]
+
+    def feed(self, count: int) -> Iterator[memoryview]:
+        """The chunks that are complete with the `count` bytes that were put into `space`. They lie in the
+        buffer: use each before asking for more space, and iterate to the end."""
+        filled = self._rest + count
         end = 0
-        if len(window) >= limits.CHUNK_MAX:
-            for chunk in self._cutter.cut_buf(window):
-                if chunk.offset + limits.CHUNK_MAX > len(window):
+        if filled >= limits.CHUNK_MAX:
+            for chunk in self._cutter.cut_buf(self._buffer[:filled]):
+                if chunk.offset + limits.CHUNK_MAX > filled:
                     break  # the next bytes may still move this cut
                 end = chunk.offset + chunk.length
                 yield chunk.data
-        self._rest = window[end:]
+        self._rest = filled - end
+        self._buffer[: self._rest] = self._buffer[end:filled]
 
     def finish(self) -> Iterator[memoryview]:
         """What is left, when the stream has ended."""
-        rest, self._rest = self._rest, b""
+        rest, self._rest = self._rest, 0
         if rest:
-            for chunk in self._cutter.cut_buf(rest):
+            for chunk in self._cutter.cut_buf(self._buffer[:rest]):
                 yield chunk.data
 
 

@@ -10,6 +10,7 @@ from blake3 import blake3
 from localstore.core.limits import TEXT_FILE
 
 Kind = Literal["text", "blob"]
+Bytes = bytes | bytearray | memoryview
 
 
 class Classified(NamedTuple):
@@ -35,12 +36,12 @@ class Classifier:
         self._text = True
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: Bytes) -> None:
         """Take the next bytes of the file; chunks may split characters anywhere."""
         self._hash.update(chunk)
         self._size += len(chunk)
         if self._text:
-            self._text = self._size <= TEXT_FILE and b"\0" not in chunk and self._decodes(chunk)
+            self._text = self._size <= TEXT_FILE and self._decodes(bytes(chunk))
 
     def result(self) -> Classified:
         """The verdict over everything fed so far; a character cut short at the end makes the file bytes."""
@@ -49,6 +50,8 @@ class Classifier:
         return Classified(kind, self._size, self._hash.digest())
 
     def _decodes(self, chunk: bytes) -> bool:
+        if b"\0" in chunk:
+            return False
         try:
             self._decoder.decode(chunk)
         except UnicodeDecodeError:

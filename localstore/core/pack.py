@@ -29,6 +29,7 @@ RAW, ZSTD = 0, 1
 ZSTD_LEVEL = 5  # twice the time of level 3, a tenth smaller
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
+DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough
 WORTHWHILE = 0.97  # stored ÷ raw at most this, or the frame stays raw
 
 _TOC_LENGTH = struct.Struct(">I")
@@ -108,6 +109,7 @@ class PackWriter:
     def __init__(self, pack_bytes: int = limits.PACK_BYTES) -> None:
         self._pack_bytes = pack_bytes
         self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+        self._dull = 0  # objects in a row whose samples did not get shorter
         self._seen: set[bytes] = set()
         self._frames: list[Frame] = []
         self._stored = self._raw = self._toc_bound = 0
@@ -159,11 +161,18 @@ class PackWriter:
         return Frame(FrameRow(codec, len(raw), len(stored), rows), stored)
 
     def _promising(self, raw: bytes) -> bool:
-        """Whether one of three samples of long bytes gets shorter; true of short ones."""
+        """Whether one of three samples of long bytes gets shorter; true of short ones. After many that did
+        not, each next one is sampled at one of the three places in turn."""
         if len(raw) < PROBE_LEAST:
             return True
-        starts = (0, (len(raw) - PROBE) // 2, len(raw) - PROBE)
-        return any(len(self._compressor.compress(raw[at : at + PROBE])) < PROBE * WORTHWHILE for at in starts)
+        starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
+        if self._dull >= DULL:
+            starts = [starts[self._dull % 3]]
+        found = any(
+            len(self._compressor.compress(raw[at : at + PROBE])) < PROBE * WORTHWHILE for at in starts
+        )
+        self._dull = 0 if found else self._dull + 1
+        return found
 
     def _place(self, frame: Frame) -> list[Pack]:
         toc = _TOC_BYTES_PER_FRAME + _TOC_BYTES_PER_OBJECT * len(frame.row.objects)

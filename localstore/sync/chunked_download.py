@@ -18,9 +18,9 @@ from localstore.core import chunks, limits
 from localstore.core.chunks import ChunkRow
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.cutting import Cut, cut
 from localstore.db import PARTIAL, Intent
 from localstore.files import Fetched
-from localstore.sync.chunked_upload import Cut, cuts
 from localstore.sync.device import Device
 from localstore.writer import temp_name
 
@@ -98,10 +98,8 @@ def _older(device: Device, near: str | None) -> Iterator[_Older]:
     except OSError:
         yield _Older()
         return
-    try:
-        yield _Older(fd, {one.digest: one for one, _ in cuts(device, near)})
-    finally:
-        os.close(fd)
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        yield _Older(fd, {one.digest: one for one in cut(file)})
 
 
 def _manifest(device: Device, digest: bytes, size: int) -> list[ChunkRow]:

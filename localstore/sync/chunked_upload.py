@@ -1,14 +1,13 @@
 """Sending a file above the blob cap: cut it, ask which chunks the relay lacks, send those, then the manifest.
 
-The file is read in windows and never held whole; somebody may save it meanwhile, so every byte that goes out
-is compared with its digest. A repeat after an interruption sends only what is missing by then.
+The walk has cut the file while it hashed it (`localstore.cutting`); else it is read for that here. It is
+never held whole. Somebody may save it meanwhile, so every byte that goes out is compared with its digest. A
+repeat after an interruption sends only what is missing by then.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from blake3 import blake3
 
@@ -16,25 +15,17 @@ from localstore.core import chunks, limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import PayloadMissing
 from localstore.core.pack import Pack, PackWriter
+from localstore.cutting import CutList, cut
 from localstore.sync.device import Device
 
-WINDOW = 1 * limits.MIB  # read and cut at once: it stays in the processor's cache
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
 TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
-
-
-class Cut(NamedTuple):
-    """A chunk of the file: where it begins, its BLAKE3 and its size in bytes."""
-
-    offset: int
-    digest: bytes
-    size: int
 
 
 def upload(device: Device, path: str, digest: bytes) -> int:
     """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
     the file is not these bytes any more."""
-    listed = _cuts(device, path, digest)
+    listed = device.cuts.take(digest) or _cut(device, path, digest)
     if listed is None:
         return 0
     raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
@@ -54,35 +45,20 @@ def upload(device: Device, path: str, digest: bytes) -> int:
     return sent
 
 
-def cuts(device: Device, path: str) -> Iterator[tuple[Cut, memoryview]]:
-    """The chunks of the file as it is now. OSError if it cannot be read."""
-    chunker, offset = chunks.Chunker(), 0
-    with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
-        while window := file.read(WINDOW):
-            for data in chunker.feed(window):
-                yield Cut(offset, blake3_digest(data), len(data)), data
-                offset += len(data)
-    for data in chunker.finish():
-        yield Cut(offset, blake3_digest(data), len(data)), data
-        offset += len(data)
-
-
-def _cuts(device: Device, path: str, digest: bytes) -> list[Cut] | None:
+def _cut(device: Device, path: str, digest: bytes) -> CutList | None:
     """All chunks, None if the file is gone or other bytes than `digest`."""
     whole = blake3()
-    found: list[Cut] = []
     try:
-        for one, data in cuts(device, path):
-            whole.update(data)
-            found.append(one)
+        with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
+            found = cut(file, whole.update)
     except OSError:
         return None
     return found if whole.digest() == digest else None
 
 
-def _send(device: Device, path: str, listed: list[Cut]) -> int | None:
+def _send(device: Device, path: str, listed: CutList) -> int | None:
     """Send the chunks that the relay lacks; bytes sent, None if the file changed under our hands."""
-    by_digest = {one.digest: one for one in reversed(listed)}
+    by_digest = {one.digest: one for one in listed}
     asked = list(by_digest)
     missing: list[bytes] = []
     for start in range(0, len(asked), limits.HAVE_DIGESTS):

@@ -17,6 +17,7 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
+from localstore.cutting import CutLists
 from localstore.db import Database, Intent, SealedFile, SealedTree
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
@@ -64,6 +65,7 @@ class Device:
         self.conflicts: list[tuple[str, str]] = []
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.edited = EditedLanes()
+        self.cuts = CutLists()
 
     def close(self) -> None:
         self.files.close()
@@ -197,8 +199,9 @@ class Device:
     # --- the folder
 
     def look_around(self) -> Scan:
-        """Walk the folder and remember what was hashed."""
-        found, news = scan(self.files, self.db.folders(), self.db)
+        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent."""
+        sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
+        found, news = scan(self.files, self.db.folders(), self.db, self.cuts if sends else None)
         if any(news):
             with self.db.step():
                 self.db.put_folders(*news)

@@ -6,7 +6,7 @@ Packs are written once and read by ranges. A name is never used again. What is d
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,12 @@ class PackGone(Unavailable):
     """The pack is not there, or ends before the range: it may have been rewritten under another name."""
 
 
+def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> None:
+    """Show whole pieces, one after the other."""
+    for piece in pieces:
+        use(memoryview(piece))
+
+
 class Packs(Protocol):
     """A place for packs. Every method raises Unavailable when the place does not answer or refuses."""
 
@@ -45,6 +51,12 @@ class Packs(Protocol):
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Bytes at (offset, length) of a pack that is durable. PackGone when they are not there."""
+
+    async def show(
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
+    ) -> None:
+        """Call `use` with these bytes in order, off the event loop. A piece is there for its call only.
+        PackGone comes before the first."""
 
     def stored(self) -> AsyncIterator[PackInfo]:
         """Every pack there is, also those that no index speaks of."""

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Collection, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import GIB, KIB
+from localstore.core.limits import GIB, KIB, MIB
 from relay.clock import now_ms
 from relay.ids import new_id
 from relay.objects.backend import PackGone, PackInfo, Place
@@ -28,6 +29,8 @@ FOLDER = "objects"
 ROLL_BYTES = 1 * GIB
 IDLE = 3600_000  # milliseconds
 INLINE_BYTES = 64 * KIB  # reads up to here are done on the event loop
+_SHOWN = 1 * MIB  # bytes in one call of who is shown them: they stay in the processor's cache
+_SHORT = "a pack ends {} bytes before a frame that the index speaks of"
 _PIECES = 512  # buffers in one system call; the systems we know allow 1024
 
 
@@ -90,14 +93,16 @@ class PackFiles:
             await self._ask((), True, places)
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        try:
+        with _reading(name):
             if sum(length for _, length in ranges) <= INLINE_BYTES:
                 return read_ranges(self.folder, name, ranges)
             return await asyncio.to_thread(read_ranges, self.folder, name, ranges)
-        except FileNotFoundError:
-            raise PackGone(f"pack {name} of the object store is gone; try again") from None
-        except OSError as error:
-            raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
+
+    async def show(
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
+    ) -> None:
+        with _reading(name):
+            await asyncio.to_thread(_show_ranges, self.folder, name, ranges, use)
 
     async def stored(self) -> AsyncIterator[PackInfo]:
         for info in await asyncio.to_thread(_listed, self.folder):
@@ -188,11 +193,48 @@ class PackFiles:
         return Unavailable(f"the disk of this server refused a write ({error.strerror}); nothing was stored")
 
 
+@contextlib.contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise PackGone(f"pack {name} of the object store is gone; try again") from None
+    except OSError as error:
+        raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
+
+
 def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     """Bytes at (offset, length) of a pack. OSError when the pack is gone or ends before."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         return [_read_all(fd, offset, length) for offset, length in ranges]
+    finally:
+        os.close(fd)
+
+
+class _Local(threading.local):
+    """A buffer for each thread: fresh memory for every piece costs more than hashing it."""
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(_SHOWN))
+
+
+_local = _Local()
+
+
+def _show_ranges(
+    folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
+) -> None:
+    fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
+    try:
+        for offset, length in ranges:
+            end = offset + length
+            while offset < end:
+                count = os.preadv(fd, [_local.buffer[: end - offset]], offset)
+                if not count:
+                    raise OSError(_SHORT.format(end - offset))
+                use(_local.buffer[:count])
+                offset += count
     finally:
         os.close(fd)
 
@@ -207,7 +249,7 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
         data = os.pread(fd, length, offset)
         parts.append(data)
     if length:
-        raise OSError(f"a pack ends {length} bytes before a frame that the index speaks of")
+        raise OSError(_SHORT.format(length))
     return b"".join(parts)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +26,7 @@ from relay.config import S3
 from relay.environment import StartRefused
 from relay.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.ids import new_id
-from relay.objects.backend import PackGone, PackInfo, Place
+from relay.objects.backend import PackGone, PackInfo, Place, use_each
 
 PART_BYTES = 16 * MIB
 GATHER_SECONDS = 0.005
@@ -117,6 +117,11 @@ class S3Packs:
         if [len(one) for one in data] != lengths:
             raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
         return data
+
+    async def show(
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
+    ) -> None:
+        await asyncio.to_thread(use_each, use, await self.read(name, ranges))
 
     async def stored(self) -> AsyncIterator[PackInfo]:
         try:

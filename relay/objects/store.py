@@ -12,24 +12,28 @@ borrows a read connection, which a caller that already holds a transaction must 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, SvcError, Unavailable
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, FrameRow, PackWriter, read_object
+from localstore.core.pack import RAW, Frame, FrameRow, PackWriter, read_object
 from relay.clock import now_ms
 from relay.db import object as rows
 from relay.db.database import Database, Tx
 from relay.db.object import Located
-from relay.objects.backend import PackGone, Packs, Place
+from relay.objects.backend import PackGone, Packs, Place, use_each
 from relay.objects.frames import FrameCache
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 
 CACHE_BYTES = 64 * MIB
+SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
 STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
 
 FrameKey = tuple[str, int]
@@ -270,13 +274,25 @@ class ObjectStore:
             raise Unavailable(f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit")
         return data
 
+    async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
+        """Call `use` with the bytes of these, one behind the other, off the event loop; a piece is there for
+        its call only. Those stored as they are and side by side come in large pieces, without a copy."""
+        for lot in _lots(located):
+            if not self._verify and _is_plain(lot[0]):
+                [(name, merged)] = _runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
+                with contextlib.suppress(PackGone):
+                    await self.packs.show(name, merged, use)
+                    continue
+            data = await self.read_located(lot, cache=False)
+            await asyncio.to_thread(use_each, use, [data[one.digest] for one in lot])
+
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
         """Stored frames (key, length) in order, about a MiB at a time, adjacent ones in one read. Their packs
         stay until the end."""
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
-            for name, merged in _runs(ranges):
+            for name, merged in _runs(ranges, MIB):
                 yield b"".join(await self.packs.read(name, merged))
         finally:
             self._streaming.subtract(packs)
@@ -297,11 +313,23 @@ def _unpacked(frames: Sequence[Located], stored: Sequence[bytes]) -> dict[FrameK
     return raw
 
 
-def _runs(ranges: Sequence[tuple[FrameKey, int]]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """(pack, [(offset, length)]) of about a MiB each, adjacent frames merged."""
+def _is_plain(one: Located) -> bool:
+    """Whether its bytes are its frame, as it is stored."""
+    return one.codec == RAW and one.size == one.raw_len
+
+
+def _lots(located: Sequence[Located]) -> Iterator[list[Located]]:
+    """At most SHOWN_OBJECTS each, of one pack, all of them plain or none."""
+    for _, same in itertools.groupby(located, lambda one: (one.pack, _is_plain(one))):
+        while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
+            yield lot
+
+
+def _runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """(pack, [(offset, length)]) of about `enough` bytes each, adjacent frames merged."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in ranges:
-        if merged and (name != pack or size >= MIB):
+        if merged and (name != pack or size >= enough):
             yield pack, merged
             merged, size = [], 0
         pack, size = name, size + length

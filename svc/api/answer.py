@@ -86,7 +86,7 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
         raise _misbehaved(response, "sent an encoded answer that nobody asked for")
     total = 0
     try:
-        for piece in response.iter_raw(65_536):
+        for piece in response.iter_raw():
             total += len(piece)
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import random
 from dataclasses import dataclass
 
 import httpx
 from blake3 import blake3
 
+from localstore import cutting
 from localstore.core import chunks, limits
-from localstore.core.chunks import Chunker, Manifest
+from localstore.core.chunks import Manifest
 from localstore.core.pack import write_packs
 from tests.relay.histories import Repository, ok
 
@@ -36,9 +38,7 @@ def large(seed: int, size: int = ROOMY) -> Large:
 
 
 def cut(data: bytes) -> Large:
-    chunker = Chunker()
-    found = [bytes(one) for one in chunker.feed(data)]
-    return Large(data, [*found, *(bytes(one) for one in chunker.finish())])
+    return Large(data, [data[one.offset :][: one.size] for one in cutting.cut(io.BytesIO(data))])
 
 
 def send_chunks(repo: Repository, parts: list[bytes]) -> None:

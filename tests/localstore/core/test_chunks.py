@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core import chunks, limits
-from localstore.core.chunks import Chunker, Manifest
+from localstore.core.chunks import WINDOW, Chunker, Manifest
 from localstore.core.encoding import jcs
 from localstore.core.errors import Invalid, TooLarge
 
@@ -23,11 +23,13 @@ def noise(seed: int, size: int) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
-def cut(data: bytes, window: int = 1 << 40) -> list[bytes]:
+def cut(data: bytes, window: int = WINDOW) -> list[bytes]:
     chunker = Chunker()
     found: list[bytes] = []
     for start in range(0, len(data), window):
-        found += [bytes(chunk) for chunk in chunker.feed(data[start : start + window])]
+        part = data[start : start + window]
+        chunker.space()[: len(part)] = part
+        found += [bytes(chunk) for chunk in chunker.feed(len(part))]
     return found + [bytes(chunk) for chunk in chunker.finish()]
 
 

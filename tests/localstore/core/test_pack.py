@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from localstore.core import limits, pack
 from localstore.core.encoding import digest
 from localstore.core.errors import DigestMismatch, Invalid, TooLarge
-from localstore.core.pack import Pack, PackReader, PackWriter, read_object, read_toc, write_packs
+from localstore.core.pack import RAW, ZSTD, Pack, PackReader, PackWriter, read_object, read_toc, write_packs
 
 Item = tuple[bytes, bytes, bool]
 TEXT = b"The quick brown fox jumps over the lazy dog.\n" * 40
@@ -345,6 +345,14 @@ def test_trailing_and_missing_bytes_are_refused() -> None:
     list(reader.feed(raw))
     with pytest.raises(Invalid):
         list(reader.feed(b"x"))
+
+
+def test_what_compresses_is_found_among_much_that_does_not() -> None:
+    dull = [random.Random(number).randbytes(40_000) for number in range(60)]
+    dense = [b"%d" % number + bytes(60_000) for number in range(3)]
+    datas = [*dull[:30], dense[0], *dull[30:], *dense[1:]]
+    (pack,) = write_packs((digest(one), one, False) for one in datas)
+    assert [frame.row.codec for frame in pack.frames] == [ZSTD if one in dense else RAW for one in datas]
 
 
 def test_pack_without_frames_holds_nothing() -> None:

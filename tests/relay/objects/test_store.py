@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
+from localstore.core.limits import MIB
 from localstore.core.pack import Frame, PackReader, write_packs
 from relay.objects.export import export
 from relay.objects.store import ObjectStore
@@ -129,6 +131,45 @@ async def test_an_object_in_the_callers_transaction_is_read_there(tmp_path, s3):
     async with opened(tmp_path, s3) as (store, mine, _), store._db.write() as tx:
         name = await store.put(mine, b"now", tx)
         assert await store.read(name, mine, tx) == b"now"
+
+
+@pytest.mark.parametrize("s3", [False, True])
+@pytest.mark.parametrize("verify", [False, True])
+async def test_many_are_shown_in_the_order_asked_for(tmp_path, s3, verify):
+    async with opened(tmp_path, s3, verify=verify) as (store, mine, _):
+        datas = [os.urandom(40_000) for _ in range(70)] + [os.urandom(3 * MIB), b"text " * 20_000]
+        for part in (datas[:30], datas[30:]):
+            placed = await store.append(frames_of(part, text=False))
+            async with store._db.write() as tx:
+                await store.index(tx, placed, mine)
+        wanted = [*datas, datas[3], *reversed(datas)]
+        found = await store.locate([digest(one) for one in datas], mine)
+        shown = bytearray()
+        await store.show([found[digest(one)] for one in wanted], shown.extend)
+        assert shown == b"".join(wanted)
+
+
+async def test_what_moved_is_found_again_before_it_is_shown(tmp_path):
+    async with opened(tmp_path, False) as (store, mine, _):
+        datas = [os.urandom(40_000) for _ in range(3)]
+        placed = await store.append(frames_of(datas, text=False))
+        async with store._db.write() as tx:
+            await store.index(tx, placed, mine)
+        found = await store.locate([digest(one) for one in datas], mine)
+        gone = [dataclasses.replace(found[digest(one)], pack="gone") for one in datas]
+        shown = bytearray()
+        await store.show(gone, shown.extend)
+        assert shown == b"".join(datas)
+
+
+async def test_a_pack_that_ends_early_is_an_error_and_never_fewer_bytes(tmp_path):
+    async with opened(tmp_path, False) as (store, mine, _):
+        name = await store.put(mine, os.urandom(40_000))
+        (path,) = store.packs.folder.iterdir()
+        path.write_bytes(path.read_bytes()[:-1])
+        found = await store.locate([name], mine)
+        with pytest.raises(Unavailable):
+            await store.show([found[name]], bytearray().extend)
 
 
 async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):

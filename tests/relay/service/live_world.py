@@ -46,6 +46,7 @@ from relay.objects.store import ObjectStore
 from relay.service import chunked, live, seal
 from relay.signer import Signer
 from tests.databases import new_url
+from tests.relay.chunked_files import cut
 from tests.relay.objects import s3_server
 
 ORIGIN = "http://127.0.0.1:1"
@@ -125,9 +126,7 @@ class World:
 
     async def put_large(self, data: bytes) -> str:
         """A file above the blob cap, as its chunks and their manifest."""
-        chunker = chunks.Chunker()
-        parts = [bytes(one) for one in (*chunker.feed(data), *chunker.finish())]
-        rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in parts]
+        rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in cut(data).chunks]
         made = chunks.manifest(digest(data), rows)
         await chunked.admit(self.node, self.repo_id, made, chunks.encode(made))
         return made.blake3

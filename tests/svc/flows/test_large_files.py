@@ -10,7 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from localstore import cutting
 from localstore.core.limits import MIB
+from localstore.sync import chunked_upload
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 
@@ -99,6 +103,19 @@ def test_large_files_of_a_model_are_pushed_pulled_and_cloned(alice: Svc, tmp_pat
     assert (tmp_path / "b" / "copy.bin").read_bytes() == large
     assert within(tmp_path / "b", alice, "repo", "status") == 0
     assert not arriving(tmp_path / "b")
+
+
+def test_a_push_reads_a_large_file_once_to_hash_and_to_cut_it(
+    alice: Svc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(alice, "model")
+    Path("a.bin").write_bytes(noise(1, 17 * MIB))
+    with monkeypatch.context() as patch:
+        patch.setattr(chunked_upload, "_cut", None)  # the second pass
+        assert pushed(alice)["sent"] == ["a.bin"]
+    Path("a.bin").write_bytes(noise(2, 17 * MIB))
+    monkeypatch.setattr(cutting, "KEPT_BYTES", 0)
+    assert pushed(alice)["sent"] == ["a.bin"], "what was not kept is cut again"
 
 
 def test_a_killed_upload_goes_on_where_it_was(alice: Svc) -> None:
