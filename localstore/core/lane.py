@@ -318,7 +318,7 @@ def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> b
         raise Invalid("a change can only be carried between lanes of equal text")
     after = source.copy()
     deltas = after._deltas(extra)
-    if not any(deltas):
+    if not any(deltas) or after.text() == target.text():
         return None
     update = target._write(replica, lambda: target._replay(deltas))
     if target.text() != after.text():

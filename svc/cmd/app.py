@@ -21,6 +21,7 @@ from svc.cmd.command import Group
 from svc.cmd.context import Run
 from svc.out import Out
 
+_DASHED_KEY_ID = re.compile(r"-[A-Za-z0-9_-]{42}")
 _FIELDS = re.compile(r"[a-z_][a-z0-9_]*(,[a-z_][a-z0-9_]*)*")
 
 
@@ -60,9 +61,12 @@ def run(words: list[str]) -> int:
 
 def normalise(words: list[str]) -> list[str]:
     """`--json` may stand alone: it takes the next word only when that can be a list of fields.
-    `svc help WORDS` is `svc WORDS --help`."""
+    `svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
+    if words[:2] == ["auth", "device"] and "--" not in words:
+        dashed = [word for word in words if _DASHED_KEY_ID.fullmatch(word)]
+        words = [word for word in words if word not in dashed] + (["--", *dashed] if dashed else [])
     found: list[str] = []
     at = 0
     while at < len(words):

@@ -327,6 +327,12 @@ def test_onto_gives_the_same_text_wherever_it_lands(base: bytes, mine: bytes, th
     assert (update is None) == (one.text() == theirs)
 
 
+def test_a_change_that_writes_what_it_removes_is_none() -> None:
+    lane = lane_of(b"a")
+    assert onto("a👩‍👩‍👧".encode(), "👩‍👩‍👧a".encode(), b"a", A, lane) is None
+    assert lane.text() == b"a"
+
+
 def test_onto_keeps_both_changes() -> None:
     target = lane_of("ein 😀 und zwei\n".encode())
     update = onto(b"one and two\n", b"one and 2\n", b"one & two\n", A, lane_of(b"one & two\n"))

@@ -21,6 +21,9 @@ from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 
+KEY = "-oR" + "x" * 40  # an id that begins with a dash
+
+
 def handle() -> str:
     return os.environ["TEST_HANDLE"]
 
@@ -33,9 +36,11 @@ def handle() -> str:
         (["repo", "view", "--json", "a/b"], ["repo", "view", "--json=", "a/b"]),
         (["log", "--json", "--jq", "."], ["log", "--json=", "--jq", "."]),
         (["diff", "--", "--json"], ["diff", "--", "--json"]),
+        (["auth", "device", "revoke", KEY, "--yes"], ["auth", "device", "revoke", "--yes", "--", KEY]),
+        (["auth", "device", "revoke", "--yes", "--", KEY], ["auth", "device", "revoke", "--yes", "--", KEY]),
     ],
 )
-def test_bare_json_is_read_as_people_mean_it(words: list[str], read: list[str]) -> None:
+def test_words_are_read_as_people_mean_them(words: list[str], read: list[str]) -> None:
     assert normalise(words) == read
 
 
