@@ -4,8 +4,9 @@ other; beside everything else that the node does."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from localstore.core.errors import Invalid, SvcError
@@ -32,13 +33,13 @@ class Keeper:
         self._daily: asyncio.Task[None] | None = None
 
     async def gc(self, say: Say, dry_run: bool = False) -> int:
-        async with self._alone:
+        async with self._undisturbed(say):
             await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
         return 0
 
     async def audit(self, say: Say) -> int:
         findings = 0
-        async with self._alone:
+        async with self._undisturbed(say):
             async for finding in audit(self._db, self._store):
                 findings += 1
                 say(finding)
@@ -72,6 +73,16 @@ class Keeper:
                 await asyncio.gather(work, return_exceptions=True)  # the collector waits for the thread's end
         say("it holds the signer's key and the secrets in the data folder: keep it as private as those")
         return 0
+
+    @contextlib.asynccontextmanager
+    async def _undisturbed(self, say: Say) -> AsyncIterator[None]:
+        """One such work at a time, in all processes of the database."""
+
+        def waits() -> None:
+            say("another relay collects, audits or backs up; waiting for it")
+
+        async with self._alone, self._db.alone("keeper", waits):
+            yield
 
     def start_daily(self) -> None:
         """Collect in the background, unless that is under way."""

@@ -42,19 +42,17 @@ OBJECTS = (
     .order_by(object_.c.digest)
     .limit(bindparam("limit"))
 )
+# Locked in the order in which others touch them: whoever touched one first keeps it, and its scope.
+_UNTOUCHED = (
+    select(object_.c.digest)
+    .where(object_.c.digest.in_(_DIGESTS), _OLD)
+    .order_by(object_.c.digest)
+    .with_for_update()
+)
 DROP_SCOPES = delete(repo_object).where(
-    repo_object.c.repo_id == bindparam("repo_id"),
-    repo_object.c.digest.in_(select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD)),
+    repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest.in_(_UNTOUCHED)
 )
-# The rows are locked in the order in which others touch them.
-DROP_OBJECTS = delete(object_).where(
-    object_.c.digest.in_(
-        select(object_.c.digest)
-        .where(object_.c.digest.in_(_DIGESTS), _OLD)
-        .order_by(object_.c.digest)
-        .with_for_update()
-    )
-)
+DROP_OBJECTS = delete(object_).where(object_.c.digest.in_(_UNTOUCHED))
 
 # --- packs
 
