@@ -38,6 +38,15 @@ def new_url(folder: Path) -> str:
     return url
 
 
+def empty_url(folder: Path, postgres: bool = POSTGRES) -> str:
+    """The URL of a database before any migration: of a file that is not there, or an empty one."""
+    if not postgres:
+        return f"sqlite:///{folder / 'relay.db'}"
+    name = f"e{next(_NUMBERS)}"
+    admin(f"CREATE DATABASE {name}")
+    return at(name)
+
+
 def variables(folder: Path) -> dict[str, str]:
     """Environment of a relay of its own process: nothing where its data folder holds the database."""
     return {"DATABASE_URL": new_url(folder)} if POSTGRES else {}
