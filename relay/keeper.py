@@ -8,9 +8,9 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import SvcError, Unavailable
 from relay.backup.make import make
-from relay.db.database import Database
+from relay.db.database import Contended, Database
 from relay.logs import logger
 from relay.objects.store import ObjectStore
 from relay.service.collect import collect
@@ -31,7 +31,10 @@ class Keeper:
 
     async def gc(self, say: Say, dry_run: bool = False) -> int:
         async with self._undisturbed(say):
-            await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+            try:
+                await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+            except Contended:
+                raise Unavailable("the collector gave way to somebody's request; run it again") from None
         return 0
 
     async def audit(self, say: Say) -> int:

@@ -2,7 +2,9 @@
 
 With TEST_OBJECTS=s3 in the environment every relay and every object store of the suite keeps its packs there,
 each data folder in a bucket of its own. Processes that a test starts find server and buckets through the
-environment. TEST_S3_ACCESS_KEY and TEST_S3_SECRET_KEY are those of a server that asks who comes.
+environment. TEST_S3_ACCESS_KEY and TEST_S3_SECRET_KEY are those of a server that asks who comes;
+TEST_S3_CONDITIONAL_PUT is `emulated` for one that cannot refuse to write a name twice. `scripts/s3_server.py`
+starts servers that are real and tells these variables.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ import logging
 import os
 import secrets
 from pathlib import Path
+from typing import cast
 
 import obstore
 from obstore.store import S3Store
 
 from relay.config import S3
-from relay.flags import ConditionalPut
+from relay.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.objects.s3 import S3Packs
 
 EVERYWHERE = os.environ.get("TEST_OBJECTS") == "s3"
+PUT = cast(ConditionalPut, os.environ.get("TEST_S3_CONDITIONAL_PUT", "native"))
 _ENDPOINT, _RUN = "TEST_S3_ENDPOINT", "TEST_S3_RUN"
 _REGION = "us-east-1"
 
@@ -91,6 +95,7 @@ def told(where: S3) -> dict[str, str]:
         "S3_REGION": where.region,
         "S3_ACCESS_KEY": where.access_key or "",
         "S3_SECRET_KEY": where.secret_key or "",
+        CONDITIONAL_PUT: PUT,
     }
 
 
@@ -99,7 +104,7 @@ async def packs_of(folder: Path, s3: bool = EVERYWHERE) -> S3Packs | None:
     return await packs(where=bucket_of(folder)) if s3 else None
 
 
-async def packs(put: ConditionalPut = "native", where: S3 | None = None) -> S3Packs:
+async def packs(put: ConditionalPut = PUT, where: S3 | None = None) -> S3Packs:
     made = S3Packs(where or bucket(), put)
     await made.open("test")
     return made

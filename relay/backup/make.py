@@ -106,7 +106,7 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
                 (piece,) = await packs.read(name, [(offset, min(files.PIECE, size - offset))])
             except PackGone as error:
                 raise Unavailable(
-                    f"pack {name} ends before its {size} bytes, or is gone; run: relay audit"
+                    f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
                 ) from error
             await asyncio.to_thread(writing.write, piece)
     return Pack(name, size, writing.digest()), size

@@ -42,12 +42,10 @@ OBJECTS = (
     .order_by(object_.c.digest)
     .limit(bindparam("limit"))
 )
-# Locked in the order in which others touch them: whoever touched one first keeps it, and its scope.
+# What somebody is touching at this moment is passed over: it stays, and nobody waits for the collector in a
+# circle.
 _UNTOUCHED = (
-    select(object_.c.digest)
-    .where(object_.c.digest.in_(_DIGESTS), _OLD)
-    .order_by(object_.c.digest)
-    .with_for_update()
+    select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD).with_for_update(skip_locked=True)
 )
 DROP_SCOPES = delete(repo_object).where(
     repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest.in_(_UNTOUCHED)

@@ -163,12 +163,18 @@ async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes,
                     "new_frame": one.place.offset,
                     "new_offset": offset,
                 }
-                for one in mine
-                for offset, each in _offsets(one.row)
+                for each, offset, one in sorted(
+                    ((each, offset, one) for one in mine for offset, each in _offsets(one.row)),
+                    key=_digest,  # in the order in which others touch them
+                )
             ],
         )
         end = max(one.place.offset + one.row.stored_len for one in mine)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
+
+
+def _digest(moved: tuple[ObjectRow, int, FrameAt]) -> bytes:
+    return moved[0].digest
 
 
 def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from localstore.core.limits import MIB
 from relay import admin
 from relay.backup import manifest
 from relay.keeper import Keeper
@@ -221,10 +222,12 @@ async def test_a_backup_waits_for_the_collector(tmp_path):
 
 def test_a_pack_that_is_adopted_is_private_and_whole(tmp_path):
     async def run() -> None:
-        (tmp_path / "source").write_bytes(b"frames")
+        data = os.urandom(12 * MIB)
+        (tmp_path / "source").write_bytes(data)
         for packs in (PackFiles(tmp_path / "objects"), await buckets.packs()):
             await packs.adopt("name", tmp_path / "source")
-            assert await packs.read("name", [(0, 6)]) == [b"frames"]
+            assert await packs.read("name", [(0, 6), (len(data) - 9, 9)]) == [data[:6], data[-9:]]
+            assert [(one.name, one.size) async for one in packs.stored()] == [("name", len(data))]
             await packs.close()
 
     asyncio.run(run())
