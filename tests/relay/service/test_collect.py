@@ -150,7 +150,7 @@ async def test_a_missing_tree_stops_the_collector(tmp_path):
 async def test_nothing_is_lost_while_clients_push(tmp_path, monkeypatch):
     """The collector runs without a pause and with next to no grace; devices create, edit, delete and seal.
 
-    A grace must be longer than the time from a transaction's touch to its commit, in which it may read objects.
+    A grace must be longer than a transaction that has touched something and reads objects before it commits.
     """
     monkeypatch.setattr(objects, "STALE_TOUCH", 0)
     async with world(tmp_path) as made:
