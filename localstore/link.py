@@ -6,6 +6,7 @@ Both are plain JSON that people may read. They are derived: deleting `.svc` only
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,7 @@ from localstore.core.errors import LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
+_UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
@@ -84,6 +86,13 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 def write_state(folder: Path, state: SealedState) -> None:
     """Write `state.json` whole or not at all."""
     _write(folder, STATE_FILE, msgspec.json.encode(state))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed have left. Whoever calls it owns the folder."""
+    for path in (folder / FOLDER).iterdir():
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     backup.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one with a backup")
     backup.set_defaults(run=_backup)
 
-    restore = commands.add_parser("restore", help="make a data folder from a backup")
+    restore = commands.add_parser("restore", help="make a node from a backup: data folder, database, bucket")
     restore.add_argument("folder", type=Path, metavar="DIR", help="the folder of the backup")
     restore.add_argument("--data", type=Path, metavar="NEW", required=True, help="a new or empty folder")
     restore.set_defaults(run=_restore)
@@ -147,9 +147,11 @@ def _backup(asked: argparse.Namespace) -> int:
 
 
 def _restore(asked: argparse.Namespace) -> int:
-    from relay import backup
+    from relay import config
+    from relay.backup.restore import restore
 
-    backup.restore(asked.folder.absolute(), asked.data.absolute(), print)
+    storage = config.storage(os.environ, asked.data)
+    restore(asked.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)
     print(f"check it with: relay audit --data {asked.data}")
     return 0
 

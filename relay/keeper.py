@@ -4,16 +4,14 @@ other; beside everything else that the node does."""
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from localstore.core.errors import Invalid, SvcError
-from relay import backup
-from relay.db.database import Database
-from relay.db.sqlite import SqliteDatabase
+from localstore.core.errors import SvcError, Unavailable
+from relay.backup.make import make
+from relay.db.database import Contended, Database
 from relay.logs import logger
-from relay.objects.packs import PackFiles
 from relay.objects.store import ObjectStore
 from relay.service.collect import collect
 from relay.service.verification import audit
@@ -32,13 +30,16 @@ class Keeper:
         self._daily: asyncio.Task[None] | None = None
 
     async def gc(self, say: Say, dry_run: bool = False) -> int:
-        async with self._alone:
-            await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+        async with self._undisturbed(say):
+            try:
+                await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+            except Contended:
+                raise Unavailable("the collector gave way to somebody's request; run it again") from None
         return 0
 
     async def audit(self, say: Say) -> int:
         findings = 0
-        async with self._alone:
+        async with self._undisturbed(say):
             async for finding in audit(self._db, self._store):
                 findings += 1
                 say(finding)
@@ -46,32 +47,20 @@ class Keeper:
         return 1 if findings else 0
 
     async def backup(self, target: Path, say: Say) -> int:
-        """Only of SQLite and pack files: elsewhere backups are the database's and the object store's own."""
-        if not isinstance(self._db, SqliteDatabase):
-            raise Invalid(
-                "back PostgreSQL up with pg_dump, before the packs; relay backup covers SQLite only"
-            )
-        if not isinstance(self._store.packs, PackFiles):
-            raise Invalid(
-                "the packs lie in a bucket: back up the database, then the bucket, with their own tools; "
-                "relay backup covers pack files only"
-            )
-        source = backup.Source(self._data, self._db.path)
-        loop = asyncio.get_running_loop()
-        stop = threading.Event()
-
-        def tell(line: str) -> None:
-            loop.call_soon_threadsafe(say, line)
-
-        async with self._alone:
-            work = asyncio.create_task(asyncio.to_thread(backup.make, source, target, tell, stop.is_set))
-            try:
-                await asyncio.shield(work)
-            finally:
-                stop.set()
-                await asyncio.gather(work, return_exceptions=True)  # the collector waits for the thread's end
+        async with self._undisturbed(say):
+            await make(self._data, self._db, self._store.packs, target, say)
         say("it holds the signer's key and the secrets in the data folder: keep it as private as those")
         return 0
+
+    @contextlib.asynccontextmanager
+    async def _undisturbed(self, say: Say) -> AsyncIterator[None]:
+        """One such work at a time, in all processes of the database."""
+
+        def waits() -> None:
+            say("another relay collects, audits or backs up; waiting for it")
+
+        async with self._alone, self._db.alone("keeper", waits):
+            yield
 
     def start_daily(self) -> None:
         """Collect in the background, unless that is under way."""

@@ -1,6 +1,6 @@
 """Kill a writer of the object store with SIGKILL, over and over: nothing it acknowledged may be lost.
 
-    python scripts/attack_store.py [ROUNDS]
+    python scripts/attack_store.py [ROUNDS]        # S3_ENDPOINT, S3_BUCKET …: packs lie there
 
 A child stores objects and prints each digest once the store has acknowledged it. The parent kills the child
 at a random moment, opens the store anew and reads back, verified, everything that was printed.
@@ -19,8 +19,11 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 
+from relay import config
 from relay.db.schema import metadata
 from relay.db.sqlite import SqliteDatabase
+from relay.objects.backend import Packs
+from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 
 
@@ -28,7 +31,7 @@ async def write_for_ever(folder: Path) -> None:
     """The child: eight tasks that store objects of many sizes."""
     db = SqliteDatabase(folder / "relay.db")
     await db.open()
-    store = ObjectStore(folder, db, pack_file_bytes=2_000_000)
+    store = ObjectStore(folder, db, await _bucket(folder), pack_file_bytes=2_000_000)
 
     async def task() -> None:
         while True:
@@ -40,11 +43,17 @@ async def write_for_ever(folder: Path) -> None:
     await asyncio.gather(*(task() for _ in range(8)))
 
 
+async def _bucket(folder: Path) -> Packs | None:
+    """Where the environment says that packs lie; None: in the folder."""
+    storage = config.storage(os.environ, folder)
+    return await open_packs(storage) if storage.s3 else None
+
+
 async def check(folder: Path, acknowledged: list[bytes]) -> None:
     """Everything reads back with the digest it is named by, or an error is raised."""
     db = SqliteDatabase(folder / "relay.db")
     await db.open()
-    store = ObjectStore(folder, db, verify=True)
+    store = ObjectStore(folder, db, await _bucket(folder), verify=True)
     try:
         for start in range(0, len(acknowledged), 500):
             await store.read_many(acknowledged[start : start + 500])

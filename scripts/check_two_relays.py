@@ -1,6 +1,6 @@
 """Relays that share one PostgreSQL, killed at random moments while devices edit and seal: is anything lost?
 
-    python -m scripts.check_two_relays --seconds 120
+    python -m scripts.check_two_relays --seconds 120        # S3_ENDPOINT, S3_BUCKET …: packs lie there
 
 Every device talks to whichever relay comes next and repeats what was not answered. Afterwards the database is
 audited: every acknowledged update is there once and under the number that was told; every acknowledged seal
@@ -13,12 +13,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import secrets
 import sys
 import tempfile
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from sqlalchemy import insert
 
@@ -39,13 +42,21 @@ DAY = 86_400_000
 
 
 async def check(
-    folder: Path, url: str, *, seconds: float, people: int, relays: int = 2, kill_every: float = 1.2
+    folder: Path,
+    url: str,
+    *,
+    seconds: float,
+    people: int,
+    relays: int = 2,
+    kill_every: float = 1.2,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], Ledger, int]:
-    """Run and audit: the violations, what was acknowledged, how many relays were killed."""
+    """Run and audit: the violations, what was acknowledged, how many relays were killed. `variables`: what
+    else the relays are told."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)
-    running = Relays(data, url, relays)
+    running = Relays(data, url, relays, variables)
     ledger = Ledger()
     db = PostgresDatabase(url)
     await db.open()
@@ -241,6 +252,7 @@ def main() -> int:
                     people=asked.people,
                     relays=asked.relays,
                     kill_every=asked.kill_every,
+                    variables={name: told for name, told in os.environ.items() if name.startswith("S3_")},
                 )
             )
         finally:

@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ SHARED = "shared.txt"
 class Relays:
     """The relays of one host: their ports stay, their processes come and go."""
 
-    def __init__(self, data: Path, url: str, count: int) -> None:
-        self._data, self._url = data, url
+    def __init__(self, data: Path, url: str, count: int, variables: Mapping[str, str]) -> None:
+        self._data, self._variables = data, {"DATABASE_URL": url, **variables}
         self.ports = [_free_port() for _ in range(count)]
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.kills = 0
@@ -69,9 +69,9 @@ class Relays:
                 env={
                     **kept,
                     "PYTHONPATH": str(ROOT),
-                    "DATABASE_URL": self._url,
                     "TR_RATE_LIMITS": "off",
                     "RUST_LOG": "error",
+                    **self._variables,
                 },
                 stdout=subprocess.DEVNULL,
                 stderr=log,

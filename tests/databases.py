@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import itertools
 import os
 import shutil
+import sqlite3
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -33,6 +36,38 @@ def new_url(folder: Path) -> str:
     url = f"sqlite:///{folder / 'relay.db'}"
     migrations.upgrade(url)
     return url
+
+
+def empty_url(folder: Path, postgres: bool = POSTGRES) -> str:
+    """The URL of a database before any migration: of a file that is not there, or an empty one."""
+    if not postgres:
+        return f"sqlite:///{folder / 'relay.db'}"
+    name = f"e{next(_NUMBERS)}"
+    admin(f"CREATE DATABASE {name}")
+    return at(name)
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Environment of a relay of its own process: nothing where its data folder holds the database."""
+    return {"DATABASE_URL": new_url(folder)} if POSTGRES else {}
+
+
+def rows(url: str, statement: str, *values: Any) -> list[Any]:
+    """Read, or write, a database from outside; `?` stands for a value."""
+    if not url.startswith("sqlite"):
+        return asyncio.run(_rows(url, statement, values))
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=20)) as db, db:
+        return db.execute(statement, values).fetchall()
+
+
+async def _rows(url: str, statement: str, values: tuple[Any, ...]) -> list[Any]:
+    for number in range(1, len(values) + 1):
+        statement = statement.replace("?", f"${number}", 1)
+    connection = await asyncpg.connect(url)
+    try:
+        return [tuple(row) for row in await connection.fetch(statement, *values)]
+    finally:
+        await connection.close()
 
 
 def postgres_url(template: str | None = None) -> str:

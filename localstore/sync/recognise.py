@@ -87,7 +87,9 @@ def against_last(device: Device, scan: Scan) -> tuple[str | None, list[str], lis
 
 
 def mend_state(device: Device) -> None:
-    """`state.json` follows the record: a crash between the two, and an editor's slip, are mended here."""
+    """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
+    mended here."""
+    link.sweep(device.folder)
     if device.last is not None and _named(device) != device.last:
         device.write_state()
 

@@ -3,7 +3,7 @@ and they were read and compared with its digest once."""
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, select, update
+from sqlalchemy import and_, bindparam, delete, select, tuple_, update
 
 from relay.db.schema import chunked_file
 from relay.db.upsert import InsertNew
@@ -19,6 +19,22 @@ SIZES = select(chunked_file.c.digest, chunked_file.c.size).where(_ASKED)
 MANIFEST = select(chunked_file.c.manifest).where(
     chunked_file.c.repo_id == bindparam("repo_id"), chunked_file.c.digest == bindparam("digest")
 )
-TOUCH = update(chunked_file).where(_ASKED).values(last_seen=bindparam("now"))
+TOUCH = (
+    update(chunked_file)
+    .where(_ASKED, chunked_file.c.last_seen < bindparam("stale"))
+    .values(last_seen=bindparam("now"))
+)
 MANIFESTS = select(chunked_file.c.manifest).distinct()
+# What the collector asks about, a page at a time, and takes away.
+STALE = (
+    select(chunked_file.c.repo_id, chunked_file.c.digest)
+    .where(
+        tuple_(chunked_file.c.repo_id, chunked_file.c.digest)
+        > tuple_(bindparam("after_repo"), bindparam("after_digest")),
+        chunked_file.c.last_seen < bindparam("cutoff"),
+    )
+    .order_by(chunked_file.c.repo_id, chunked_file.c.digest)
+    .limit(bindparam("limit"))
+)
+DROP = delete(chunked_file).where(_ASKED, chunked_file.c.last_seen < bindparam("cutoff"))
 ALL = select(chunked_file.c.repo_id, chunked_file.c.digest, chunked_file.c.manifest, chunked_file.c.size)

@@ -42,19 +42,15 @@ OBJECTS = (
     .order_by(object_.c.digest)
     .limit(bindparam("limit"))
 )
+# What somebody is touching at this moment is passed over: it stays, and nobody waits for the collector in a
+# circle.
+_UNTOUCHED = (
+    select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD).with_for_update(skip_locked=True)
+)
 DROP_SCOPES = delete(repo_object).where(
-    repo_object.c.repo_id == bindparam("repo_id"),
-    repo_object.c.digest.in_(select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD)),
+    repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest.in_(_UNTOUCHED)
 )
-# The rows are locked in the order in which others touch them.
-DROP_OBJECTS = delete(object_).where(
-    object_.c.digest.in_(
-        select(object_.c.digest)
-        .where(object_.c.digest.in_(_DIGESTS), _OLD)
-        .order_by(object_.c.digest)
-        .with_for_update()
-    )
-)
+DROP_OBJECTS = delete(object_).where(object_.c.digest.in_(_UNTOUCHED))
 
 # --- packs
 

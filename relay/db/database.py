@@ -59,7 +59,9 @@ class Tx(Protocol):
         """Number of rows the statement changed."""
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None: ...
-    def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]: ...
+    def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
+        """Rows as they come, in a transaction of `Database.read`."""
+
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have `call` run once the transaction is durable, and never when it rolls back."""
 
@@ -71,6 +73,7 @@ class Tx(Protocol):
 
 class Database(Protocol):
     dialect: str
+    shared: bool  # whether other processes may use it meanwhile
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...
@@ -80,6 +83,10 @@ class Database(Protocol):
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
         """Of the writers that name the same thing one runs at a time, in all processes, and each sees what
         the one before it committed. Durable when the context is left without an exception."""
+
+    def alone(self, name: str, waits: Callable[[], None]) -> AbstractAsyncContextManager[None]:
+        """Of the processes of this database one at a time is inside. `waits` is called when another one is.
+        Unavailable when the database cannot be reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
         """No row stamped below this will appear that is not there already. None: every row that will ever be

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -34,7 +35,6 @@ _SETTINGS = {
     "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
 }
 _OLDEST: ClauseElement = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
-_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -111,6 +111,7 @@ class PostgresDatabase:
     """A pool for reading, whose connections cannot write, and one for write transactions."""
 
     dialect = "postgresql"
+    shared = True
 
     def __init__(self, url: str, readers: int = READERS, writers: int = WRITERS) -> None:
         self._url = url
@@ -159,12 +160,14 @@ class PostgresDatabase:
             finally:
                 self._readers.release(connection)
             return
+        # The driver's own, so that `stream` can open cursors inside.
+        transaction = connection.transaction(isolation="repeatable_read", readonly=True)
         try:
             with _translated():
-                await connection.execute(_SNAPSHOT)
+                await transaction.start()
             yield PostgresTx(connection)
         finally:
-            await asyncio.shield(self._end(self._readers, connection, "COMMIT"))
+            await asyncio.shield(self._end(self._readers, connection, transaction.rollback))
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
@@ -178,7 +181,9 @@ class PostgresDatabase:
                 yield tx
             except BaseException:
                 # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
-                await asyncio.shield(self._end(self._writers, connection, "ROLLBACK"))
+                await asyncio.shield(
+                    self._end(self._writers, connection, partial(connection.execute, "ROLLBACK"))
+                )
                 raise
             await asyncio.shield(self._commit(connection, tx))
 
@@ -192,13 +197,28 @@ class PostgresDatabase:
             call()
 
     @staticmethod
-    async def _end(pool: Pool, connection: Any, word: str) -> None:
+    async def _end(pool: Pool, connection: Any, leave: Callable[[], Awaitable[object]]) -> None:
         """Leave the transaction and give the connection back; a lost connection has left it."""
         try:
             with contextlib.suppress(*_LOST):
-                await connection.execute(word)
+                await leave()
         finally:
             pool.release(connection)
+
+    @contextlib.asynccontextmanager
+    async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
+        """An advisory lock of a connection that does nothing else. The server gives it back when the
+        connection is lost."""
+        with _translated():
+            connection = await self._connect()
+        try:
+            with _translated():
+                if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", lock_key(name)):
+                    waits()
+                    await connection.execute(f"SELECT pg_advisory_lock({lock_key(name)})")
+            yield
+        finally:
+            connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
         """No stamp below this can appear any more: its transaction is over."""

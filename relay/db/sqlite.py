@@ -110,6 +110,7 @@ class SqliteDatabase:
     """One file, one process. `readers`: how many read connections are kept."""
 
     dialect = "sqlite"
+    shared = False
 
     def __init__(self, path: Path, readers: int = 2) -> None:
         self.path = path
@@ -201,6 +202,11 @@ class SqliteDatabase:
             raise
         for call in tx.committed:
             call()
+
+    @contextlib.asynccontextmanager
+    async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
+        """This process is."""
+        yield
 
     async def horizon(self, tx: Tx) -> int | None:
         return None

@@ -10,6 +10,7 @@ from relay.db.schema import (
     blame_cache,
     challenge,
     checkpoint,
+    chunked_file,
     collaborator,
     device_code,
     event,
@@ -65,7 +66,7 @@ PURGE: tuple[Delete, ...] = (
     delete(seal_parent).where(seal_parent.c.seal_id.in_(_SEALS)),
     *(
         delete(table).where(table.c.repo_id == _ID)
-        for table in (seal, blame_cache, collaborator, repo_alias, ref, repo_object, event)
+        for table in (seal, blame_cache, collaborator, repo_alias, ref, repo_object, chunked_file, event)
     ),
     delete(repo).where(repo.c.id == _ID),
 )

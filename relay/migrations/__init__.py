@@ -65,19 +65,20 @@ def _upgrade(url: str) -> None:
     if urls.is_postgres(url):
         from relay.migrations import postgres
 
-        postgres.run(url, lambda connection: _alembic(connection=connection))
+        postgres.run(url, lambda connection: alembic(HEAD, connection=connection))
         return
     path = urls.sqlite_path(url)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    _alembic(url=f"sqlite:///{path}")
+    alembic(HEAD, url=f"sqlite:///{path}")
 
 
-def _alembic(**attributes: Any) -> None:
+def alembic(revision: str, **attributes: Any) -> None:
+    """Bring a schema up to `revision`. `attributes`: `url` or `connection`, see `env`."""
     from alembic import command
     from alembic.config import Config as AlembicConfig
 
     config = AlembicConfig()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes.update(attributes)
-    command.upgrade(config, HEAD)
+    command.upgrade(config, revision)

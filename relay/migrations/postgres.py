@@ -26,9 +26,13 @@ def current(url: str) -> str | None:
     return _with(url, _current)
 
 
-def run(url: str, work: Work) -> None:
-    """`work` in one transaction that holds the lock."""
-    _with(url, lambda connection: _run(connection, work), keep=True)
+async def _nothing(_: Any) -> None:
+    pass
+
+
+def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing) -> None:
+    """`work`, and `then` on the driver's connection, in one transaction that holds the lock."""
+    _with(url, lambda connection: _run(connection, work, then), keep=True)
 
 
 def grant(url: str, role: str | None) -> None:
@@ -50,6 +54,8 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
 
     try:
         return asyncio.run(main())
+    except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+        raise  # of whoever brought the rows
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise StartRefused(f"PostgreSQL: {str(error).splitlines()[0]}") from None
 
@@ -61,7 +67,7 @@ async def _current(connection: Any) -> str | None:
     return None if found is None else str(found)
 
 
-async def _run(given: Any, work: Work) -> None:
+async def _run(given: Any, work: Work, then: Callable[[Any], Awaitable[None]]) -> None:
     async def same() -> Any:
         return given
 
@@ -71,6 +77,7 @@ async def _run(given: Any, work: Work) -> None:
     async with engine.begin() as connection:
         await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         await connection.run_sync(work)
+        await then(given)
     await engine.dispose()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from localstore.core.errors import Unavailable
@@ -63,6 +64,9 @@ class Packs(Protocol):
 
     async def delete(self, names: Collection[str]) -> None:
         """Take packs away; those that are not there do not matter."""
+
+    async def adopt(self, name: str, file: Path) -> None:
+        """Store a whole pack, durable, under the name that it had in another place. Nobody serves yet."""
 
     async def check(self) -> None:
         """Whether packs can be reached now."""

@@ -2,14 +2,15 @@
 
 Order: new frames durable → one transaction that turns the objects to them → the old file goes. A crash in
 between leaves bytes that no row speaks of, which a later run deletes. Only packs that nobody has written to
-since `before` are touched: an upload that is still under way may have frames in younger ones.
+since `before` are touched: an upload that is still under way may have frames in younger ones. This process
+knows whom it is sending a pack; where others share the database, the old file goes with the next run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Unavailable
@@ -48,11 +49,11 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """What was taken back; bytes as they lay in packs."""
+    """What was taken back; bytes as they lay in packs. `emptied`: packs whose rows went."""
 
     frames: int = 0
     rewritten: int = 0
-    emptied: int = 0
+    emptied: set[str] = field(default_factory=set)
     packs: int = 0
     bytes: int = 0
 
@@ -68,7 +69,8 @@ async def compact(db: Database, store: ObjectStore, before: int, pause: float = 
             after = pack_id
             if ages.get(name, now_ms()) < before:
                 await _tidy(db, store, pack_id, name, size, freed)
-    await asyncio.sleep(pause if freed.emptied else 0)
+    if not db.shared:
+        await asyncio.sleep(pause if freed.emptied else 0)
     await _delete_unknown(db, store, before, freed)
     return freed
 
@@ -91,7 +93,8 @@ async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size:
         left = []
     if not left:
         async with db.write() as tx:
-            freed.emptied += await tx.run(rows.DROP_PACK, pack_id=pack_id)
+            if await tx.run(rows.DROP_PACK, pack_id=pack_id):
+                freed.emptied.add(name)
 
 
 async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, left: list[_Old]) -> None:
@@ -160,12 +163,18 @@ async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes,
                     "new_frame": one.place.offset,
                     "new_offset": offset,
                 }
-                for one in mine
-                for offset, each in _offsets(one.row)
+                for each, offset, one in sorted(
+                    ((each, offset, one) for one in mine for offset, each in _offsets(one.row)),
+                    key=_digest,  # in the order in which others touch them
+                )
             ],
         )
         end = max(one.place.offset + one.row.stored_len for one in mine)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
+
+
+def _digest(moved: tuple[ObjectRow, int, FrameAt]) -> bytes:
+    return moved[0].digest
 
 
 def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:
@@ -188,7 +197,8 @@ def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
     """Packs that no row speaks of: emptied ones, torn ones, and what uploads left that came to nothing."""
-    old = [info async for info in store.packs.stored() if info.changed_at < before]
+    stay = freed.emptied if db.shared else frozenset[str]()
+    old = [info async for info in store.packs.stored() if info.changed_at < before and info.name not in stay]
     for start in range(0, len(old), _NAMES):
         names = [info.name for info in old[start : start + _NAMES]]
         async with db.read() as tx:

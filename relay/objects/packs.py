@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -113,6 +114,12 @@ class PackFiles:
             await asyncio.to_thread(_delete, self.folder, list(names))
         except OSError as error:
             raise Unavailable(f"a pack cannot be deleted: {error.strerror or error}") from None
+
+    async def adopt(self, name: str, file: Path) -> None:
+        try:
+            await asyncio.to_thread(_copy, file, self.folder / (name + SUFFIX))
+        except OSError as error:
+            raise Unavailable(f"a pack cannot be written: {error.strerror or error}") from None
 
     async def check(self) -> None:
         if not self.folder.is_dir():
@@ -275,6 +282,14 @@ def _listed(folder: Path) -> list[PackInfo]:
 def _delete(folder: Path, names: Collection[str]) -> None:
     for name in names:
         (folder / (name + SUFFIX)).unlink(missing_ok=True)
+
+
+def _copy(source: Path, to: Path) -> None:
+    shutil.copyfile(source, to)
+    with to.open("r+b") as file:
+        os.fchmod(file.fileno(), 0o600)
+        os.fsync(file.fileno())
+    _sync_folder(to.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,6 +14,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import obstore
@@ -139,6 +140,12 @@ class S3Packs:
             await obstore.delete_async(self._store, [PREFIX + name for name in names])
         except (NotFoundError, FileNotFoundError):
             return
+        except (BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def adopt(self, name: str, file: Path) -> None:
+        try:
+            await obstore.put_async(self._store, PREFIX + name, file)
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
 

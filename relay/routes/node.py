@@ -60,11 +60,11 @@ async def metrics(caller: Caller, request: Request) -> Reply:
     return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
 
 
-@route("GET", "/source.tar.gz", access=Anonymous(), media="application/gzip", cost=10)
+@route("GET", "/source.tar.gz", access=Anonymous(), media="application/gzip", others=(206, 304), cost=10)
 async def source(caller: Caller) -> Reply:
     """The source code this node runs (AGPL-3.0-or-later, section 13)"""
     found = await nodes.source()
-    return Reply(found, content_type="application/gzip", etag=hex_digest(found))
+    return Reply(found, content_type="application/gzip", etag=f'"{hex_digest(found)}"')
 
 
 @route("GET", "/robots.txt", access=Anonymous(), media="text/plain")

@@ -23,13 +23,13 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.encoding import unhex
 from localstore.core.errors import DigestMismatch, Invalid, NotFound, PayloadMissing, TooLarge, Unavailable
 from localstore.core.model.history import ChunkedStored
-from relay.caller import View
+from relay.caller import View, repo_name
 from relay.clock import now_ms
 from relay.db import chunked_file as rows
-from relay.db.database import Tx
+from relay.db.database import Database, Tx
 from relay.db.object import Located
 from relay.node import Node
-from relay.objects.store import ObjectStore
+from relay.objects.store import STALE_TOUCH, ObjectStore
 from relay.routing import Reply, Upload
 
 BYTES = "application/octet-stream"
@@ -91,17 +91,20 @@ async def any_held(tx: Tx, repo_id: str) -> bool:
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Keep these files from the collector for another day."""
+    """Keep these files from the collector for another day: somebody names them, or is about to."""
     if digests:
-        await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now_ms())
+        now = now_ms()
+        await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
 
 
-async def listed(tx: Tx, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
+async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
     """Digests of all manifests and of all chunks that they list, a manifest at a time: what the collector
     keeps for the files that have a row."""
-    for (name,) in await tx.all(rows.MANIFESTS):
-        found = kernel.decode(await objects.read(bytes(name), None, tx))
-        yield [bytes(name), *(bytes.fromhex(chunk.blake3) for chunk in found.chunks)]
+    async with db.read() as tx:
+        manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
+    for name in manifests:
+        found = await asyncio.to_thread(kernel.decode, await objects.read(name))
+        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in found.chunks)]
 
 
 # --- taking one in
@@ -119,7 +122,7 @@ async def admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
         raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
     name = blake3_digest(raw)
     placed = await node.objects.place({name: raw})
-    async with node.db.write() as tx:
+    async with node.db.write(repo_name(repo_id)) as tx:
         await node.objects.admit(tx, placed, repo_id, [name])
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
         await node.objects.touch(tx, digests)

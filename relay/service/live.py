@@ -141,6 +141,8 @@ async def _take(
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
     await view.node.objects.touch(tx, sorted(named))
+    if view.repo.kind in KINDS:
+        await chunked.touch(tx, view.repo.id, named)
     work = Batch(
         frontier=before,
         replica=replica.id,

@@ -1,9 +1,9 @@
 """Every object that something refers to: where the collector and the audit begin.
 
 Roots are all seals with their trees and files, what is prepared for sealing, the files of live frontiers, the
-genesis texts of lanes in this epoch and the older ones that are kept, and the chunks of every large file that
-a repository knows. The lists of roots are read in one
-snapshot; the trees below them afterwards, since nothing but the collector takes objects away.
+genesis texts of lanes in this epoch and the older ones that are kept. The lists of roots are read in one
+snapshot; the trees below them afterwards, since nothing but the collector takes objects away. The collector
+adds the chunks of large files, when it has dropped those that none of this names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from relay.db import collect as rows
 from relay.db.database import Database, Tx
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
-from relay.service import chunked
 from relay.service.seal_payload import Draft
 
 LOT = 5000  # digests marked at once
@@ -32,8 +31,6 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
     would be unknown."""
     async with db.read(snapshot=True) as tx:
         pending = await _from_rows(tx, marks)
-        async for lot in chunked.listed(tx, objects):
-            await marks.add(lot)
     while pending:
         lot, pending = pending[-DIRECTORIES:], pending[:-DIRECTORIES]
         located = await objects.locate(lot)

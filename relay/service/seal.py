@@ -25,7 +25,7 @@ from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
 from relay.db.seal import PrepareRow, SealRow
-from relay.service import content, epochs, frontier
+from relay.service import chunked, content, epochs, frontier
 from relay.service import replica as replicas
 from relay.service.seal_payload import Draft, check_message, draft, record
 
@@ -284,4 +284,5 @@ async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
     """What the seal names is still there, and stays: a collector may have passed since prepare."""
     files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
     await view.node.objects.touch(tx, sorted({digest for _, digest, _ in files}))
+    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
     await content.require_files(tx, view.repo.id, files)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import IO, Any
 
 import msgspec
 
+from tests import buckets, databases
 from tests.campaign.proxy import Weather
 from tests.svc.conftest import ROOT, clean_environment
 
@@ -46,6 +46,9 @@ class Node:
         self.control = base / "weather.json"
         self.serial = 0
         self.port = 0
+        data = base / "data"
+        self.stores = {**databases.variables(data), **buckets.variables(data)}
+        self.url = self.stores.get("DATABASE_URL") or f"sqlite:///{data / 'relay.db'}"
         self.relay: subprocess.Popen[str] | None = None
         self.proxy: subprocess.Popen[str] | None = None
         self.turn()
@@ -75,7 +78,7 @@ class Node:
         fresh.replace(self.control)
 
     def start(self, preexec: Any = None) -> None:
-        environment = clean_environment(TR_PUBLIC_URL=self.address, TR_RATE_LIMITS="false")
+        environment = clean_environment(TR_PUBLIC_URL=self.address, TR_RATE_LIMITS="false", **self.stores)
         with self.log.open("a") as log:
             self.relay = subprocess.Popen(
                 [
@@ -121,10 +124,7 @@ class Node:
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """Read, or write, the relay's database from outside."""
-        with sqlite3.connect(self.base / "data" / "relay.db", timeout=20) as db:
-            found = db.execute(statement, values).fetchall()
-        db.close()
-        return found
+        return databases.rows(self.url, statement, *values)
 
 
 class Machine:

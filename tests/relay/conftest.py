@@ -35,8 +35,8 @@ from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
 from relay.ids import new_account_id, new_id
 from relay.node import Node
+from tests import buckets
 from tests.databases import new_url
-from tests.relay.objects import s3_server
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
@@ -144,7 +144,7 @@ class Relay:
     def _config(self) -> configuration.Config:
         logs.configure("critical")
         data.make(self.folder)
-        given = {**self._variables, **s3_server.variables(self.folder)}
+        given = {**self._variables, **buckets.variables(self.folder)}
         variables = {"DATABASE_URL": new_url(self.folder), **data.dev_secrets(self.folder, given)}
         return configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)
 

@@ -19,3 +19,8 @@ def test_the_source_link_leads_to_the_running_code(relay: Relay) -> None:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert {"relay/routes/node.py", "localstore/core/seal.py", "svc/__main__.py"} <= names
     assert httpx.get(link).content == packed.content
+    name = packed.headers["etag"]
+    assert name == f'"{name[1:-1]}"'
+    assert httpx.get(link, headers={"If-None-Match": name}).status_code == 304
+    rest = httpx.get(link, headers={"Range": "bytes=9-", "If-Range": name})
+    assert (rest.status_code, rest.content) == (206, packed.content[9:])

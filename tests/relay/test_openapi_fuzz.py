@@ -9,6 +9,7 @@ import pytest
 from localstore.core.limits import MIB
 from relay import openapi, routes
 from scripts import fuzz_api
+from tests import buckets, databases
 
 SEED, EXAMPLES = 20261121, 3
 routes.load()
@@ -21,7 +22,8 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with fuzz_api.serving(Path(tmp_path_factory.mktemp("fuzz"))) as relay:
+    folder = Path(tmp_path_factory.mktemp("fuzz"))
+    with fuzz_api.serving(folder, **databases.variables(folder), **buckets.variables(folder)) as relay:
         yield relay
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from svc.cmd.app import run
+from tests import buckets, databases
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "NO_COLOR": "1"}
@@ -34,6 +35,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stderr=log,
             text=True,
             cwd=ROOT,
+            env={**os.environ, **databases.variables(data), **buckets.variables(data)},
         )
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -15,13 +15,14 @@ from sqlalchemy.sql.base import Executable
 import relay.db
 from localstore.core.errors import Unavailable
 from relay.clock import now_ms
+from relay.db import collect, schema
 from relay.db import event as events
 from relay.db import object as objects
-from relay.db import schema
 from relay.db.database import Contended, UniqueViolation
 from relay.db.postgres import STAMP_BITS, PostgresDatabase
 from relay.db.postgres_sql import compiled
 from relay.hub import Hub
+from relay.objects.store import ObjectStore
 from tests.databases import postgres_url
 from tests.relay.node_fixture import make_account, make_repo
 
@@ -167,6 +168,48 @@ async def test_long_and_empty_lists_and_streams():
         async with db.read() as tx:
             found = [row[0] async for row in tx.stream(COUNT.order_by(schema.nonce.c.nonce))]
         assert found == [f"{n:05}" for n in range(2500)]
+        async with db.read(snapshot=True) as tx:
+            assert [row[0] async for row in tx.stream(COUNT.order_by(schema.nonce.c.nonce))] == found
+            assert len(await tx.all(COUNT)) == 2500
+
+
+async def test_one_process_at_a_time_is_alone():
+    async with processes(2) as (one, two):
+        order: list[str] = []
+        waiting = asyncio.Event()
+
+        async def later() -> None:
+            async with two.alone("keeper", waiting.set):
+                order.append("two")
+
+        async with one.alone("keeper", waiting.set), one.alone("another", waiting.set):
+            assert not waiting.is_set()
+            task = asyncio.create_task(later())
+            await waiting.wait()
+            order.append("one")
+        await task
+        assert order == ["one", "two"]
+
+
+async def test_the_collector_leaves_what_somebody_is_touching(tmp_path):
+    """An upload that has touched an object, and not committed yet, keeps it and its scope."""
+    async with processes(2) as (one, two):
+        repo_id = await make_repo(one, await make_account(one, "ann"))
+        store = ObjectStore(tmp_path, one)
+        name = await store.put(repo_id, b"known already")
+        async with one.write() as tx:
+            await tx.run(schema.object_.update().values(last_seen=1))
+
+        async with one.write() as tx:
+            await store.touch(tx, [name])
+            async with two.write("repo") as other:
+                asked = {"digests": [name], "cutoff": 2}
+                assert await other.run(collect.DROP_SCOPES, repo_id=repo_id, **asked) == 0
+                assert await other.run(collect.DROP_OBJECTS, **asked) == 0
+            await store.link(tx, repo_id, [name])
+        async with one.read() as tx:
+            assert await store.has_all(tx, repo_id, [name])
+        await store.close()
 
 
 async def test_two_that_wait_for_each_other_are_told_to_try_again():

@@ -20,17 +20,17 @@ from localstore.core.limits import MIB
 from localstore.core.pack import Frame, PackReader, write_packs
 from relay.objects.export import export
 from relay.objects.store import ObjectStore
+from tests import buckets
 from tests.relay.node_fixture import database, make_account, make_repo
-from tests.relay.objects import s3_server
 
 
 @contextlib.asynccontextmanager
 async def opened(
-    folder: Path, s3: bool = s3_server.EVERYWHERE, **options: int | bool
+    folder: Path, s3: bool = buckets.EVERYWHERE, **options: int | bool
 ) -> AsyncIterator[tuple[ObjectStore, str, str]]:
     async with database(folder) as db:
         owner = await make_account(db, "ann")
-        packs = await s3_server.packs_of(folder, s3)
+        packs = await buckets.packs_of(folder, s3)
         store = ObjectStore(folder, db, packs, **options)  # type: ignore[arg-type]
         try:
             yield store, await make_repo(db, owner), await make_repo(db, owner)

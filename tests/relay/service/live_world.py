@@ -45,9 +45,9 @@ from relay.node import Node
 from relay.objects.store import ObjectStore
 from relay.service import chunked, live, seal
 from relay.signer import Signer
+from tests import buckets
 from tests.databases import new_url
 from tests.relay.chunked_files import cut
-from tests.relay.objects import s3_server
 
 ORIGIN = "http://127.0.0.1:1"
 UNSIGNED = b64u(bytes(64))
@@ -255,7 +255,7 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
         kept.write_text(await asyncio.to_thread(new_url, folder))
     db = connect.database(kept.read_text())
     await db.open()
-    objects = ObjectStore(folder, db, await s3_server.packs_of(folder), verify=True)
+    objects = ObjectStore(folder, db, await buckets.packs_of(folder), verify=True)
     lanes = Lanes()
     try:
         yield Node(

@@ -20,7 +20,6 @@ from svc.cmd.app import normalise
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
-
 KEY = "-oR" + "x" * 40  # an id that begins with a dash
 
 

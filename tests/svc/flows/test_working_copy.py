@@ -55,6 +55,16 @@ def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> No
     assert ann.push("again").seal is None
 
 
+def test_what_a_killed_command_was_writing_beside_the_link_goes(ann: Place) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+    for name in ("state.json.0badc0de", "repo.json.0badc0de", "mine.json"):
+        ann.write(f".svc/{name}", "{")
+    ann.push("again")
+    found = sorted(path.name for path in (ann.folder / ".svc").iterdir())
+    assert found == ["mine.json", "repo.json", "state.json"]
+
+
 def test_push_over_an_unpulled_seal_sends_nothing(ann: Place, bob: Place, relay: ModelRelay) -> None:
     ann.write("a.txt", "one\n")
     ann.push()

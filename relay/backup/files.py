@@ -1,0 +1,96 @@
+"""Files that are whole and durable when they have their name, private to their owner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from blake3 import blake3
+
+from localstore.core.limits import MIB
+
+PIECE = 4 * MIB
+
+
+def size_of(path: Path) -> int:
+    """-1 where there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def digest_of(path: Path) -> str:
+    """BLAKE3 of a file, as hex."""
+    hasher = blake3()
+    for piece in pieces(path):
+        hasher.update(piece)
+    return hasher.hexdigest()
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def copy(source: Path, to: Path) -> None:
+    """A durable copy; its folder is still to be synced."""
+    with Writing(to) as writing:
+        for piece in pieces(source):
+            writing.write(piece)
+
+
+class Writing:
+    """A file being written, under another name until all of it is on the disk. An exception leaves the other
+    name behind; the next one that writes `to` takes it over."""
+
+    def __init__(self, to: Path) -> None:
+        self._to = to
+        self._new = to.with_name(to.name + ".new")
+        self._file = self._new.open("wb")
+        os.fchmod(self._file.fileno(), 0o600)
+        self._hasher = blake3()
+
+    def write(self, piece: bytes) -> None:
+        self._hasher.update(piece)
+        self._file.write(piece)
+
+    def digest(self) -> str:
+        return self._hasher.hexdigest()
+
+    def finish(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._new.replace(self._to)
+
+    def __enter__(self) -> Writing:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self._file.close()
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file anew, in one step for whoever reads it."""
+    with Writing(path) as writing:
+        writing.write(content)
+    sync_folder(path.parent)
+
+
+def sync_folders(top: Path) -> None:
+    for folder in (top, *(path for path in top.rglob("*") if path.is_dir())):
+        sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,105 @@
+"""Filling an empty database with the rows of a backup, on whichever kind the backup was made.
+
+Schema and rows come in one step: a new file that is complete when it has its name, or one transaction. A
+backup of an older schema is filled in at that one and migrated then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from localstore.core.errors import Invalid
+from relay import migrations
+from relay.backup.files import sync_folder
+from relay.backup.tables import Rows
+from relay.db import url as urls
+from relay.db.postgres import STAMP_BITS
+from relay.migrations import postgres
+
+EVENTS = "event"
+
+
+def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = None) -> None:
+    """Make the database of `url`. `served`: the URL that relays use. Invalid for rows that do not fit."""
+    try:
+        if urls.is_postgres(url):
+            postgres.run(
+                url,
+                lambda connection: migrations.alembic(revision, connection=connection),
+                lambda connection: _postgres(connection, tables),
+            )
+        else:
+            _sqlite(urls.sqlite_path(url), revision, tables)
+    except (sqlite3.Error, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as error:
+        raise Invalid(f"the rows of the backup do not fit: {error}") from None
+    migrations.upgrade(url, served)
+
+
+def _sqlite(path: Path, revision: str, tables: Iterable[Rows]) -> None:
+    making = path.with_name(path.name + ".restoring")
+    making.unlink(missing_ok=True)
+    making.touch(mode=0o600)
+    migrations.alembic(revision, url=f"sqlite:///{making}")
+    with contextlib.closing(sqlite3.connect(making, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("PRAGMA foreign_keys=ON")
+        db.execute("BEGIN")
+        db.execute("PRAGMA defer_foreign_keys=ON")  # rows may refer to later ones of their own table
+        for table in tables:
+            columns = ",".join(map(_quoted, table.columns))
+            places = ",".join("?" * len(table.columns))
+            db.executemany(
+                f"INSERT INTO {_quoted(table.name)} ({columns}) VALUES ({places})",  # noqa: S608
+                table.rows,
+            )
+        db.execute("COMMIT")
+    making.replace(path)
+    sync_folder(path.parent)
+
+
+async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
+    """COPY checks references when a table is complete, so that rows may refer to later ones of their own."""
+    for table in tables:
+        if table.name == EVENTS:
+            await _events(connection, table)
+        else:
+            await connection.copy_records_to_table(table.name, columns=table.columns, records=table.rows)
+    await _counters(connection)
+
+
+async def _events(connection: Any, table: Rows) -> None:
+    """Events get new ids in their order, below every one that this server will give out: those of another
+    server, or of SQLite, could come again."""
+    await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
+    await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
+    others = ",".join(_quoted(column) for column in table.columns if column != "id")
+    await connection.execute(
+        f"INSERT INTO {EVENTS} (id, {others}) SELECT "  # noqa: S608
+        f"(pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {STAMP_BITS})"
+        f" - 1 - count(*) OVER () + row_number() OVER (ORDER BY id), {others} FROM restored"
+    )
+
+
+async def _counters(connection: Any) -> None:
+    """Let generated keys go on after the highest that is there."""
+    found = await connection.fetch(
+        "SELECT table_name::text, column_name::text, sequence FROM information_schema.columns,"
+        " pg_get_serial_sequence(quote_ident(table_name), column_name) AS sequence"
+        " WHERE table_schema = current_schema() AND sequence IS NOT NULL"
+    )
+    for table, column, sequence in found:
+        await connection.execute(
+            f"SELECT setval($1::text::regclass,"  # noqa: S608
+            f" coalesce((SELECT max({_quoted(column)}) FROM {_quoted(table)}), 0) + 1, false)",
+            sequence,
+        )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,154 @@
+"""Making a backup while relays serve.
+
+The database comes first and the packs second, as they only grow while the collector rests. No file is ever
+changed: renaming `manifest.json` into place makes the new backup, and only then files of the older one go.
+Whenever it dies, DIR holds one whole backup, or none yet, and the next attempt finds the packs that are
+there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from sqlalchemy import select
+
+from localstore.core.errors import Invalid, Unavailable
+from relay import edition, migrations
+from relay.backup import files, tables
+from relay.backup.manifest import DATABASE, MANIFEST, OBJECTS, PRIVATE, VERSION, File, Manifest, Pack, read
+from relay.clock import now_ms
+from relay.db.database import Database
+from relay.db.schema import pack
+from relay.ids import new_id
+from relay.objects.backend import PackGone, Packs
+
+LOCK = "backup.lock"
+KEPT = ("signer.keys", "secrets")  # of the data folder
+PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
+Say = Callable[[str], None]
+
+
+async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> Manifest:
+    """Back a node up into `target`, which is empty or holds an older backup of ours. The caller has the
+    collector rest. Packs that are there already are kept. Unavailable when something cannot be read or
+    written; cancelled, it leaves the older backup."""
+    try:
+        with _owned(target):
+            return await _make(data, db, packs, target, say)
+    except OSError as error:
+        raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
+
+
+async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> Manifest:
+    older = read(target) if (target / MANIFEST).exists() else None
+    known = {one.file: one for one in older.packs} if older else {}
+    made = new_id()
+    (target / made / PRIVATE).mkdir(mode=0o700, parents=True)
+    (target / made).chmod(0o700)
+    (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
+    wanted, rows = await _database(db, target / made / DATABASE)
+    say(f"the database is copied: {rows} rows")
+    found: list[Pack] = []
+    copied = 0
+    for name, size in wanted:
+        one, fresh = await _pack(packs, target / OBJECTS, name, size, known)
+        found.append(one)
+        copied += fresh
+    manifest = Manifest(
+        v=VERSION,
+        id=made,
+        made_at=now_ms(),
+        version=edition.VERSION,
+        revision=migrations.HEAD,
+        database=_described(target / made, DATABASE),
+        packs=found,
+        private=_private(data, target / made / PRIVATE),
+    )
+    await asyncio.to_thread(files.sync_folders, target)
+    files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    _remove_others(target, manifest)
+    say(
+        f"{len(found)} packs, {manifest.size()} bytes in all, {copied + manifest.database.size} of them new, "
+        f"are in {target}"
+    )
+    return manifest
+
+
+async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
+    """All rows as they are at one moment; the packs that they speak of, and how many rows there were."""
+    revision = await db.schema_version()
+    if revision != migrations.HEAD:
+        raise Invalid(
+            f"the database is at revision {revision}, this build knows {migrations.HEAD}; "
+            "back it up with the release that migrated it"
+        )
+    async with db.read(snapshot=True) as tx:
+        rows = await tables.write(tx, to)
+        return [(str(name), int(size)) for name, size in await tx.all(PACKS)], rows
+
+
+async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[str, Pack]) -> tuple[Pack, int]:
+    """A pack in the folder, and how many bytes were copied for it. One that has its name there is whole,
+    also where the backup that brought it was never finished."""
+    one = Pack(name, size, "")
+    to = folder / one.file
+    if files.size_of(to) == size:
+        return known.get(one.file) or Pack(name, size, await asyncio.to_thread(files.digest_of, to)), 0
+    with files.Writing(to) as writing:
+        for offset in range(0, size, files.PIECE):
+            try:
+                (piece,) = await packs.read(name, [(offset, min(files.PIECE, size - offset))])
+            except PackGone as error:
+                raise Unavailable(
+                    f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
+                ) from error
+            await asyncio.to_thread(writing.write, piece)
+    return Pack(name, size, writing.digest()), size
+
+
+def _private(data: Path, to: Path) -> list[File]:
+    found = []
+    for name in KEPT:
+        place = data / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file():
+                kept = path.relative_to(data).as_posix()
+                (to / kept).parent.mkdir(mode=0o700, exist_ok=True)
+                files.copy(path, to / kept)
+                found.append(_described(to, kept))
+    return found
+
+
+def _described(folder: Path, path: str) -> File:
+    return File(path, files.size_of(folder / path), files.digest_of(folder / path))
+
+
+@contextlib.contextmanager
+def _owned(target: Path) -> Iterator[None]:
+    """Make the folder ours, for one backup at a time."""
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if any(target.iterdir()) and not (target / LOCK).exists():
+        raise Invalid(f"{target} holds something else than backups; name an empty folder")
+    target.chmod(0o700)
+    with (target / LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Invalid(f"another backup into {target} is under way") from None
+        yield
+
+
+def _remove_others(target: Path, manifest: Manifest) -> None:
+    kept = {one.file for one in manifest.packs}
+    for path in target.iterdir():
+        if path.is_dir() and path.name not in (manifest.id, OBJECTS):
+            shutil.rmtree(path)
+    for path in (target / OBJECTS).iterdir():
+        if path.name not in kept:
+            path.unlink()

@@ -1,0 +1,86 @@
+"""What a backup consists of: `manifest.json`, which is renamed into place when all the rest is there."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from localstore.core.errors import Invalid
+from relay.objects.packs import SUFFIX
+
+MANIFEST, OBJECTS, DATABASE, PRIVATE = "manifest.json", "objects", "database", "private"
+VERSION = 2
+
+
+class File(msgspec.Struct, frozen=True):
+    """A private file: its path in a data folder, its length and BLAKE3."""
+
+    path: str
+    size: int
+    blake3: str
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """A pack: its name, as much of it as the database speaks of, the BLAKE3 of that."""
+
+    name: str
+    size: int
+    blake3: str
+
+    @property
+    def file(self) -> str:
+        """Its name in `objects/` of a backup; a pack that grew has another one in the next."""
+        return f"{self.name}-{self.size}{SUFFIX}"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """`revision`: of the database's schema. `database` lies in the folder `id`."""
+
+    v: int
+    id: str
+    made_at: int
+    version: str
+    revision: str
+    database: File
+    packs: list[Pack]
+    private: list[File]
+
+    def size(self) -> int:
+        """Bytes of all files."""
+        sizes = [one.size for one in self.packs] + [one.size for one in self.private]
+        return self.database.size + sum(sizes)
+
+
+def read(backup: Path) -> Manifest:
+    """What the backup in this folder consists of; Invalid for what is none, or one of another version."""
+    try:
+        raw = (backup / MANIFEST).read_bytes()
+        version = msgspec.json.decode(raw, type=_Versioned).v
+    except FileNotFoundError:
+        raise Invalid(f"{backup} holds no whole backup: there is no {MANIFEST}") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Invalid(f"{backup / MANIFEST} cannot be read: {error}") from None
+    if version != VERSION:
+        raise Invalid(f"{backup} is a backup of version {version}, this build reads {VERSION}")
+    try:
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"{backup / MANIFEST} cannot be read: {error}") from None
+    _check_names(manifest)
+    return manifest
+
+
+class _Versioned(msgspec.Struct):
+    v: int
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Whoever wrote the manifest, nothing outside of the backup and the new data folder is touched."""
+    for one in (manifest.id, *(pack.name for pack in manifest.packs)):
+        if not (one.isascii() and one.isalnum()):
+            raise Invalid(f"{MANIFEST} names {one!r}, which is no name of ours")
+    for file in (manifest.database, *manifest.private):
+        path = PurePosixPath(file.path)
+        if path.is_absolute() or not path.parts or ".." in path.parts or len(path.parts) > 2:
+            raise Invalid(f"{MANIFEST} names the path {file.path!r}, which lies outside of a data folder")

@@ -1,0 +1,104 @@
+"""Making a node of a backup: a new data folder, an empty database, an empty bucket where packs lie in one.
+
+The packs come first, the data folder appears as a whole, and the rows come last, in one transaction: until it
+commits there is no node that could be served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from localstore.core.errors import Invalid, Unavailable
+from relay import migrations
+from relay.backup import files, manifest, tables
+from relay.backup.fill import fill
+from relay.backup.manifest import OBJECTS, PRIVATE, Manifest, Pack
+from relay.config import Storage
+from relay.db import url as urls
+from relay.objects.backend import Packs
+from relay.objects.packs import PackFiles
+from relay.objects.place import open_packs
+
+Say = Callable[[str], None]
+
+
+def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> Manifest:
+    """`url`: of the database as `relay migrate` opens it, `served`: as relays will. Invalid for what is no
+    whole backup, or a place that is not empty, naming it."""
+    found = manifest.read(backup)
+    _require_nothing(storage.data, url, found)
+    making = storage.data.parent / f".{storage.data.name}.restoring"
+    try:
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700, parents=True)
+        _check(backup / found.id / found.database.path, found.database.size, found.database.blake3)
+        asyncio.run(_packs(backup, storage, making, found))
+        _private(backup, making, found)
+        inside = not urls.is_postgres(url) and urls.sqlite_path(url).is_relative_to(storage.data)
+        if inside:
+            _database(backup, found, f"sqlite:///{making / urls.sqlite_path(url).relative_to(storage.data)}")
+        files.sync_folders(making)
+        making.replace(storage.data)
+        files.sync_folder(storage.data.parent)
+        if not inside:
+            _database(backup, found, url, served)
+    except OSError as error:
+        raise Unavailable(f"the restore failed: {error.strerror or error} ({error.filename})") from None
+    say(f"{len(found.packs)} packs, {found.size()} bytes in all, are in place; data folder: {storage.data}")
+    return found
+
+
+def _require_nothing(data: Path, url: str, found: Manifest) -> None:
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise Invalid(f"{data} is not empty; a backup is restored into a folder of its own")
+    if found.revision > migrations.HEAD:
+        raise Invalid(
+            f"the backup is of schema {found.revision}, this build knows {migrations.HEAD}; upgrade first"
+        )
+    if migrations.current(url) is not None or (not urls.is_postgres(url) and urls.sqlite_path(url).exists()):
+        raise Invalid("the database of DATABASE_URL is not empty; a backup is restored into one of its own")
+
+
+async def _packs(backup: Path, storage: Storage, making: Path, found: Manifest) -> None:
+    """Those that an earlier attempt has brought into the bucket stay."""
+    packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
+    try:
+        wanted = {one.name: one for one in found.packs}
+        here = {info.name: info.size async for info in packs.stored()}
+        if strange := here.keys() - wanted:
+            raise Invalid(
+                f"the bucket holds packs that are not of this backup, {min(strange)} for one; "
+                "name an empty bucket"
+            )
+        for one in found.packs:
+            if here.get(one.name) != one.size:
+                await _pack(backup / OBJECTS / one.file, one, packs)
+    finally:
+        await packs.close()
+
+
+async def _pack(source: Path, one: Pack, packs: Packs) -> None:
+    await asyncio.to_thread(_check, source, one.size, one.blake3)
+    await packs.adopt(one.name, source)
+
+
+def _private(backup: Path, making: Path, found: Manifest) -> None:
+    for file in found.private:
+        source = backup / found.id / PRIVATE / file.path
+        _check(source, file.size, file.blake3)
+        (making / file.path).parent.mkdir(mode=0o700, exist_ok=True)
+        files.copy(source, making / file.path)
+
+
+def _database(backup: Path, found: Manifest, url: str, served: str | None = None) -> None:
+    fill(url, found.revision, tables.read(backup / found.id / found.database.path), served)
+
+
+def _check(path: Path, size: int, digest: str) -> None:
+    if files.size_of(path) != size:
+        raise Invalid(f"{path} is not the file of this backup: it should have {size} bytes")
+    if files.digest_of(path) != digest:
+        raise Invalid(f"{path} is damaged: its BLAKE3 is not the one in {manifest.MANIFEST}")

@@ -1,0 +1,160 @@
+"""Every row of a database in one file, which belongs to no kind of database (version 2 of backups).
+
+file = zstd( item… )                     item = u32 length, big-endian ‖ msgpack
+item = {"table": …, "columns": […]}      a table begins; it comes after those that it refers to
+     | [[value, …], …]                   some of its rows
+     | nil                               the end
+value = nil | boolean | integer of 64 bits | text | bytes
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import zstandard
+from sqlalchemy import Boolean, Table, select
+
+from localstore.core.errors import Invalid
+from localstore.core.limits import MIB
+from relay.backup.files import Writing
+from relay.db.database import Tx
+from relay.db.schema import metadata
+
+ROWS = 1000  # fetched and encoded at once
+ITEM = 1 * MIB  # bytes after which an item ends
+_LONGEST = 2**31
+_ARRAY = b"\xdd"  # msgpack: an array, its length in 32 bits
+_ALL = tuple((table, select(table)) for table in metadata.sorted_tables)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Begin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    table: str
+    columns: list[str]
+
+
+Item = Begin | list[list[Any]]
+_decoder: msgspec.msgpack.Decoder[Item | None] = msgspec.msgpack.Decoder(Item | None)
+
+
+@dataclass(slots=True)
+class Rows:
+    """A table that was read; `rows` are read before the next table is asked for."""
+
+    name: str
+    columns: list[str]
+    rows: Iterator[list[Any]]
+
+
+async def write(tx: Tx, to: Path) -> int:
+    """All tables as this transaction sees them; how many rows there were."""
+    count = 0
+    with Writing(to) as writing:
+        out = _Items(writing)
+        for table, statement in _ALL:
+            out.item(_encode(_begin(table)))
+            booleans = [n for n, column in enumerate(table.columns) if isinstance(column.type, Boolean)]
+            lot: list[Sequence[Any]] = []
+            async for row in tx.stream(statement):
+                lot.append(row)
+                if len(lot) == ROWS:
+                    count += len(lot)
+                    await asyncio.to_thread(out.rows, lot, booleans)
+                    lot = []
+            count += len(lot)
+            await asyncio.to_thread(out.rows, lot, booleans)
+            out.flush()
+        out.end()
+    return count
+
+
+def read(path: Path) -> Iterator[Rows]:
+    """The tables of a file, in its order. Invalid for what is no such file."""
+    items = _items(path)
+    item = next(items, None)
+    while item is not None:
+        if not isinstance(item, Begin):
+            raise Invalid(f"{path} begins with rows of no table")
+        following: list[Begin] = []
+        rows = _rows(items, len(item.columns), following)
+        yield Rows(item.table, item.columns, rows)
+        for _ in rows:
+            raise RuntimeError("the rows of a table are read before the next one")
+        item = following[0] if following else None
+
+
+def _begin(table: Table) -> Begin:
+    return Begin(str(table.name), [str(column.name) for column in table.columns])
+
+
+class _Items:
+    """Items, compressed. `rows` may run on a thread, one call at a time."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+        self._zstd = zstandard.ZstdCompressor(level=3).compressobj()
+        self._encoded = bytearray()
+        self._count = 0
+
+    def item(self, data: bytes) -> None:
+        self._writing.write(self._zstd.compress(len(data).to_bytes(4) + data))
+
+    def rows(self, lot: list[Sequence[Any]], booleans: list[int]) -> None:
+        for row in lot:
+            values = list(row)
+            for n in booleans:
+                values[n] = None if values[n] is None else bool(values[n])
+            self._encoded += _encode(values)
+            self._count += 1
+            if len(self._encoded) >= ITEM:
+                self.flush()
+
+    def flush(self) -> None:
+        if self._count:
+            self.item(_ARRAY + self._count.to_bytes(4) + self._encoded)
+            self._encoded.clear()
+            self._count = 0
+
+    def end(self) -> None:
+        self.item(_encode(None))
+        self._writing.write(self._zstd.flush())
+
+
+def _items(path: Path) -> Iterator[Item]:
+    try:
+        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+            while True:
+                length = int.from_bytes(_exactly(stream, 4, path))
+                if length > _LONGEST:
+                    raise Invalid(f"{path} holds an item of {length} bytes")
+                item = _decoder.decode(_exactly(stream, length, path))
+                if item is None:
+                    return
+                yield item
+    except (msgspec.MsgspecError, zstandard.ZstdError) as error:
+        raise Invalid(f"{path} is damaged: {error}") from None
+
+
+def _exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
+    data = b""
+    while len(data) < length and (piece := stream.read(length - len(data))):
+        data += piece
+    if len(data) < length:
+        raise Invalid(f"{path} ends in the middle")
+    return data
+
+
+def _rows(items: Iterator[Item], columns: int, following: list[Begin]) -> Iterator[list[Any]]:
+    for item in items:
+        if isinstance(item, Begin):
+            following.append(item)
+            return
+        for row in item:
+            if len(row) != columns:
+                raise Invalid(f"a row has {len(row)} values for {columns} columns")
+            yield row

@@ -1,0 +1,92 @@
+"""A backup belongs to no back end: from every kind of node to every other, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from localstore.core.errors import Invalid
+from relay.backup import tables
+from relay.backup.files import Writing
+from relay.db.schema import metadata
+from relay.hub import Hub
+from tests.relay import places
+from tests.relay.places import Place
+
+KINDS = [(True, True), (False, False), (True, False), (False, True), (True, True)]  # postgres, s3
+
+
+async def contents(place: Place) -> dict[str, Any]:
+    """Every table; events without their ids, which a server of its own counts."""
+    async with place.opened() as (db, _):
+        found: dict[str, Any] = {name: await places.rows(db, name) for name in metadata.tables}
+    found["event"] = [row[1:] for row in found["event"]]
+    return found
+
+
+async def go_on(place: Place) -> None:
+    """Numbers that the database counts go on: a new pack, and an event after all others."""
+    async with place.opened() as (db, store):
+        repo_id = (await places.rows(db, "repo"))[0][0]
+        name = await store.put(repo_id, place.data.name.encode())
+        async with db.write(f"repo {repo_id}") as tx:
+            event = await Hub(db).announce(tx, repo_id, "repo", state="active")
+        assert event == max(row[0] for row in await places.rows(db, "event"))
+        assert await store.read(name, repo_id) == place.data.name.encode()
+
+
+def test_from_every_kind_of_node_to_every_other(tmp_path: Path) -> None:
+    here = places.filled(tmp_path / "first")
+    for number, (postgres, s3) in enumerate(KINDS):
+        before = asyncio.run(contents(here))
+        assert here.relay("backup", tmp_path / f"b{number}") == 0
+        here = places.empty(tmp_path / f"n{number}", postgres, s3)
+        assert here.relay("restore", tmp_path / f"b{number}") == 0
+        after = asyncio.run(contents(here))
+        assert {name for name in before if before[name] != after[name]} == set()
+        asyncio.run(go_on(here))
+        assert here.findings() == []
+
+
+def test_the_rows_of_a_file_are_these_bytes(tmp_path: Path) -> None:
+    values = [None, True, 2**63 - 1, -(2**63), "ä\0", b"\xff"]
+    with Writing(tmp_path / "database") as writing:
+        out = tables._Items(writing)
+        out.item(tables._encode(tables.Begin("t", list("abcdef"))))
+        out.rows([values, (*values[:1], 0, *values[2:])], [1])
+        out.flush()
+        out.item(tables._encode(tables.Begin("empty", ["a"])))
+        out.end()
+    with (tmp_path / "database").open("rb") as file:
+        assert zstandard.ZstdDecompressor().stream_reader(file).read().hex() == GOLDEN
+    found = [(one.name, one.columns, list(one.rows)) for one in tables.read(tmp_path / "database")]
+    assert found == [("t", list("abcdef"), [values, [None, False, *values[2:]]]), ("empty", ["a"], [])]
+
+
+@pytest.mark.parametrize("cut", [1, 30, -1])
+def test_a_file_that_was_cut_or_is_something_else_is_refused(tmp_path: Path, cut: int) -> None:
+    place = tmp_path / "database"
+    with Writing(place) as writing:
+        out = tables._Items(writing)
+        out.item(tables._encode(tables.Begin("t", ["a"])))
+        out.rows([(n,) for n in range(5000)], [])
+        out.flush()
+        out.end()
+    place.write_bytes(place.read_bytes()[:cut])
+    with pytest.raises(Invalid):
+        [list(one.rows) for one in tables.read(place)]
+    place.write_bytes(b"something else")
+    with pytest.raises(Invalid):
+        list(tables.read(place))
+
+
+GOLDEN = (
+    "0000001e82a57461626c65a174a7636f6c756d6e7396a161a162a163a164a165a166"
+    "0000003ddd0000000296c0c3cf7fffffffffffffffd38000000000000000a3c3a400c401ff"
+    "96c0c2cf7fffffffffffffffd38000000000000000a3c3a400c401ff"
+    "0000001882a57461626c65a5656d707479a7636f6c756d6e7391a16100000001c0"
+)
