@@ -141,8 +141,9 @@ async def _take(
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
     await view.node.objects.touch(tx, sorted(named))
-    if view.repo.kind in KINDS:
-        await chunked.touch(tx, view.repo.id, named)
+    large = _named(batch, above=limits.BLOB_FILE)
+    if large:
+        await chunked.touch(tx, view.repo.id, large)
     work = Batch(
         frontier=before,
         replica=replica.id,
@@ -150,7 +151,7 @@ async def _take(
         settled=replica.settled,
         answers={n: _ANSWER.decode(answer) for n, answer in stored},
         held=await content.held(tx, view.repo.id, named),
-        large=await chunked.held(tx, view.repo.id, _named(batch, above=limits.BLOB_FILE)),
+        large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
         lanes=view.node.lanes,
         sources={},
