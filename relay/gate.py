@@ -30,7 +30,7 @@ from relay import credentials
 from relay.address import client_address, network
 from relay.body import Incoming
 from relay.buffers import Lease
-from relay.caller import Caller, Principal, View
+from relay.caller import Caller, Principal, Sight, View
 from relay.db import repo as repos
 from relay.db.database import Contended
 from relay.node import Node
@@ -137,14 +137,12 @@ async def _admit(route: Route, caller: Caller, params: dict[str, str], arguments
 
 
 async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
-    """The repository with the caller's role, in one query whose WHERE holds the visibility rule; a hidden
-    repository and a missing one are the same answer at the same cost."""
+    """The repository with the caller's role, in one query that holds the visibility rule; a hidden repository
+    and a missing one are the same answer at the same cost. For a session it is the query of the session."""
     anonymous = isinstance(access, Read) and access.anonymous
     if caller.principal is None and not anonymous:
         raise Unauthorized("sign in first; run: svc login")
-    account = caller.principal.account_id if caller.principal else ""
-    async with caller.read() as tx:
-        row = await tx.one(repos.VISIBLE, id=repo_id, account=account)
+    row = (caller.sight or await _look(caller, repo_id)).row
     if row is None:
         raise NotFound
     view = View(
@@ -159,6 +157,12 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
     if isinstance(access, Write):
         _may_write(view, access, view.me)
     return view
+
+
+async def _look(caller: Caller, repo_id: str) -> Sight:
+    account = caller.principal.account_id if caller.principal else ""
+    async with caller.read() as tx:
+        return Sight(await tx.one(repos.VISIBLE, id=repo_id, account=account))
 
 
 def _may_write(view: View, access: Write, principal: Principal) -> None:

@@ -178,7 +178,7 @@ class Device:
         half = len(file.text) // 2
         file.text = file.text[:half] + f"edit{self._n}".encode() + file.text[half:]
         operation = file.lane.edit(self._replica, file.text)
-        assert operation is not None  # noqa: S101  # the text is another one
+        assert operation is not None  # the text is another one
         return self._made(
             path=file.path, kind="edit_text", gen=file.gen, base=file.seen, epoch=0, ops=[b64u(operation)]
         )
@@ -265,7 +265,7 @@ def round_of(requests: int, batches: int) -> Figures:
         with Relay(data) as relay:
             api, repo_id = signed_in(Path(folder), relay.origin)
             credential = api.http.credential
-            assert credential is not None  # noqa: S101  # it just signed in
+            assert credential is not None  # it just signed in
             figures = requests_of(relay, repo_id, credential, requests)
             return figures | updates_of(relay, data, repo_id, credential, batches)
 
