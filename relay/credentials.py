@@ -112,8 +112,7 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
 
 async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: bytes, route: Route) -> None:
     parsed = request_signature.parse(request.headers.items())
-    async with caller.node.db.read() as tx:
-        found = await tx.one(device_keys.SELF, id=parsed.key_id)
+    found = await caller.node.db.lookup(device_keys.SELF, id=parsed.key_id)
     if found is None:
         raise Unauthorized("this device key is not registered here, or was revoked; run: svc login")
     public, words, used_at, account_id, kind, handle, phase = found
@@ -171,11 +170,10 @@ async def _sign_in(
         "account": str(uuid.UUID(bytes=capability.user)),
         "now": now,
     }
-    async with node.db.read() as tx:
-        if isinstance(route.access, (Read, Write)):
-            found = await tx.one(gate.LIVE_AND_VISIBLE, repo_id=params["id"], **whose)
-        else:
-            found = await tx.one(sessions.LIVE, **whose)
+    if isinstance(route.access, (Read, Write)):
+        found = await node.db.lookup(gate.LIVE_AND_VISIBLE, repo_id=params["id"], **whose)
+    else:
+        found = await node.db.lookup(sessions.LIVE, **whose)
     if found is None:
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
     if isinstance(route.access, (Read, Write)):

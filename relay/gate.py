@@ -161,8 +161,7 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
 
 async def _look(caller: Caller, repo_id: str) -> Sight:
     account = caller.principal.account_id if caller.principal else ""
-    async with caller.read() as tx:
-        return Sight(await tx.one(repos.VISIBLE, id=repo_id, account=account))
+    return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
 
 
 def _may_write(view: View, access: Write, principal: Principal) -> None:

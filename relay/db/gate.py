@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import and_, bindparam, select
 
 from relay.db import repo as repos
@@ -9,7 +11,7 @@ from relay.db import session as sessions
 from relay.db.database import Row
 from relay.db.schema import account, collaborator, repo
 
-_REPO = bindparam("repo_id")
+_REPO: Any = bindparam("repo_id")
 
 # Columns of LiveSession, then those of `repos.VISIBLE`. No row: the session has ended. A repository that is
 # missing or hidden leaves its columns null: the visibility rule is part of the join.

@@ -194,5 +194,5 @@ async def _deny(caller: Caller, me: Principal, row: DeviceCodeRow) -> ApprovalSt
 async def _parent_end(caller: Caller, me: Principal) -> int:
     """When the browser session itself ends (its token ends earlier and is refreshed)."""
     async with caller.read() as tx:
-        found = await tx.one(session_rows.LIVE, id=me.session_id, account=me.account_id, now=now_ms())
+        found = await tx.one(session_rows.LIVE, session_id=me.session_id, account=me.account_id, now=now_ms())
     return session_rows.live(found).expires_at if found else now_ms()
