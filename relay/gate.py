@@ -1,4 +1,4 @@
-"""The one gate every request passes: flag, rate, credential, binding, visibility, capability, shape.
+"""The one gate every request to a route passes: rate, credential, binding, visibility, capability, shape.
 
 A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
 HTTP request again.
@@ -52,8 +52,6 @@ def handler_of(route: Route, node: Node) -> Handle:
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
-        if route.flag and not node.config.flags.on(route.flag):
-            raise NotFound
         address = network(client_address(request, node.config.proxy_hops))
         node.limiter.admit(route, address)
         lease = request.ctx.lease = Lease(node.buffers, address)
