@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 from sanic.request import Request
 
@@ -17,6 +18,7 @@ def client_address(request: Request, proxy_hops: int) -> str:
     return request.ip or "local"
 
 
+@lru_cache(maxsize=4096)
 def network(address: str) -> str:
     """What limits are counted for: an IPv4 address, or the IPv6 network of 64 bits that one customer has."""
     try:

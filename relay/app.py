@@ -85,9 +85,12 @@ class _OneEntry(SanicRouter):
 class _Entry:
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._log = logger().bind()
         self._router: Router[Leaf] = Router()
+        flags = node.config.flags
         for route in TABLE:
-            self._router.add(route.method, route.path, (route, handler_of(route, node)))
+            if route.flag is None or flags.on(route.flag):
+                self._router.add(route.method, route.path, (route, handler_of(route, node)))
 
     async def handle(self, request: StrictRequest) -> HTTPResponse | None:
         """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
@@ -136,15 +139,11 @@ class _Entry:
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
         """The handler of a request. A path whose routes are all switched off is no path."""
-        flags = self._node.config.flags
         for methods, params in self._router.find(request.path):
-            live = {m: leaf for m, leaf in methods.items() if leaf[0].flag is None or flags.on(leaf[0].flag)}
-            if not live:
-                continue
-            method = "GET" if request.method == "HEAD" and "HEAD" not in live else request.method
-            if method not in live:
-                raise _WrongMethod(allowed(live))
-            route, handle = live[method]
+            method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+            if method not in methods:
+                raise _WrongMethod(allowed(methods))
+            route, handle = methods[method]
             request.ctx.route = route.name
             return handle, params
         raise NotFound
@@ -195,7 +194,7 @@ class _Entry:
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
         self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
-        logger().info(
+        self._log.info(
             "request",
             request_id=ctx.request_id,
             method=request.method[:16],

@@ -57,6 +57,9 @@ class Incoming:
 
     async def read(self) -> bytes:
         """The whole body; at most the route's cap, so callers may keep it in memory."""
+        if not _has_body(self._request):
+            self._ended = True
+            return b""
         return await self._collect(self._arriving())
 
     async def whole(self) -> bytes:
@@ -147,10 +150,15 @@ async def drain(request: Request) -> None:
         stream.request_body = None
 
 
-def _announced(request: Request) -> int | None:
+def _has_body(request: Request) -> bool:
     stream: Any = request.stream
-    if stream is None or not stream.request_body:
+    return stream is not None and bool(stream.request_body)
+
+
+def _announced(request: Request) -> int | None:
+    if not _has_body(request):
         return 0
+    stream: Any = request.stream
     return None if stream.request_body == "chunked" else int(stream.request_bytes_left)
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
@@ -62,16 +63,24 @@ class Principal:
         return self.kind == "guest"
 
 
+class Sight(NamedTuple):
+    """The row of the route's repository as the caller may see it, None for one that is missing or hidden."""
+
+    row: Row | None
+
+
 @dataclass(slots=True)
 class Caller:
     """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect. `lease`: what
-    the request holds in memory; a service takes from it before it loads much for an answer."""
+    the request holds in memory; a service takes from it before it loads much for an answer. `sight`: what the
+    query of the session read of the route's repository, for the gate; None if it read none."""
 
     node: Node
     principal: Principal | None
     address: str
     nonce: tuple[str, str] | None = None
     lease: Lease = field(default_factory=lambda: Lease(Buffers(), ""))
+    sight: Sight | None = None
 
     @property
     def me(self) -> Principal:
@@ -94,10 +103,8 @@ class Caller:
         most: Role = "write" if "write" in self.principal.caps else "read"
         return min(role, most, key=RANK.__getitem__)
 
-    @contextlib.asynccontextmanager
-    async def read(self, snapshot: bool = False) -> AsyncIterator[Tx]:
-        async with self.node.db.read(snapshot) as tx:
-            yield tx
+    def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
+        return self.node.db.read(snapshot)
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[Tx]:

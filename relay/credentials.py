@@ -25,9 +25,10 @@ from localstore.core.request_signature import SAFE_METHODS, ParsedSignature
 from relay import cookies
 from relay.address import client_address
 from relay.body import Incoming
-from relay.caller import Caller, Principal
+from relay.caller import Caller, Principal, Sight
 from relay.clock import now_ms
 from relay.db import device_key as device_keys
+from relay.db import gate
 from relay.db import session as sessions
 from relay.node import Node
 from relay.routing import Anonymous, Read, Route, SignedIn, Write
@@ -89,7 +90,7 @@ async def _by_token(
             raise NotBound("this token is bound to no key and cannot sign a change; run: svc login")
         parsed = request_signature.parse(request.headers.items())
         await _verify(caller, request, incoming, body, route.stream, parsed, bound)
-    caller.principal = await _session(caller.node, token, "bearer")
+    await _sign_in(caller, token, "bearer", route, params)
 
 
 async def _by_cookie(caller: Caller, request: Request, route: Route, params: dict[str, str]) -> None:
@@ -103,7 +104,7 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
         token = await _authorized(caller.node, bearer.from_text(text), route, params)
         if token.capability.bound_key is not None:  # it would change things here without its key's signature
             raise Unauthorized("a token bound to a key is no cookie; send it as Authorization, signed")
-        caller.principal = await _session(caller.node, token, "cookie")
+        await _sign_in(caller, token, "cookie", route, params)
     except Unauthorized:
         if not isinstance(route.access, Anonymous):
             raise
@@ -111,8 +112,7 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
 
 async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: bytes, route: Route) -> None:
     parsed = request_signature.parse(request.headers.items())
-    async with caller.node.db.read() as tx:
-        found = await tx.one(device_keys.SELF, id=parsed.key_id)
+    found = await caller.node.db.lookup(device_keys.SELF, id=parsed.key_id)
     if found is None:
         raise Unauthorized("this device key is not registered here, or was revoked; run: svc login")
     public, words, used_at, account_id, kind, handle, phase = found
@@ -163,14 +163,27 @@ def _repo(route: Route, params: dict[str, str]) -> bytes | None:
         return None
 
 
-async def _session(node: Node, token: Token, via: Literal["cookie", "bearer"]) -> Principal:
-    capability = token.capability
+async def _sign_in(
+    caller: Caller, token: Token, via: Literal["cookie", "bearer"], route: Route, params: dict[str, str]
+) -> None:
+    """Set the principal, and the sight of the repository where the route is about one: both live in the
+    database, read at every request in one statement."""
+    node, capability = caller.node, token.capability
     now = now_ms()
-    account, session_id = str(uuid.UUID(bytes=capability.user)), capability.session.hex()
-    async with node.db.read() as tx:
-        found = await tx.one(sessions.LIVE, id=session_id, account=account, now=now)
+    whose = {
+        "session_id": capability.session.hex(),
+        "account": str(uuid.UUID(bytes=capability.user)),
+        "now": now,
+    }
+    if isinstance(route.access, (Read, Write)):
+        found = await node.db.lookup(gate.LIVE_AND_VISIBLE, repo_id=params["id"], **whose)
+    else:
+        found = await node.db.lookup(sessions.LIVE, **whose)
     if found is None:
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
+    if isinstance(route.access, (Read, Write)):
+        found, row = gate.parts(found)
+        caller.sight = Sight(row)
     live = sessions.live(found)
     bound = None if capability.bound_key is None else key_id(capability.bound_key)
     if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
@@ -178,7 +191,7 @@ async def _session(node: Node, token: Token, via: Literal["cookie", "bearer"]) -
     if now - (live.last_used_at or 0) > USED_AGAIN:
         async with node.db.write() as tx:
             await tx.run(sessions.TOUCH, session_id=live.id, used_at=now)
-    return Principal(
+    caller.principal = Principal(
         account_id=live.account_id,
         handle=live.handle,
         kind=live.account_kind,  # type: ignore[arg-type]  # the column holds nothing else

@@ -1,4 +1,4 @@
-"""The one gate every request passes: flag, rate, credential, binding, visibility, capability, shape.
+"""The one gate every request to a route passes: rate, credential, binding, visibility, capability, shape.
 
 A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
 HTTP request again.
@@ -31,7 +31,7 @@ from relay import credentials
 from relay.address import client_address, network
 from relay.body import Incoming
 from relay.buffers import Lease
-from relay.caller import Caller, Principal, View
+from relay.caller import Caller, Principal, Sight, View
 from relay.db import repo as repos
 from relay.db.database import Contended
 from relay.node import Node
@@ -53,8 +53,6 @@ def handler_of(route: Route, node: Node) -> Handle:
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
-        if route.flag and not node.config.flags.on(route.flag):
-            raise NotFound
         address = network(client_address(request, node.config.proxy_hops))
         node.limiter.admit(route, address)
         lease = request.ctx.lease = Lease(node.buffers, address)
@@ -139,14 +137,12 @@ async def _admit(route: Route, caller: Caller, params: dict[str, str]) -> Caller
 
 
 async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
-    """The repository with the caller's role, in one query whose WHERE holds the visibility rule; a hidden
-    repository and a missing one are the same answer at the same cost."""
+    """The repository with the caller's role, in one query that holds the visibility rule; a hidden repository
+    and a missing one are the same answer at the same cost. For a session it is the query of the session."""
     anonymous = isinstance(access, Read) and access.anonymous
     if caller.principal is None and not anonymous:
         raise Unauthorized("sign in first; run: svc login")
-    account = caller.principal.account_id if caller.principal else ""
-    async with caller.read() as tx:
-        row = await tx.one(repos.VISIBLE, id=repo_id, account=account)
+    row = (caller.sight or await _look(caller, repo_id)).row
     if row is None:
         raise NotFound
     view = View(
@@ -161,6 +157,11 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
     if isinstance(access, Write):
         _may_write(view, access, view.me)
     return view
+
+
+async def _look(caller: Caller, repo_id: str) -> Sight:
+    account = caller.principal.account_id if caller.principal else ""
+    return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
 
 
 def _may_write(view: View, access: Write, principal: Principal) -> None:

@@ -39,8 +39,10 @@ class Metrics:
         requests, spent = found
         requests.inc()
         spent.observe(seconds)
-        self._received.inc(received)
-        self._sent.inc(sent)
+        if received:
+            self._received.inc(received)
+        if sent:
+            self._sent.inc(sent)
 
     def render(self, gauges: Mapping[str, float]) -> bytes:
         """The exposition; `gauges` are values of the moment by name, without the prefix `relay_`."""

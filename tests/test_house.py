@@ -67,7 +67,7 @@ TOOLS = {
     "routes": "pages settings_page terminal_page",
     "service": "ancestry archive checkpoint chunked collect content epochs frontier history_pack landing "
     "live_rules once seal_payload seal_trees sealed roots upkeep",
-    "db": "chunked_file collect connect database idempotency listener names nonce operator postgres "
+    "db": "chunked_file collect connect database gate idempotency listener names nonce operator postgres "
     "postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
     "api": "answer http identity origin private_file transport",
 }

@@ -39,6 +39,7 @@ from localstore.core.limits import (
 
 ID_BYTES = 16  # of user, session and repository ids
 AUTHORIZE_TIME = timedelta(milliseconds=20)  # the library's 1 ms refuses good tokens on a busy machine
+GRANTED = 256  # verdicts that are kept with a token: one for each operation and repository
 
 _T = TypeVar("_T")
 
@@ -78,13 +79,18 @@ class Capability:
 
 
 class Token:
-    """A token that passed the guard: keep it by the digest of its bytes, authorize each request with it."""
+    """A token that passed the guard: keep it by the digest of its bytes, authorize each request with it.
 
-    __slots__ = ("_biscuit", "capability")
+    `_granted`: what the token was found to allow. Nothing that the guard lets through depends on the time but
+    the end, which is compared every time, so that the rest of the verdict never changes.
+    """
+
+    __slots__ = ("_biscuit", "_granted", "capability")
 
     def __init__(self, capability: Capability, biscuit: Biscuit) -> None:
         self.capability = capability
         self._biscuit = biscuit
+        self._granted: set[tuple[object, ...]] = set()
 
     def authorize(
         self,
@@ -106,6 +112,9 @@ class Token:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
             raise Forbidden(f"this session does not include {op!r}")
+        asked = (op, repo, ref, audience, request)
+        if asked in self._granted:
+            return
         facts = {"op": op, "repo": repo, "ref": ref, "aud": audience, "req": request}
         given = {name: value for name, value in facts.items() if value is not None}
         source = "time({now}); " + "".join(f"{name}({{{name}}}); " for name in given) + _POLICY
@@ -115,6 +124,9 @@ class Token:
             if "limits" in str(error):
                 raise Unavailable("the request could not be authorized in time; try again") from None
             raise Forbidden(f"this session was narrowed and does not allow {op!r} here") from None
+        if len(self._granted) >= GRANTED:
+            self._granted.clear()
+        self._granted.add(asked)
 
     def _run(self, source: str, parameters: dict[str, Any]) -> None:
         authorizer: Any = AuthorizerBuilder(source, parameters)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_scalarmult
 from nacl.exceptions import BadSignatureError, CryptoError
@@ -27,6 +28,7 @@ _REGISTRATION_LABEL = b"svc-device-registration-v1\0"
 _FIELD_PRIME = 2**255 - 19
 
 
+@lru_cache(maxsize=1024)
 def key_id(public: bytes) -> str:
     """RFC 7638 thumbprint of an Ed25519 public key (RFC 8037 JWK), 43 characters of base64url."""
     jwk = f'{{"crv":"Ed25519","kty":"OKP","x":"{b64u(public)}"}}'

@@ -179,7 +179,7 @@ def second_halves(update: Update) -> set[Point]:
     return {
         (struct.client, struct.clock + unit)
         for struct in update.structs
-        if struct.text and max(struct.text) >= FOUR_BYTE_LEAD
+        if struct.text and not struct.text.isascii() and max(struct.text) >= FOUR_BYTE_LEAD
         for unit in _pair_ends(struct.text)
     }
 

@@ -22,6 +22,7 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -116,6 +117,7 @@ class ParsedSignature:
     authorization: str | None
 
 
+@lru_cache(maxsize=64)
 def authority_of(origin: str) -> str:
     """The `@authority` of an origin: `https://Node.example:443` gives `node.example`.
 

@@ -80,6 +80,10 @@ class Database(Protocol):
     def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
         """For reading; writes fail. `snapshot`: all statements see one state (costs two round trips more)."""
 
+    async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
+        """One row, by itself, as the last commit left it. For statements that touch a handful of rows by
+        their keys: SQLite reads them on the spot and no other request goes on meanwhile."""
+
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
         """Of the writers that name the same thing one runs at a time, in all processes, and each sees what
         the one before it committed. Durable when the context is left without an exception."""

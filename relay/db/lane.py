@@ -100,6 +100,15 @@ _LOG = and_(
     lane_log.c.epoch == bindparam("epoch"),
 )
 LOG = select(lane_log.c.operation).where(_LOG).order_by(lane_log.c.seq, lane_log.c.part)
+# Operations of many lanes with their epochs, each lane's in order.
+LOGS = (
+    select(lane_log.c.gen, lane_log.c.epoch, lane_log.c.operation)
+    .where(
+        lane_log.c.branch_id == bindparam("branch_id"),
+        lane_log.c.gen.in_(bindparam("gens", expanding=True)),
+    )
+    .order_by(lane_log.c.gen, lane_log.c.epoch, lane_log.c.seq, lane_log.c.part)
+)
 APPEND = insert(lane_log)
 DROP_LOG = delete(lane_log).where(_LOG)
 

@@ -169,6 +169,10 @@ class PostgresDatabase:
         finally:
             await asyncio.shield(self._end(self._readers, connection, transaction.rollback))
 
+    async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
+        async with self.read() as tx:
+            return await tx.one(statement, **params)
+
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
         async with self._names.held(names):  # in this process first, so that waiters hold no connection

@@ -85,10 +85,12 @@ async def sources(
     if sum(row.size for row in wanted) > LOADED_AT_ONCE:
         raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
     texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
-    found: dict[LaneKey, Source] = {}
-    for row in wanted:
-        log = await tx.all(rows.LOG, branch_id=branch_id, gen=row.gen, epoch=row.epoch) if row.edited else []
-        found[key_of(branch_id, row)] = Source(texts[row.genesis], [bytes(one[0]) for one in log])
+    found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
+    edited = [row.gen for row in wanted if row.edited]
+    for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, gens=edited):
+        source = found.get(LaneKey(branch_id, gen, epoch))  # None: of an epoch that is over
+        if source is not None:
+            source.operations.append(bytes(operation))
     return found
 
 

@@ -71,8 +71,8 @@ async def page(
     """Repositories the caller may see: of `owner` by name, else the newest first."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
+    owner_id = await _owner_id(caller, owner)
     async with caller.read() as tx:
-        owner_id = await _owner_id(tx, caller, owner)
         if state == "deleted":
             return await _deleted(tx, caller, owner_id, cursor, size)
         if owner is None:
@@ -298,14 +298,13 @@ async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
 # --- lists
 
 
-async def _owner_id(tx: Tx, caller: Caller, owner: str | None) -> str | None:
+async def _owner_id(caller: Caller, owner: str | None) -> str | None:
     if owner is None:
         return None
     if owner == "@me":
         return caller.me.account_id
-    handle = owner.removeprefix("@").lower()
-    found: str | None = await tx.value(rows.OWNER_ID, handle=handle)
-    return found
+    found = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
+    return found[0] if found else None
 
 
 async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, cursor: str | None, size: int) -> Page[Repo]:

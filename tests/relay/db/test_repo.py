@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.sql import ClauseElement
 
 from relay.db import blame as blames
-from relay.db import history, repo
+from relay.db import device_key, gate, history, lane, repo
 from relay.db.sqlite import compiled
 from tests.databases import POSTGRES
 from tests.relay.conftest import Relay
@@ -36,6 +36,10 @@ def run(relay: Relay, statement: ClauseElement) -> list[str]:
     "statement",
     [
         repo.VISIBLE,
+        gate.LIVE_AND_VISIBLE,
+        device_key.SELF,
+        repo.OWNER_ID,
+        lane.LOGS,
         repo.BY_NAME,
         repo.BY_ALIAS,
         repo.OF_OWNER,
@@ -43,7 +47,19 @@ def run(relay: Relay, statement: ClauseElement) -> list[str]:
         history.GENERATION,
         history.REFS_NAMED,
     ],
-    ids=["visible", "by name", "by alias", "of owner", "deleted", "generation", "refs named"],
+    ids=[
+        "visible",
+        "session and repository",
+        "a key by itself",
+        "owner",
+        "logs",
+        "by name",
+        "by alias",
+        "of owner",
+        "deleted",
+        "generation",
+        "refs named",
+    ],
 )
 def test_one_repository_and_the_pages_of_an_owner_never_scan(relay: Relay, statement: ClauseElement) -> None:
     steps = run(relay, statement)

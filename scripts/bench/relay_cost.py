@@ -1,0 +1,292 @@
+"""The relay's CPU for one request and for one live update, its whole process tree, over HTTP on loopback.
+
+    python -m scripts.bench.relay_cost [--requests 3000] [--batches 8] [--rounds 3] [--json]
+
+Every request is signed, encoded and ready before the first one is sent, over one connection that stays open:
+what the client costs is not in the figures. A request waits for the answer to the one before it, so that the
+relay wakes up for each. Updates are counted in batches of 500 lanes of Python source; "cold" means that the
+relay was started again since it last saw the lane. Microseconds of user and system time; the least of the
+rounds, because whatever else runs on the machine only adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from localstore.core.encoding import b64u, digest
+from localstore.core.lane import Lane
+from localstore.core.limits import UPDATES_PER_BATCH
+from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
+from localstore.core.pack import write_packs
+from localstore.core.request_signature import ContentDigest, authority_of, sign
+from localstore.core.update import LiveUpdate, signing_bytes
+from scripts.bench.cpu import Cost, serving
+from scripts.bench.ingest import signed_in
+from scripts.tour import start_relay
+from svc.api import Api
+from svc.api.http import Credential, Http
+from svc.api.live import live
+from svc.api.repo import at
+
+UNSIGNED = b64u(bytes(64))
+BRANCH = "main"
+WARM_UP = 300  # requests that are not counted: caches of the process fill
+
+Figures = dict[str, float]
+
+
+@dataclass(slots=True)
+class File:
+    """A text file on its lane. `lane` is this device's copy."""
+
+    path: str
+    text: bytes
+    gen: int = 0
+    seen: int = 0
+    lane: Lane | None = None
+
+
+class Relay:
+    """A relay on a data folder; ended on leaving."""
+
+    def __init__(self, data: Path) -> None:
+        with contextlib.redirect_stdout(sys.stderr):
+            self._process, self.origin = start_relay(data)
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Relay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+class Wire:
+    """Ready-made requests over one connection. `answers`: the bodies that came back."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        url = urlsplit(relay.origin)
+        self._socket = socket.create_connection((url.hostname or "", url.port or 0))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.answers: list[bytes] = []
+
+    def send(self, request: bytes) -> None:
+        """One request to the end of its answer, which must be a good one."""
+        self._socket.sendall(request)
+        data = b""
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data += self._more()
+        head = data[:end].lower()
+        length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
+        while len(data) < end + 4 + length:
+            data += self._more()
+        self.answers.append(data[end + 4 :])
+        if not head.startswith(b"http/1.1 200"):
+            raise RuntimeError(f"{request[:80]!r} was answered with {data[:500]!r}")
+
+    def _more(self) -> bytes:
+        part = self._socket.recv(1 << 20)
+        if not part:
+            raise RuntimeError("the relay closed the connection")
+        return part
+
+    def cost(self, requests: Sequence[bytes]) -> float:
+        """Microseconds of the relay's CPU for one of these requests."""
+        cost = Cost()
+        with serving(self._relay.pid, cost):
+            for request in requests:
+                self.send(request)
+        return cost.cpu * 1e6 / len(requests)
+
+
+class Caller:
+    """Writes requests of the signed-in device as the client would."""
+
+    def __init__(self, origin: str, credential: Credential) -> None:
+        self._authority = authority_of(origin)
+        self._credential = credential
+
+    def get(self, path: str, *, token: bool = True, signed: bool = False) -> bytes:
+        headers = {"Authorization": self._credential.authorization} if token else {}
+        return self._written("GET", path, headers | (self._signature("GET", path, None) if signed else {}))
+
+    def post(self, path: str, body: bytes) -> bytes:
+        headers = {
+            "Authorization": self._credential.authorization,
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            **self._signature("POST", path, body),
+        }
+        return self._written("POST", path, headers) + body
+
+    def _signature(self, method: str, target: str, body: bytes | None) -> dict[str, str]:
+        path, _, query = target.partition("?")
+        return sign(
+            self._credential.key,
+            method,
+            self._authority,
+            path,
+            query,
+            body=None if body is None else ContentDigest.of(body),
+            authorization=self._credential.authorization,
+            now=int(time.time()),
+        )
+
+    def _written(self, method: str, path: str, headers: dict[str, str]) -> bytes:
+        common = {"Host": self._authority, "Accept": "*/*", "User-Agent": "svc-bench"}
+        lines = [f"{name}: {value}" for name, value in (common | headers).items()]
+        return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode()
+
+
+class Device:
+    """One folder on a branch: makes, signs and counts updates."""
+
+    def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
+        key = credential.key
+        start = api.live.bootstrap(repo_id, BRANCH, BootstrapRequest(device_key_id=key.id))
+        self._repo_id, self._branch_id, self._replica = repo_id, start.branch_id, start.replica
+        self._key, self._credential, self._n = key, credential, 0
+
+    def create(self, file: File) -> LiveUpdate:
+        return self._made(
+            path=file.path,
+            kind="create_text",
+            gen=0,
+            base=0,
+            blake3=digest(file.text).hex(),
+            size=len(file.text),
+        )
+
+    def edit(self, file: File) -> LiveUpdate:
+        """A word changes in the middle of the file."""
+        if file.lane is None:
+            file.lane = Lane.genesis(self._branch_id, file.gen, 0, file.text)
+        half = len(file.text) // 2
+        file.text = file.text[:half] + f"edit{self._n}".encode() + file.text[half:]
+        operation = file.lane.edit(self._replica, file.text)
+        assert operation is not None  # the text is another one
+        return self._made(
+            path=file.path, kind="edit_text", gen=file.gen, base=file.seen, epoch=0, ops=[b64u(operation)]
+        )
+
+    def _made(self, **members: object) -> LiveUpdate:
+        self._n += 1
+        update = LiveUpdate(n=self._n, settled=self._n - 1, signature=UNSIGNED, **members)  # type: ignore[arg-type]
+        raw = signing_bytes(self._repo_id, self._branch_id, self._replica, self._key.id, update)
+        return msgspec.structs.replace(update, signature=b64u(self._key.sign(raw)))
+
+    def send(self, relay: Relay, batches: list[list[tuple[File, LiveUpdate]]]) -> float:
+        """Microseconds of the relay's CPU for one update of all batches but the first, which warms it up."""
+        wire, caller = Wire(relay), Caller(relay.origin, self._credential)
+        bodies = [
+            msgspec.json.encode(
+                UpdateBatch(
+                    device_key_id=self._key.id, replica=self._replica, updates=[update for _, update in one]
+                )
+            )
+            for one in batches
+        ]
+        requests = [caller.post(live(self._repo_id, BRANCH, "updates"), body) for body in bodies]
+        wire.send(requests[0])
+        cost = wire.cost(requests[1:])
+        for one, body in zip(batches, wire.answers, strict=True):
+            answers = msgspec.json.decode(body, type=UpdateAnswers).answers
+            for (file, _), answer in zip(one, answers, strict=True):
+                if answer.result != "ok":
+                    raise RuntimeError(f"{file.path}: {answer}")
+                file.gen, file.seen = answer.gen, answer.seq
+        return cost / UPDATES_PER_BATCH
+
+
+def source_files(count: int) -> Iterator[File]:
+    """Python source of this project, each file once more under many names."""
+    texts = [path.read_bytes() for path in sorted(Path("relay").rglob("*.py"))]
+    for number in range(count):
+        text = b"# %d\n" % number + texts[number % len(texts)]
+        yield File(f"folder{number % 40}/file{number}.py", text)
+
+
+def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) -> Figures:
+    caller, wire = Caller(relay.origin, credential), Wire(relay)
+    one, every = at(repo_id), "/api/v1/repos?owner=bench"
+    kinds = {
+        "health": [caller.get("/health", token=False)],
+        "repository, token": [caller.get(one)],
+        "list, token": [caller.get(every)],
+        "repository, token and signature": [caller.get(one, signed=True) for _ in range(count)],
+    }
+    figures: Figures = {}
+    for name, ready in kinds.items():
+        requests = (ready * count)[:count]
+        for request in requests[:WARM_UP]:
+            wire.send(request)
+        figures[name] = wire.cost(requests)
+    return figures
+
+
+def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
+    """The relay is started again for the cold ones, and has ended afterwards."""
+    api = Api(Http(relay.origin, credential))
+    files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
+    for pack in write_packs((digest(file.text), file.text, False) for file in files):
+        api.payload.put_pack(repo_id, pack)
+    device = Device(api, repo_id, credential)
+    groups = [files[at : at + UPDATES_PER_BATCH] for at in range(0, len(files), UPDATES_PER_BATCH)]
+    figures: Figures = {}
+    with relay:
+        figures["update, created"] = device.send(relay, [[(f, device.create(f)) for f in g] for g in groups])
+        device.send(relay, [[(f, device.edit(f)) for f in g] for g in groups])  # makes the lanes
+        figures["update, edited"] = device.send(relay, [[(f, device.edit(f)) for f in g] for g in groups])
+    with Relay(data) as again:
+        figures["update, edited from cold"] = device.send(
+            again, [[(f, device.edit(f)) for f in g] for g in groups]
+        )
+    return figures
+
+
+def round_of(requests: int, batches: int) -> Figures:
+    """A new relay with one account and its repository."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        data = Path(folder) / "relay"
+        with Relay(data) as relay:
+            api, repo_id = signed_in(Path(folder), relay.origin)
+            credential = api.http.credential
+            assert credential is not None  # it just signed in
+            figures = requests_of(relay, repo_id, credential, requests)
+            return figures | updates_of(relay, data, repo_id, credential, batches)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--requests", type=int, default=3000)
+    parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rounds = [round_of(options.requests, options.batches) for _ in range(options.rounds)]
+    figures = {name: min(one[name] for one in rounds) for name in rounds[0]}
+    if options.json:
+        json.dump({name: round(value, 1) for name, value in figures.items()}, sys.stdout, indent=2)
+        print()
+    else:
+        for name, value in figures.items():
+            print(f"{name:<34}{value:7.0f} µs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
