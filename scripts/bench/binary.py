@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.bench.cpu import Cost, run, serving
-from scripts.bench.first_numbers import Svc
+from scripts.bench.sides import Svc
 from scripts.tour import start_relay
 
 MIB = 1024 * 1024
