@@ -43,9 +43,10 @@ def megabytes(size: float) -> str:
 
 def conditions() -> str:
     """The commit, and how busy the machine was while it was measured."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=PAGE.parent)
-    load = os.getloadavg()
-    return f"Commit {commit.stdout.strip()}; load of the machine at the end {load[2]:.1f} on {os.cpu_count()} cores."
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent).stdout.strip()
+    load = os.getloadavg()[2]
+    return f"Commit {commit}; load of the machine at the end {load:.1f} on {os.cpu_count()} cores."
 
 
 def show(name: str, text: str, write: bool) -> None:

@@ -1,6 +1,6 @@
 """A history: many small edits, each sealed (svc) or committed (git). As a program it seals, in one process:
 
-    python -m scripts.bench.sealing COUNT SEED PATH…          in a linked folder
+python -m scripts.bench.sealing COUNT SEED PATH…          in a linked folder
 """
 
 from __future__ import annotations
