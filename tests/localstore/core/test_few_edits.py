@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
@@ -24,7 +26,7 @@ def test_no_way_is_shorter(old: list[int], new: list[int]) -> None:
         rebuilt += old[at:i1] + new[j1:j2]
         at = i2
     assert rebuilt + old[at:] == new
-    assert all(one.old_end < two.old_start for one, two in zip(found, found[1:], strict=False))
+    assert all(one.old_end < two.old_start for one, two in pairwise(found))
 
 
 @given(st.lists(st.integers(0, 3 * WIDE), max_size=20), st.booleans())
