@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -35,12 +34,6 @@ def text(lines: int) -> bytes:
         if len(found) >= lines:
             return b"".join(found[:lines])
     raise AssertionError("real text has no end")
-
-
-def forget(base: Path) -> None:
-    """Empty what the relay has kept."""
-    with sqlite3.connect(base / "relay" / "relay.db", timeout=30) as db:
-        db.execute("DELETE FROM blame_cache")
 
 
 def same(svc: Svc, git: Git, folders: dict[str, Path]) -> None:
@@ -68,7 +61,8 @@ def measure(base: Path, sides: list[Side], lines: int, seals: int, rounds: int) 
         sealing.make(side, folder, [FILE], seals, seed=1)
     figures: Figures = {(work, side.name): [] for work in (COLD, WARM) for side in sides}
     for number in range(rounds):
-        forget(base)
+        for side in sides:
+            side.forget()
         for work in (COLD, WARM):
             for side in sides:
                 figures[work, side.name].append(side.blame(folders[side.name], FILE))

@@ -70,6 +70,11 @@ class Svc:
     def blame(self, folder: Path, path: str) -> Cost:
         return self.run("blame", path, cwd=folder)
 
+    def forget(self) -> None:
+        """Empty what the relay has kept of lines' owners."""
+        with sqlite3.connect(self.base / "relay" / "relay.db", timeout=30) as db:
+            db.execute("DELETE FROM blame_cache")
+
     def stored(self) -> dict[str, int]:
         """Bytes on the relay's disk: packs, and pages of the database that hold something."""
         with sqlite3.connect(f"file:{self.base / 'relay' / 'relay.db'}?mode=ro", uri=True) as db:
@@ -122,6 +127,9 @@ class Git:
 
     def blame(self, folder: Path, path: str) -> Cost:
         return self.run("blame", path, cwd=folder)
+
+    def forget(self) -> None:
+        """git keeps nothing of its blames."""
 
     def stored(self) -> dict[str, int]:
         """Bytes of every object, pack and index on the server, as a push left them: no gc ran."""
