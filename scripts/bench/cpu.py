@@ -84,7 +84,8 @@ def anonymous(pids: Sequence[int]) -> int:
 
 
 class Peak:
-    """The most anonymous memory (`most`, bytes) of process trees while the block runs, looked at every few milliseconds."""
+    """The most anonymous memory of process trees while the block runs, looked at every few milliseconds.
+    `most`: name → bytes."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         """`roots`: name → pid."""

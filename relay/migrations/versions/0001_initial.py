@@ -96,6 +96,7 @@ def upgrade() -> None:
         sa.Column("nonce", sa.String(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("key_id", "nonce", name=op.f("pk_nonce")),
+        sqlite_with_rowid=False,
     )
     op.create_index(op.f("ix_nonce_expires_at"), "nonce", ["expires_at"], unique=False)
     op.create_table(
@@ -132,6 +133,7 @@ def upgrade() -> None:
         sa.Column("codec", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["pack_id"], ["pack.id"], name=op.f("fk_frame_pack_id")),
         sa.PrimaryKeyConstraint("pack_id", "offset", name=op.f("pk_frame")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "pairing_code",
@@ -231,6 +233,7 @@ def upgrade() -> None:
             name=op.f("fk_object_pack_id_frame_offset"),
         ),
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_object")),
+        sqlite_with_rowid=False,
     )
     op.create_index("ix_object_frame", "object", ["pack_id", "frame_offset"], unique=False)
     op.create_table(
@@ -281,6 +284,7 @@ def upgrade() -> None:
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_repo_object_repo_id")),
         sa.PrimaryKeyConstraint("repo_id", "digest", name=op.f("pk_repo_object")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "chunked_file",
@@ -291,6 +295,7 @@ def upgrade() -> None:
         sa.Column("last_seen", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_chunked_file_repo_id")),
         sa.PrimaryKeyConstraint("repo_id", "digest", name=op.f("pk_chunked_file")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "seal",
@@ -340,6 +345,7 @@ def upgrade() -> None:
         sa.Column("second_seq", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["branch_id"], ["ref.id"], name=op.f("fk_lane_branch_id")),
         sa.PrimaryKeyConstraint("branch_id", "path", name=op.f("pk_lane")),
+        sqlite_with_rowid=False,
     )
     op.create_index("ix_lane_ver", "lane", ["branch_id", "ver"], unique=False)
     op.create_table(
@@ -349,6 +355,7 @@ def upgrade() -> None:
         sa.Column("files", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["branch_id"], ["ref.id"], name=op.f("fk_lane_dir_branch_id")),
         sa.PrimaryKeyConstraint("branch_id", "path", name=op.f("pk_lane_dir")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "lane_final",
@@ -411,6 +418,7 @@ def upgrade() -> None:
         sa.Column("size", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["seal_id"], ["seal.id"], name=op.f("fk_seal_change_seal_id")),
         sa.PrimaryKeyConstraint("seal_id", "path", name=op.f("pk_seal_change")),
+        sqlite_with_rowid=False,
     )
     op.create_index(op.f("ix_seal_change_path"), "seal_change", ["path"], unique=False)
     op.create_table(
@@ -420,6 +428,7 @@ def upgrade() -> None:
         sa.Column("parent_id", sa.String(), nullable=False),
         sa.ForeignKeyConstraint(["seal_id"], ["seal.id"], name=op.f("fk_seal_parent_seal_id")),
         sa.PrimaryKeyConstraint("seal_id", "position", name=op.f("pk_seal_parent")),
+        sqlite_with_rowid=False,
     )
     op.create_index(op.f("ix_seal_parent_parent_id"), "seal_parent", ["parent_id"], unique=False)
     op.create_table(
@@ -429,4 +438,5 @@ def upgrade() -> None:
         sa.Column("answer", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["replica"], ["replica.id"], name=op.f("fk_update_answer_replica")),
         sa.PrimaryKeyConstraint("replica", "n", name=op.f("pk_update_answer")),
+        sqlite_with_rowid=False,
     )
