@@ -33,7 +33,7 @@ def against(ratio: float, most: float | None) -> str:
     """`0.30× (≤0.33×)`; a missed aim stands in bold."""
     if most is None:
         return f"{ratio:.2f}×"
-    said = f"{ratio:.2f}× (≤{most:g}×)"
+    said = f"{ratio:.2f}× (≤{most:.2g}×)"
     return said if ratio <= most else f"**{said}**"
 
 
