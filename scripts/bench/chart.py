@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 COLUMNS, WIDE, HIGH = 4, 250, 190
-LEFT, TOP, RIGHT, BOTTOM = 48, 30, 14, 34  # around the plot of a panel
+LEFT, TOP, RIGHT, BOTTOM = 48, 30, 26, 34  # around the plot of a panel
 COLOURS = {"svc": "#0a6cbd", "git": "#b3541e"}
 STYLE = "font-family:system-ui,sans-serif;font-size:11px;fill:#333"
 

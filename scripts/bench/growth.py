@@ -41,7 +41,9 @@ class Looker:
         self.files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("module*.py"))
 
     def note(self, work: str, costs: Sequence[Cost]) -> None:
-        self.values[work][self.side.name][self.size] = report.median(costs).cpu
+        cost = report.median(costs)
+        print(f"{self.folder.name} at {self.size}: {work} {cost.cpu:.2f} s", flush=True)
+        self.values[work][self.side.name][self.size] = cost.cpu
 
     def note_bytes(self, before: int) -> None:
         now = sum(self.side.stored().values())
