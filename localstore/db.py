@@ -7,17 +7,18 @@ left. Journal mode WAL, synchronous FULL: a step that was promised survives a po
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from msgspec.structs import astuple
 
+from localstore import differs
 from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
+from localstore.stats import Seen, Stat, joined
 
-SCHEMA_VERSION = 1
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
@@ -44,6 +45,10 @@ CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTE
     size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 """
+DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
+SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
+# From each version of the schema to the next.
+STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
 
 
 class Row(NamedTuple):
@@ -68,17 +73,13 @@ class SealedFile(NamedTuple):
     size: int
 
 
-class Stat(NamedTuple):
-    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+class SealedTree(NamedTuple):
+    """A seal's tree as a change of the last one's: its root, the directory objects that are new, and the
+    digests of those that went; None: all of them."""
 
-    path: str
-    size: int
-    mtime: int
-    ctime: int
-    inode: int
-    kind: Kind
-    digest: bytes
-    checked: int
+    root: bytes
+    fresh: dict[bytes, bytes]
+    gone: Collection[bytes] | None
 
 
 class Intent(NamedTuple):
@@ -97,12 +98,15 @@ class Database:
     """Typed access to `state.db`; one connection, one thread."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._sql = sqlite3.connect(path, isolation_level=None)
         self._depth = 0
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
-        if self._sql.execute("PRAGMA user_version").fetchone()[0] == 0:
-            self._sql.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};COMMIT;")
+        (version,) = self._sql.execute("PRAGMA user_version").fetchone()
+        if version < len(STEPS):
+            steps = "".join(STEPS[version:])
+            self._sql.executescript(f"BEGIN;{steps}PRAGMA user_version={len(STEPS)};COMMIT;")
 
     def close(self) -> None:
         self._sql.close()
@@ -244,34 +248,84 @@ class Database:
         return self._sql.execute("SELECT path, lower(hex(digest)) FROM sealed ORDER BY path").fetchall()
 
     def against_seal(self) -> tuple[list[str], list[str], list[str]]:
-        """Paths of the stat cache against the last seal: changed, new and removed ones, sorted."""
-        changed = (
-            "SELECT path FROM stats JOIN sealed USING(path) WHERE stats.digest<>sealed.digest ORDER BY path"
-        )
-        new = "SELECT path FROM stats WHERE path NOT IN (SELECT path FROM sealed) ORDER BY path"
-        removed = "SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM stats) ORDER BY path"
-        found = [[row[0] for row in self._sql.execute(query)] for query in (changed, new, removed)]
-        return found[0], found[1], found[2]
+        """Paths of the disk, as last looked at, against the last seal: changed, new and removed, sorted."""
+        return differs.listed(self._sql)
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
-        removed, put = [], []
-        for path, file in changes:
-            if file is None:
-                removed.append((path,))
-            else:
-                put.append((path, *file))
+        changes = list(changes)
+        removed = [(path,) for path, file in changes if file is None]
+        put = [(path, *file) for path, file in changes if file is not None]
+        differs.before_sealing(self._sql, (path for path, _ in changes))
         self._sql.executemany("DELETE FROM sealed WHERE path=?", removed)
         self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
+        differs.after_sealing(self._sql, ((path, file.digest if file else None) for path, file in changes))
+
+    # --- the last seal's directories
+
+    def sealed_root(self) -> bytes | None:
+        """The digest of the last seal's tree, if its directories are kept."""
+        root = self.get("sealed_root")
+        return root if isinstance(root, bytes) else None
+
+    def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Raw directory objects by digest; those that are not here are left out."""
+        found = {}
+        for digest in digests:
+            row = self._sql.execute("SELECT raw FROM directories WHERE digest=?", (digest,)).fetchone()
+            if row is not None:
+                found[digest] = row[0]
+        return found
+
+    def put_sealed_tree(self, tree: SealedTree | None) -> None:
+        """Keep the tree of the last seal; None: it is not known."""
+        if tree is None or tree.gone is None:
+            self._sql.execute("DELETE FROM directories")
+        else:
+            self._sql.executemany("DELETE FROM directories WHERE digest=?", [(one,) for one in tree.gone])
+        if tree is not None:
+            self._sql.executemany("INSERT OR REPLACE INTO directories VALUES(?,?)", tree.fresh.items())
+        self.put("sealed_root", tree.root if tree else None)
 
     # --- stat cache
 
-    def stats(self) -> dict[str, Stat]:
-        new = tuple.__new__  # what Stat(*row) does, without a Python frame for each of many files
-        return {row[0]: new(Stat, row) for row in self._sql.execute("SELECT * FROM stats")}
+    def folders(self) -> dict[str, Seen]:
+        """What walks recorded, by folder, and what single looks at files added since."""
+        found = {path: Seen(mark, files) for path, mark, files in self._sql.execute("SELECT * FROM folders")}
+        return found | joined(found, (Stat(*row) for row in self._sql.execute("SELECT * FROM stats")))
+
+    def put_folders(
+        self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
+    ) -> None:
+        """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
+        new or changed, and paths without one."""
+        self._sql.execute("DELETE FROM stats")
+        self._sql.executemany(
+            "DELETE FROM folders WHERE path=?", [(path,) for path, seen in folders.items() if seen is None]
+        )
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO folders VALUES(?,?,?)",
+            [(path, *seen) for path, seen in folders.items() if seen is not None],
+        )
+        differs.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
+
+    def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """A whole new seal, and files that are on the disk beside those that are known."""
+        self._sql.execute("DELETE FROM sealed")
+        self._sql.executemany(
+            "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
+        )
+        folders = self.folders()
+        folders |= joined(folders, stats)
+        self.put_folders(folders, (), ())
+        disk = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
+        differs.compared(self._sql, disk, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
+        """Record single files; the next walk takes them over."""
+        stats, gone = list(stats), list(gone)
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", stats)
+        differs.looked(self._sql, ((one.path, one.digest) for one in stats), gone)
 
     # --- journal
 
@@ -309,6 +363,8 @@ class Database:
 
     def forget_branch(self) -> None:
         """Drop all that belongs to one branch as seen by one replica; files, texts and the journal stay."""
+        differs.all_unsealed(self._sql)
         for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))

@@ -61,8 +61,8 @@ class Files:
     def stat(self, path: str) -> os.stat_result | None:
         """The entry itself, not what a link points to; None if nothing can be there."""
         try:
-            with self._parent(path) as (fd, name):
-                return os.stat(name, dir_fd=fd, follow_symlinks=False)
+            fd, name = self._parent(path)
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
@@ -70,8 +70,8 @@ class Files:
 
     def open(self, path: str) -> int:
         """A descriptor for reading the regular file. OSError if it is anything else."""
-        with self._parent(path) as (fd, name):
-            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+        fd, name = self._parent(path)
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             os.close(opened)
             raise OSError(errno.EINVAL, "not a regular file", path)
@@ -90,8 +90,8 @@ class Files:
 
     def names(self, path: str) -> list[str]:
         """The names in a directory."""
-        with self._parent(path) as (fd, name):
-            opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        fd, name = self._parent(path)
+        opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         try:
             return os.listdir(opened)  # noqa: PTH208 - a descriptor has no Path
         finally:
@@ -102,27 +102,28 @@ class Files:
 
         FileExistsError if the name is taken. A failed write leaves nothing behind.
         """
-        with self._parent(path, make=True) as (fd, name):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            opened = os.open(name, flags, 0o666, dir_fd=fd)
-            try:
-                with os.fdopen(opened, "wb", buffering=0) as file:
-                    for part in parts:
-                        _write_all(file.fileno(), part)
-                    if mode is not None:
-                        os.fchmod(file.fileno(), stat.S_IMODE(mode))
-                    if sync:
-                        os.fsync(file.fileno())
-                    return os.fstat(file.fileno())
-            except OSError:
-                os.unlink(name, dir_fd=fd)
-                raise
+        fd, name = self._parent(path, make=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        opened = os.open(name, flags, 0o666, dir_fd=fd)
+        try:
+            for part in parts:
+                _write_all(opened, part)
+            if mode is not None:
+                os.fchmod(opened, stat.S_IMODE(mode))
+            if sync:
+                os.fsync(opened)
+            return os.fstat(opened)
+        except OSError:
+            os.unlink(name, dir_fd=fd)
+            raise
+        finally:
+            os.close(opened)
 
     def resume(self, path: str) -> int:
         """A descriptor for reading and writing a file that may be there already, making its directories."""
-        with self._parent(path, make=True) as (fd, name):
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            return os.open(name, flags, 0o666, dir_fd=fd)
+        fd, name = self._parent(path, make=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o666, dir_fd=fd)
 
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
@@ -143,13 +144,15 @@ class Files:
 
     def exchange(self, path: str, other: str) -> None:
         """Swap two names in one step. FileNotFoundError unless both are there."""
-        with self._parent(path) as (fd, name), self._parent_again(other, path, fd) as (fd2, name2):
+        fd, name = self._parent(path)
+        with self._parent_again(other, path, fd) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_EXCHANGE):
                 _swap_by_links(fd, name, fd2, name2)
 
     def move(self, path: str, new: str) -> None:
         """Rename to a name that is free, making its directories. FileExistsError if it is taken."""
-        with self._parent(path) as (fd, name), self._parent_again(new, path, fd, make=True) as (fd2, name2):
+        fd, name = self._parent(path)
+        with self._parent_again(new, path, fd, make=True) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
                 os.link(name, name2, src_dir_fd=fd, dst_dir_fd=fd2, follow_symlinks=False)
                 os.unlink(name, dir_fd=fd)
@@ -157,8 +160,8 @@ class Files:
     def remove(self, path: str) -> None:
         """Unlink the file; nothing happens if it is not there."""
         try:
-            with self._parent(path) as (fd, name):
-                os.unlink(name, dir_fd=fd)
+            fd, name = self._parent(path)
+            os.unlink(name, dir_fd=fd)
         except FileNotFoundError:
             pass
 
@@ -168,8 +171,8 @@ class Files:
         folder = path.rpartition("/")[0]
         while folder:
             try:
-                with self._parent(folder) as (fd, name):
-                    os.rmdir(name, dir_fd=fd)
+                fd, name = self._parent(folder)
+                os.rmdir(name, dir_fd=fd)
             except OSError:
                 return
             self.forget()
@@ -180,12 +183,11 @@ class Files:
         if not _syncfs(self._fd):
             os.sync()
 
-    @contextmanager
-    def _parent(self, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
+    def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
+        """An open directory and the name in it; it stays open for what follows it at once."""
         folder, _, name = path.rpartition("/")
         if not folder:
-            yield self._fd, name
-            return
+            return self._fd, name
         fd = self._near.get(folder)
         if fd is not None and os.fstat(fd).st_nlink == 0:
             self.forget()
@@ -194,7 +196,7 @@ class Files:
             while len(self._near) >= self._hold:
                 os.close(self._near.popitem(last=False)[1])
             fd = self._near[folder] = self._walk(folder.split("/"), make)
-        yield fd, name
+        return fd, name
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:

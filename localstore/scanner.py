@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
-import time
-from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from localstore.core import ignore, paths
-from localstore.core.classify import Classifier
+from localstore.core.encoding import digest as blake3
 from localstore.core.errors import PathInvalid, TooLarge
 from localstore.core.ignore import SOURCES, Scope
 from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import terminal_safe
-from localstore.db import Stat
+from localstore.core.wildmatch import octets
 from localstore.files import Files
 from localstore.link import FOLDER
+from localstore.stats import Seen, Stat, hashed, trusted
 
-RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
-RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
-SECOND = 1_000_000_000
 NESTED = (".git", FOLDER)
+LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Reason = Literal["symlink", "special", "unreadable", "not UTF-8", "unsafe name", "nested repository"]
 
@@ -37,15 +36,29 @@ class Skipped(msgspec.Struct, frozen=True):
     cap: int | None = None
 
 
-class Scan(msgspec.Struct):
-    """`files`: path → what it is. `ignored` counts entries left out by rules. `hidden`: paths, and folders
-    ending in `/`, whose contents the walk could not see: what lies there is unknown, not removed."""
+class Scan:
+    """`ignored` counts entries left out by rules. `hidden`: paths, and folders ending in `/`, whose contents
+    the walk could not see: what lies there is unknown, not removed."""
 
-    files: dict[str, Stat]
-    skipped: list[Skipped]
-    ignored: int
-    hidden: set[str]
-    bytes_hashed: int = 0
+    def __init__(self) -> None:
+        self.skipped: list[Skipped] = []
+        self.ignored = 0
+        self.hidden: set[str] = set()
+        self.bytes_hashed = 0
+        self._folders: list[Seen | list[Stat]] = []
+
+    def add(self, folder: Seen | list[Stat]) -> None:
+        """Take in the files of one folder."""
+        self._folders.append(folder)
+
+    @cached_property
+    def files(self) -> dict[str, Stat]:
+        """Path → what it was when the walk passed."""
+        found: dict[str, Stat] = {}
+        for folder in self._folders:
+            stats = folder.stats() if isinstance(folder, Seen) else folder
+            found.update((one.path, one) for one in stats)
+        return found
 
     def unknown(self, path: str) -> bool:
         """Whether the walk cannot say if the file is still there."""
@@ -54,9 +67,11 @@ class Scan(msgspec.Struct):
         return path in self.hidden or any(f"{above}/" in self.hidden for above in paths.parents(path))
 
 
-class Hashed(NamedTuple):
-    """Changes for the stat cache."""
+class News(NamedTuple):
+    """What a walk found that the records did not know. `folders`: those to record, None to forget, by their
+    path with a slash behind; `fresh`: files that are new or changed; `gone`: paths without a file."""
 
+    folders: dict[str, Seen | None]
     fresh: list[Stat]
     gone: list[str]
 
@@ -71,44 +86,54 @@ class Tracked(Protocol):
         """Whether any file below the directory is known."""
 
 
-def scan(files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> tuple[Scan, Hashed]:
-    """Walk the working copy."""
-    walker = _Walker(files, cache, tracked)
+def scan(files: Files, seen: Mapping[str, Seen], tracked: Tracked) -> tuple[Scan, News]:
+    """Walk the working copy. `seen`: what earlier walks recorded, by folder."""
+    walker = _Walker(files, seen, tracked)
     walker.run()
     files.forget()
-    found = walker.scan
-    gone = [path for path in cache if path not in found.files]
-    return found, Hashed(walker.fresh, gone)
+    return walker.scan, walker.news()
 
 
-def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
-    """One file as it is now; None unless a regular, readable file is there."""
-    info = files.stat(path)
-    if info is None or not stat.S_ISREG(info.st_mode):
-        return None
-    if cached is not None and _unchanged(cached, info):
-        return cached
-    try:
-        return _hash(files, path)
-    except OSError:
-        return None
+class _Listed(NamedTuple):
+    """A file as its folder lists it: what tells whether it changed. Times are nanoseconds."""
+
+    name: str
+    mode: int
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
 
 
 class _Walker:
-    """Most files are in the cache, unchanged: for those the loop of `_folder` calls as little as it can."""
+    """Most folders are as the last walk left them. Their listing, with the rules in effect, then has the mark
+    that was recorded, and no file of theirs is looked at further."""
 
-    def __init__(self, files: Files, cache: Mapping[str, Stat], tracked: Tracked) -> None:
-        self._files, self._cache, self._tracked = files, cache, tracked
-        self.scan = Scan({}, [], 0, set())
-        self.fresh: list[Stat] = []
+    def __init__(self, files: Files, seen: Mapping[str, Seen], tracked: Tracked) -> None:
+        self._files, self._seen, self._tracked = files, seen, tracked
+        self._passed: set[str] = set()
+        self._news = News({}, [], [])
+        self.scan = Scan()
 
     def run(self) -> None:
-        self._folder(os.fspath(self._files.root), "", None)
-
-    def _folder(self, full: str, prefix: str, above: Scope | None) -> None:
-        """One directory; `prefix` is its path with a slash behind, empty for the root."""
+        fd = os.open(self._files.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with os.scandir(full) as found:
+            self._folder(fd, "", None, _BUILT_IN)
+        finally:
+            os.close(fd)
+
+    def news(self) -> News:
+        """What to record; folders that were not met count as gone."""
+        for prefix in self._seen.keys() - self._passed:
+            self._news.folders[prefix] = None
+            self._news.gone.extend(one.path for one in self._seen[prefix].stats())
+        return self._news
+
+    def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes) -> None:
+        """One open directory; `prefix` is its path with a slash behind, empty for the root. `ruled` stands
+        for the rules of the folders above."""
+        try:
+            with os.scandir(fd) as found:
                 listed = list(found)
         except OSError as error:
             if not prefix:
@@ -119,48 +144,90 @@ class _Walker:
         if prefix and not names.isdisjoint(NESTED):
             self._skip(prefix.rstrip("/"), "nested repository", folder=True)
             return
-        rules = {} if names.isdisjoint(SOURCES) else self._rules(full, names)
+        rules = {} if names.isdisjoint(SOURCES) else self._rules(fd, prefix, names)
+        if rules:
+            ruled = _digest((ruled, prefix, [(name, octets(text)) for name, text in sorted(rules.items())]))
         scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else ignore.root(rules)
-        ignored, cache, files = scope.ignored, self._cache, self.scan.files
-        for entry in listed:
-            name = entry.name
-            path = prefix + name
-            if entry.is_dir(follow_symlinks=False):
-                self._directory(entry, path, scope)
-                continue
-            if ignored(name, False) and not self._tracked.tracks(path):
+        folders, files = _told_apart(listed)
+        if files:
+            self._listing(prefix, files, scope, ruled)
+        for name in folders:
+            self._directory(fd, name, prefix + name, scope, ruled)
+
+    def _listing(self, prefix: str, files: list[tuple[Any, ...]], scope: Scope, ruled: bytes) -> None:
+        """The files of one folder."""
+        self._passed.add(prefix)
+        seen = self._seen.get(prefix)
+        mark = _mark(ruled, files)
+        if seen is not None and mark and seen.mark == mark:
+            self.scan.add(seen)
+        else:
+            self._compare(prefix, map(_Listed._make, files), scope, mark, seen)
+
+    def _compare(
+        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: Seen | None
+    ) -> None:
+        """A folder that is new, changed, or holds what must be looked at each time."""
+        known = {one.path: one for one in seen.stats()} if seen else {}
+        stats: list[Stat] = []
+        plain = True
+        for listed in files:
+            path = prefix + listed.name
+            if scope.ignored(listed.name, False) and not self._tracked.tracks(path):
                 self.scan.ignored += 1
+                plain = False
                 continue
-            cached = cache.get(path)
-            if cached is not None and _same(entry, cached):
-                files[path] = cached
-            elif cached is not None or self._nameable(path):
-                self._file(entry, path)
+            cached = known.get(path)
+            stat = cached if cached and _same(cached, listed) else self._read(path, listed)
+            if stat is None:
+                plain = False
+                continue
+            stats.append(stat)
+            plain = plain and trusted(stat)
+            if stat is not cached:
+                self._news.fresh.append(stat)
+        self.scan.add(stats)
+        self._news.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
 
-    def _directory(self, entry: os.DirEntry[str], path: str, scope: Scope) -> None:
-        if scope.prune(entry.name) and not self._tracked.tracks_below(path):
+    def _record(self, prefix: str, now: Seen, before: Seen | None) -> None:
+        if now != before:
+            self._news.folders[prefix] = now
+
+    def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes) -> None:
+        if scope.prune(name) and not self._tracked.tracks_below(path):
             self.scan.ignored += 1
-        elif self._nameable(path):
-            self._folder(entry.path, path + "/", scope)
-
-    def _file(self, entry: os.DirEntry[str], path: str) -> None:
-        """A file that is not in the cache as it is."""
-        if entry.is_symlink():
-            self._skip(path, "symlink")
+            return
+        if not self._nameable(path):
             return
         try:
-            if not stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
-                self._skip(path, "special")
-                return
-            hashed = _hash(self._files, path)
+            fd = os.open(name, LISTED, dir_fd=above)
         except FileNotFoundError:
             return
         except OSError as error:
-            self._skip(path, "unreadable", detail=error.strerror or "")
+            self._skip(path, "unreadable", folder=True, detail=error.strerror or "")
             return
-        self.fresh.append(hashed)
-        self.scan.bytes_hashed += hashed.size
-        self.scan.files[path] = hashed
+        try:
+            self._folder(fd, path + "/", scope, ruled)
+        finally:
+            os.close(fd)
+
+    def _read(self, path: str, listed: _Listed) -> Stat | None:
+        """A file that is not recorded as it is, read; None if it cannot be taken."""
+        if not self._nameable(path):
+            return None
+        if not stat.S_ISREG(listed.mode):
+            self._skip(path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
+            return None
+        try:
+            found = hashed(self._files, path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._skip(path, "unreadable", detail=error.strerror or "")
+            return None
+        self.scan.bytes_hashed += found.size
+        return found
 
     def _nameable(self, path: str) -> bool:
         try:
@@ -179,12 +246,14 @@ class _Walker:
         self.scan.hidden.add(path + "/" if folder else path)
         self.scan.skipped.append(Skipped(terminal_safe(path), f"{reason}: {detail}" if detail else reason))
 
-    def _rules(self, full: str, names: Collection[str]) -> dict[str, str]:
+    def _rules(self, folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
         texts = {}
         for source in [one for one in SOURCES if one in names]:
-            path = f"{full}/{source}"
+            path = prefix + source
             try:
-                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                fd = os.open(
+                    source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+                )
             except OSError:
                 continue
             with os.fdopen(fd, "rb") as file:
@@ -197,33 +266,42 @@ class _Walker:
         return texts
 
 
-def _same(entry: os.DirEntry[str], cached: Stat) -> bool:
-    """Whether the listed file is surely the one that was hashed."""
+def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
+    """Stands for these files under these rules; empty where a name is not UTF-8."""
     try:
-        info = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return stat.S_ISREG(info.st_mode) and _unchanged(cached, info)
+        return _digest((ruled, files))
+    except UnicodeEncodeError:
+        return b""
 
 
-def _unchanged(cached: Stat, info: os.stat_result) -> bool:
-    _, size, mtime, ctime, inode, _, _, checked = cached
-    if ctime != info.st_ctime_ns or mtime != info.st_mtime_ns or size != info.st_size or inode != info.st_ino:
-        return False
-    newest = mtime if mtime > ctime else ctime
-    if newest + RACY_COARSE < checked:
-        return True
-    return newest + RACY < checked and not (mtime % SECOND == 0 and ctime % SECOND == 0)
+def _digest(value: object) -> bytes:
+    return blake3(_ENCODE(value))
 
 
-def _hash(files: Files, path: str) -> Stat:
-    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
-    checked = time.time_ns()
-    fd = files.open(path)
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        info = os.fstat(fd)
-        classifier = Classifier()
-        while chunk := file.read(1 << 20):
-            classifier.feed(chunk)
-    kind, size, digest = classifier.result()
-    return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
+_ENCODE = msgspec.msgpack.Encoder().encode
+_BUILT_IN = _digest(ignore.DEFAULTS)
+
+
+def _told_apart(listed: list[os.DirEntry[str]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of the directories, and the rest as members of `_Listed`: plain tuples, because there are
+    many. What vanished meanwhile is in neither."""
+    folders: list[str] = []
+    files: list[tuple[Any, ...]] = []
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.name)
+            continue
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        files.append(
+            (entry.name, info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        )
+    return folders, files
+
+
+def _same(cached: Stat, listed: _Listed) -> bool:
+    """Whether the listed file is surely the one that was hashed."""
+    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
+    return listed[2:] == known and stat.S_ISREG(listed.mode) and trusted(cached)

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from localstore.core.errors import ServerMisbehaved, SvcError
-from localstore.db import Database, Intent, Stat
+from localstore.db import Database, Intent
 from localstore.files import Blocked, Content, Files
-from localstore.scanner import look
+from localstore.stats import Stat, look
 
 TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
 FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper

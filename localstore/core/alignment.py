@@ -12,8 +12,6 @@ from itertools import islice
 from operator import itemgetter, lt
 from typing import NamedTuple
 
-from rapidfuzz.distance import Indel
-
 REPEATED = -1
 second = itemgetter(1)
 ROUNDS = 4  # how deep anchors may be looked for inside the gaps between anchors
@@ -74,6 +72,8 @@ def _trimmed(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
 
 
 def _exact(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[Hunk]:
+    from rapidfuzz.distance import Indel  # loads for 7 ms, and most commands compare no texts
+
     i, i2, j, j2 = hunk
     return [
         Hunk(i + op.src_start, i + op.src_end, j + op.dest_start, j + op.dest_end)

@@ -29,10 +29,9 @@ from localstore.core.limits import (
     MANIFEST_LIST,
     MIB,
 )
-from localstore.core.names import parse_repo
+from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.paths import terminal_safe
 
-FILE_NAME = ".svc.yaml"
 KINDS = ("app", "lib", "model", "modelpack", "dataset")
 
 _TEXT_CHARS = 200
@@ -61,10 +60,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def parse(data: bytes) -> Manifest:
     """Read the bytes of `.svc.yaml`; Invalid with one sentence when a value is wrong."""
     if len(data) > MANIFEST_BYTES:
-        raise Invalid(f"{FILE_NAME} is larger than {MANIFEST_BYTES} bytes")
+        raise Invalid(f"{MANIFEST} is larger than {MANIFEST_BYTES} bytes")
     top = _load(data)
     if not isinstance(top, dict):
-        raise Invalid(f"{FILE_NAME} must be a mapping of keys to values")
+        raise Invalid(f"{MANIFEST} must be a mapping of keys to values")
     limits = top.get("limits")
     if not isinstance(limits, dict):
         limits = {} if limits is None or limits in _NOTHING else _bad("limits", "a mapping")
@@ -85,12 +84,12 @@ def _load(data: bytes) -> Any:
         _refuse_bombs(text)
         return yaml.load(text, Loader=yaml.BaseLoader) or {}  # noqa: S506 - builds text, lists, mappings only
     except UnicodeDecodeError:
-        raise Invalid(f"{FILE_NAME} is not UTF-8") from None
+        raise Invalid(f"{MANIFEST} is not UTF-8") from None
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise Invalid(f"{FILE_NAME} is not valid YAML{where}: {terminal_safe(str(error.problem))}") from None
+        raise Invalid(f"{MANIFEST} is not valid YAML{where}: {terminal_safe(str(error.problem))}") from None
     except yaml.YAMLError:
-        raise Invalid(f"{FILE_NAME} holds characters that YAML does not allow") from None
+        raise Invalid(f"{MANIFEST} holds characters that YAML does not allow") from None
 
 
 def _refuse_bombs(text: str) -> None:
@@ -98,10 +97,10 @@ def _refuse_bombs(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.BaseLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise Invalid(f"{FILE_NAME} may not use YAML aliases")
+            raise Invalid(f"{MANIFEST} may not use YAML aliases")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MANIFEST_DEPTH:
-            raise Invalid(f"{FILE_NAME} is nested deeper than {MANIFEST_DEPTH} levels")
+            raise Invalid(f"{MANIFEST} is nested deeper than {MANIFEST_DEPTH} levels")
 
 
 def _kind(top: dict[str, Any]) -> str | None:
@@ -149,4 +148,4 @@ def _integer(top: dict[str, Any], key: str, shown: str, largest: int) -> int | N
 
 
 def _bad(key: str, expected: str) -> NoReturn:
-    raise Invalid(f"{FILE_NAME}: {key} must be {expected}", pointer="/" + key.replace(".", "/"))
+    raise Invalid(f"{MANIFEST}: {key} must be {expected}", pointer="/" + key.replace(".", "/"))

@@ -14,6 +14,7 @@ from localstore.core.limits import HANDLE_CHARS, REF_NAME_BYTES
 from localstore.core.paths import terminal_safe
 
 SCHEME = "svc://"
+MANIFEST = ".svc.yaml"  # the file in which a repository says what it is
 # Handles stand where pages and routes stand, so no person may be called like one, nor pose as the operator.
 RESERVED_HANDLES = frozenset(
     """

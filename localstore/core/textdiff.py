@@ -11,8 +11,6 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from rapidfuzz.distance import Indel
-
 from localstore.core.alignment import Hunk, hunks, interned
 from localstore.core.errors import NotText
 
@@ -174,6 +172,8 @@ def _refined(a: bytes, b: bytes, offset: int) -> list[Edit]:
     old, new = a.decode(), b.decode()
     if len(old) * len(new) > CELLS:
         return whole
+    from rapidfuzz.distance import Indel  # loads for 7 ms, and most commands compare no texts
+
     opcodes = Indel.opcodes(old, new)
     alike = sum(op.src_end - op.src_start for op in opcodes if op.tag == "equal")
     if 2 * alike < min(len(old), len(new)):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
-from localstore.core.lane import onto
+from localstore.core.lane import Lane, onto
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
 from localstore.sync.device import Device
@@ -44,13 +44,14 @@ class _Batch:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[Entry, bytes, tuple[bytes, bytes, int] | None]] = []
+        self._captured: list[tuple[Entry, Lane, bytes, tuple[bytes, bytes, int] | None]] = []
         self._bytes = 0
 
-    def add(self, entry: Entry, shown: bytes, update: tuple[bytes, bytes] | None) -> None:
-        """`shown`: what the disk holds; `update`: the operations and the text that they lead to, if any."""
+    def add(self, entry: Entry, shown: bytes, update: tuple[bytes, bytes] | None, lane: Lane) -> None:
+        """`shown`: what the disk holds; `update`: the operations and the text that they lead to, if any, in
+        the lane that they were made in."""
         edit = None if update is None else (update[0], self._text(update[1]), len(update[1]))
-        self._captured.append((entry, self._text(shown), edit))
+        self._captured.append((entry, lane, self._text(shown), edit))
         if self._bytes > BATCH_BYTES:
             self.store()
 
@@ -66,12 +67,13 @@ class _Batch:
         device = self._device
         device.objects.add(self._texts.items())
         with device.db.step():
-            for entry, shown, edit in self._captured:
+            for entry, lane, shown, edit in self._captured:
                 entry.shadow = shown
                 if edit is not None:
                     ops, entry.want, entry.size = edit
                     entry.pending += 1
                     device.db.add_pending(entry.path, ops)
+                    device.edited.keep(entry, lane)
                 device.save(entry)
         self._texts, self._captured, self._bytes = {}, [], 0
 
@@ -86,7 +88,7 @@ def _capture(device: Device, batch: _Batch, entry: Entry, data: bytes) -> bool:
             update = onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
     except TooLarge:
         return False
-    batch.add(entry, data, None if update is None else (update, lane.text()))
+    batch.add(entry, data, None if update is None else (update, lane.text()), lane)
     return True
 
 

@@ -18,14 +18,16 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
-from localstore.db import Database, Intent, SealedFile
+from localstore.db import Database, Intent, SealedFile, SealedTree
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.home import Home
 from localstore.link import RepoLink, SealedState
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.scanner import Scan, look, scan
+from localstore.scanner import Scan, scan
+from localstore.stats import Stat, look
+from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
 from localstore.writer import temp_name
@@ -62,6 +64,7 @@ class Device:
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
         self.blob_cap = limits.BLOB_FILE
+        self.edited = EditedLanes()
 
     def close(self) -> None:
         self.files.close()
@@ -193,10 +196,10 @@ class Device:
 
     def look_around(self) -> Scan:
         """Walk the folder and remember what was hashed."""
-        found, hashed = scan(self.files, self.db.stats(), self.db)
-        if hashed.fresh or hashed.gone:
+        found, news = scan(self.files, self.db.folders(), self.db)
+        if any(news):
             with self.db.step():
-                self.db.put_stats(hashed.fresh, hashed.gone)
+                self.db.put_folders(*news)
         return found
 
     def occupied(self, path: str) -> bool:
@@ -239,14 +242,29 @@ class Device:
 
     # --- the seal
 
-    def sealed_as(self, seal: str | None, changes: Mapping[str, SealedFile | None], whole: bool) -> None:
-        """Record the folder's last seal and its tree, then write `state.json` after it."""
+    def sealed_as(
+        self,
+        seal: str | None,
+        changes: Mapping[str, SealedFile | None],
+        whole: bool,
+        tree: SealedTree | None = None,
+    ) -> None:
+        """Record the folder's last seal and its tree, with the directories that came new where they are
+        known, then write `state.json` after it."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
             self.db.change_sealed(changes.items())
+            self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
+        self.write_state()
+
+    def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """Record a first seal whose files were just written."""
+        with self.db.step():
+            self.db.put_all(files, stats)
+            self.db.put("last", seal)
         self.write_state()
 
     def write_state(self) -> None:

@@ -16,7 +16,7 @@ from localstore.core.errors import CopyBusy
 from localstore.db import RESCUED, Database, Intent
 from localstore.files import Blocked
 from localstore.objects import Objects
-from localstore.scanner import look
+from localstore.stats import look
 from localstore.sync.device import Device
 
 

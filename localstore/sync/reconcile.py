@@ -5,7 +5,8 @@ from __future__ import annotations
 from localstore.core import paths
 from localstore.db import Row
 from localstore.entry import Entry
-from localstore.scanner import Scan, look
+from localstore.scanner import Scan
+from localstore.stats import look
 from localstore.sync.capture import capture
 from localstore.sync.device import Device
 from localstore.sync.epoch import advance
@@ -39,7 +40,7 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
         and not scan.unknown(path)
         and _behind(device.entries.get(path), rows[path])
     ]
-    todo = _follow(device, todo)
+    todo = follow(device, todo)
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
@@ -52,9 +53,11 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
     return removed + changed
 
 
-def _follow(device: Device, rows: list[Row]) -> list[Row]:
+def follow(device: Device, rows: list[Row]) -> list[Row]:
     """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
-    left = []
+    left: list[Row] = []
+    if not rows or not device.entries:
+        return rows
     with device.db.step():
         for row in rows:
             entry = device.entries.get(row.path)
@@ -180,10 +183,11 @@ def _adopt(device: Device, remote: Remote, shadow: bytes | None) -> None:
     """Record the relay's version; `shadow` is what the disk holds."""
     device.forget(remote.row.path)
     device.db.put_lane_state(remote.row.path, remote.state)
-    device.save(_entry(remote, shadow))
+    device.save(entry_of(remote, shadow))
 
 
-def _entry(remote: Remote, shadow: bytes | None) -> Entry:
+def entry_of(remote: Remote, shadow: bytes | None) -> Entry:
+    """The record of a path as the relay has it; `shadow` is what the disk holds."""
     row = remote.row
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
     return Entry(
@@ -214,5 +218,5 @@ def attach(device: Device) -> None:
             for remote in read(device, [rows[path] for path in known[start : start + CHUNK]]):
                 if remote.state is not None:
                     device.db.put_lane_state(remote.row.path, remote.state)
-                adopted.append(_entry(remote, device.entries[remote.row.path].shadow))
+                adopted.append(entry_of(remote, device.entries[remote.row.path].shadow))
             device.save_all(adopted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,8 +34,15 @@ class Remote:
     finals: dict[int, tuple[bytes, bytes | None]] = field(default_factory=dict)
 
 
-def connect(device: Device) -> str | None:
-    """Bring the frontier up to date, as this folder's replica; the branch's sealed head.
+class Connected(NamedTuple):
+    """`head`: the branch's sealed head. `rows`: what the relay told that was not known here."""
+
+    head: str | None
+    rows: list[Row]
+
+
+def connect(device: Device) -> Connected:
+    """Bring the frontier up to date, as this folder's replica.
 
     A folder whose records are older than what the relay has seen of it starts over under a new replica id,
     with the seals of the branch to tell which versions its files are.
@@ -53,8 +61,7 @@ def connect(device: Device) -> str | None:
     except ClockReused:
         recognise(device)
         answer = device.transport.bootstrap(_request(device))
-    _store(device, answer)
-    return answer.sealed_head
+    return Connected(answer.sealed_head, _store(device, answer))
 
 
 def _request(device: Device) -> BootstrapRequest:
@@ -66,7 +73,7 @@ def _request(device: Device) -> BootstrapRequest:
     )
 
 
-def _store(device: Device, answer: Bootstrap) -> None:
+def _store(device: Device, answer: Bootstrap) -> list[Row]:
     since = device.db.number("since")
     kept, gone = [], []
     refused: list[tuple[str, str]] = []
@@ -91,6 +98,7 @@ def _store(device: Device, answer: Bootstrap) -> None:
         device.db.put("since", answer.seq)
         device.db.put("live_by", msgspec.json.encode(answer.live_by))
         device.db.put("device_key_id", device.device_id)
+    return kept
 
 
 def authors(device: Device) -> dict[str, list[str]]:

@@ -15,11 +15,11 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
-from localstore.db import SealedFile
+from localstore.db import SealedFile, SealedTree
 from localstore.entry import Entry, Kind
+from localstore.sync import sealed_tree
 from localstore.sync.device import Device
 from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
-from localstore.sync.verify import content_digest
 
 
 @dataclass
@@ -54,7 +54,7 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
     raw = unb64u(prepared.bytes)
     changes = _checked_changes(prepared)
     _check_payload(device, prepared, raw, request)
-    _check_content(device, prepared, changes)
+    tree = _check_content(device, prepared, changes)
     _check_shared(device, prepared, changes)
     promise = _Promise(seals.seal_id(raw), device.last, prepared.changes)
     with device.db.step():
@@ -66,7 +66,7 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
             signature=b64u(device.key.sign(raw)),
         )
     )
-    device.sealed_as(promise.seal, changes, whole=False)
+    device.sealed_as(promise.seal, changes, whole=False, tree=tree)
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
 
 
@@ -125,22 +125,19 @@ def _check_payload(device: Device, prepared: Prepared, raw: bytes, request: Prep
         )
 
 
-def _check_content(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
+def _check_content(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> SealedTree:
     """The tree is ours plus the changes, and what we sent is in it as we sent it."""
-    files = device.db.sealed()
-    for path, file in changes.items():
-        if file is None:
-            files.pop(path, None)
-        else:
-            files[path] = file
-    key = unb64u(device.db.text("tree_key") or "", 32)
-    if content_digest(files, key).hex() != prepared.content_digest:
+    tree = sealed_tree.after(device, changes, unhex(prepared.content_digest))
+    if tree is None:
         raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
-    for path, entry in device.entries.items():
-        sealed = changes.get(path)
-        ours = entry.settled and not entry.pending and entry.gen and path not in prepared.live_by
-        if ours and sealed is not None and sealed.digest != entry.want:
+    for path, sealed in changes.items():
+        entry = device.entries.get(path)
+        if entry is None or sealed is None or path in prepared.live_by:
+            continue
+        ours = entry.settled and not entry.pending and entry.gen
+        if ours and sealed.digest != entry.want:
             raise ServerMisbehaved(f"the prepared tree holds other bytes of {path}; nothing was signed")
+    return tree
 
 
 def _check_shared(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:

@@ -18,11 +18,13 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.pack import Frame, Pack, PackWriter
 from localstore.core.update import LiveUpdate, decoded_ops
+from localstore.db import Row
 from localstore.entry import Entry, Kind
 from localstore.sync.chunked_upload import upload
 from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
+NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
 ENVELOPE = 4096  # bytes of a batch beside its updates
 
 
@@ -149,6 +151,26 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
                     device.db.doubt_row(update.path)
                 if not entry.gen:
                     device.forget(update.path)
+        _follow_frontier(device, answered)
+
+
+def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
+    """Where new files' answers count on from what is known of the frontier, nobody else's update came
+    between, and their rows are known without asking. An edit ends this: when it is sealed its lane has a new
+    epoch, which the relay tells with its row. So does a delete: its answer may count somebody else's."""
+    since = device.db.number("since")
+    rows: list[Row] = []
+    for update, answer in answered:
+        entry = device.entries.get(update.path)
+        made = answer.result == "ok" and update.kind in NEW_FILES and answer.seq == answer.gen == since + 1
+        if not made or entry is None or entry.want is None:
+            break
+        since = answer.seq
+        rows.append(
+            Row(entry.path, entry.kind, entry.gen, entry.epoch, since, 0, entry.want, entry.size, False)
+        )
+    device.db.put_rows(rows, (), whole=False)
+    device.db.put("since", since)
 
 
 def _accept(
@@ -160,10 +182,12 @@ def _accept(
 def _edit_accepted(
     device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> None:
-    lane = device.confirmed(entry)
     ops = decoded_ops(update)
-    for op in ops:
-        lane.apply(op, None)
+    lane = device.edited.take(entry) if entry.pending == len(ops) else None
+    if lane is None:
+        lane = device.confirmed(entry)
+        for op in ops:
+            lane.apply(op, None)
     device.db.put_lane_state(entry.path, lane.state())
     device.db.put_pending(entry.path, device.db.pending(entry.path)[len(ops) :])
     entry.touched = True

@@ -14,7 +14,6 @@ from localstore.core.chunks import KINDS
 from localstore.core.encoding import b64u, hex_digest, unb64u
 from localstore.core.errors import ClockReused, Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
-from localstore.core.manifest import FILE_NAME as MANIFEST
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -30,6 +29,7 @@ from localstore.core.model.live import (
     UpdateBatch,
 )
 from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate
 from relay.caller import View
 from relay.clock import now_ms

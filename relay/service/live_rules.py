@@ -17,9 +17,9 @@ from localstore.core.chunks import kind_of_bytes
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane import Lane
-from localstore.core.manifest import FILE_NAME as MANIFEST
 from localstore.core.manifest import parse
 from localstore.core.model.live import UpdateAnswer
+from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source

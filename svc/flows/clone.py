@@ -13,18 +13,19 @@ from localstore import link
 from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
 from localstore.core.keys import DeviceKey
 from localstore.core.paths import case_key, terminal_safe
-from localstore.db import SealedFile, Stat
-from localstore.entry import known_by_bytes
+from localstore.db import Row, SealedFile
+from localstore.entry import Entry, known_by_bytes
 from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
 from localstore.scanner import Skipped
+from localstore.stats import Stat
 from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened
-from localstore.sync.reconcile import attach
-from localstore.sync.remote import connect
+from localstore.sync.reconcile import attach, entry_of
+from localstore.sync.remote import Remote, connect
 from localstore.sync.transport import Transport
 
 BATCH = 1000
@@ -68,12 +69,12 @@ def clone(
             return Cloned(folder, None, 0, 0, [])
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
-        skipped = _write(device, files)
+        rows = {row.path: row for row in connect(device).rows} if key is not None else {}
+        skipped, stats = _write(device, files, rows)
         device.files.sync()
         clear(device)
-        device.sealed_as(head, dict(files), whole=True)
+        device.cloned(head, files, stats)
         if key is not None:
-            connect(device)
             attach(device)
         return Cloned(folder, head, len(files) - len(skipped), sum(f.size for f in files.values()), skipped)
 
@@ -98,7 +99,9 @@ def _interrupted(folder: Path, repo: RepoLink) -> bool:
     return False
 
 
-def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
+def _write(
+    device: Device, files: dict[str, SealedFile], rows: dict[str, Row]
+) -> tuple[list[Skipped], list[Stat]]:
     """Create the files as their bytes arrive; what an earlier attempt wrote is kept."""
     skipped = _clashes(device, files)
     left_out = {one.path for one in skipped}
@@ -108,6 +111,7 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
         if path not in left_out and (entry is None or entry.shadow != file.digest):
             wanted.setdefault(file.digest, []).append(path)
     batch: list[_Made] = []
+    stats: list[Stat] = []
     done = moved = 0
     device.files.hold(DIRECTORIES)
     for digest, content in _contents(device, files, wanted):
@@ -118,14 +122,14 @@ def _write(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
             done, moved = done + 1, moved + files[path].size
         device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH or isinstance(content, Fetched):
-            _record(device, batch)
+            stats += _record(device, batch, rows)
             batch = []
-    _record(device, batch)
+    stats += _record(device, batch, rows)
     device.files.hold(1)
     device.files.forget()
     if wanted:
         raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
-    return skipped
+    return skipped, stats
 
 
 def _contents(
@@ -155,28 +159,23 @@ def _create(device: Device, path: str, digest: bytes, content: Content, last: bo
         raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 
 
-def _record(device: Device, batch: list[_Made]) -> None:
+def _record(device: Device, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
     """Remember the files. Their bytes are known, and what they were right after the writing tells whether
     somebody changed them since."""
     now = time.time_ns()
     with device.db.step():
-        device.save_all(
-            known_by_bytes(made.path, made.file.kind, made.file.digest, made.file.size) for made in batch
-        )
-        device.db.put_stats(
-            Stat(
-                made.path,
-                made.file.size,
-                made.info.st_mtime_ns,
-                made.info.st_ctime_ns,
-                made.info.st_ino,
-                made.file.kind,
-                made.file.digest,
-                now,
-            )
-            for made in batch
-            if made.info is not None
-        )
+        device.save_all(_entry(made, rows.get(made.path)) for made in batch)
+    for path, (kind, digest, size), info in batch:
+        if info is not None:
+            yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
+
+
+def _entry(made: _Made, row: Row | None) -> Entry:
+    """With its lane, where the frontier still holds what was sealed."""
+    path, (kind, digest, size) = made.path, made.file
+    if row is None or row.live or (row.kind, row.digest) != (kind, digest):
+        return known_by_bytes(path, kind, digest, size)
+    return entry_of(Remote(row, digest), digest)
 
 
 def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:

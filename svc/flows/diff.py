@@ -10,7 +10,8 @@ from localstore.core.errors import NotFound
 from localstore.core.limits import DIFF_BYTES
 from localstore.core.model import ChangedFile
 from localstore.core.paths import is_inside
-from localstore.db import SealedFile, Stat
+from localstore.db import SealedFile
+from localstore.stats import Stat
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.limits import BLOB_FILE
-from localstore.core.manifest import FILE_NAME, parse
+from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import foreign_lane
@@ -11,7 +11,7 @@ from localstore.scanner import Scan, Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
-from localstore.sync.reconcile import attach
+from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
@@ -24,8 +24,9 @@ def begin(device: Device) -> str | None:
     mend_state(device)
     if device.key is None:
         return _begin_reading(device)
-    head = connect(device)
+    head, rows = connect(device)
     attach(device)
+    follow(device, rows)
     adopt_promised(device, head)
     return head
 
@@ -80,10 +81,11 @@ def dirty(device: Device, scan: Scan) -> list[str]:
 
 def read_caps(device: Device) -> str | None:
     """Take the size caps from `.svc.yaml`; the kind it names, None without one."""
-    info = device.files.stat(FILE_NAME)
-    if info is None:
+    if device.files.stat(MANIFEST) is None:
         return None
-    manifest = parse(device.files.read(FILE_NAME))
+    from localstore.core.manifest import parse  # loads a YAML reader
+
+    manifest = parse(device.files.read(MANIFEST))
     device.blob_cap = manifest.file_cap(manifest.kind or "") if manifest.kind else BLOB_FILE
     return manifest.kind
 

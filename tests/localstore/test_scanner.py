@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.db import Stat
 from localstore.files import Files
-from localstore.scanner import RACY, Scan, scan
+from localstore.scanner import Scan, scan
+from localstore.stats import RACY, Seen, Stat
 
 
 def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
-    return scan(Files(root), cache or {}, Known(tracked))[0]
+    """A walk after one that recorded `cache`, files of the root."""
+    seen = {"": Seen.of([*cache.values()], b"")} if cache else {}
+    return scan(Files(root), seen, Known(tracked))[0]
 
 
 class Known(frozenset[str]):
@@ -116,3 +118,98 @@ def test_a_save_that_keeps_size_and_mtime_is_seen(tmp_path: Path) -> None:
     if target.stat().st_ctime_ns == before.st_ctime_ns:
         pytest.skip("the clock of this file system is too coarse")
     assert walk(tmp_path, {"a.txt": first}).files["a.txt"].digest == digest(b"two")
+
+
+def trusting(seen: dict[str, Seen]) -> dict[str, Seen]:
+    """The records of a walk made long after the files were written."""
+    return {
+        folder: Seen.of([one._replace(checked=one.ctime + 10**12) for one in kept.stats()], kept.mark)
+        for folder, kept in seen.items()
+    }
+
+
+def test_a_folder_that_lists_as_before_is_not_compared(tmp_path: Path) -> None:
+    """The record is believed whole: another digest in it comes back, and a changed file is noticed."""
+    write(tmp_path, "d/a.txt", b"old")
+    write(tmp_path, "d/b.txt", b"old")
+    seen = marked(tmp_path)
+    lie = {folder: Seen.of([one._replace(digest=b"?" * 32) for one in kept.stats()], kept.mark)
+           for folder, kept in seen.items()}  # fmt: skip
+    found, news = scan(Files(tmp_path), lie, Known())
+    assert {one.digest for one in found.files.values()} == {b"?" * 32}
+    assert not any(news)
+    write(tmp_path, "d/a.txt", b"newer")
+    found, news = scan(Files(tmp_path), lie, Known())
+    assert found.files["d/a.txt"].digest == digest(b"newer")
+    assert found.files["d/b.txt"].digest == b"?" * 32
+    assert [one.path for one in news.fresh] == ["d/a.txt"]
+
+
+def marked(root: Path) -> dict[str, Seen]:
+    """What is recorded of a tree whose files were still for long when they were hashed."""
+    _, news = scan(Files(root), {}, Known())
+    first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
+    _, news = scan(Files(root), first, Known())
+    seen = {**first, **{folder: kept for folder, kept in news.folders.items() if kept is not None}}
+    assert all(kept.mark for kept in seen.values())
+    return seen
+
+
+def test_new_rules_are_applied_to_folders_that_did_not_change(tmp_path: Path) -> None:
+    write(tmp_path, "d/e/a.log")
+    write(tmp_path, "d/e/b.txt")
+    seen = marked(tmp_path)
+    write(tmp_path, ".gitignore", b"*.log\n")
+    found, news = scan(Files(tmp_path), seen, Known())
+    assert sorted(found.files) == [".gitignore", "d/e/b.txt"]
+    assert found.ignored == 1
+    assert news.gone == ["d/e/a.log"]
+
+
+def test_a_folder_with_an_ignored_file_is_looked_at_each_time(tmp_path: Path) -> None:
+    """Whether the file is tracked may change, and no listing tells."""
+    write(tmp_path, ".gitignore", b"*.log\n")
+    write(tmp_path, "d/a.log")
+    write(tmp_path, "d/b.txt")
+    _, news = scan(Files(tmp_path), {}, Known())
+    first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
+    _, news = scan(Files(tmp_path), first, Known())
+    seen = first | {folder: kept for folder, kept in news.folders.items() if kept is not None}
+    assert seen["d/"].mark == b""
+    assert "d/a.log" in scan(Files(tmp_path), seen, Known({"d/a.log"}))[0].files
+    assert scan(Files(tmp_path), seen, Known())[0].ignored == 1
+
+
+def test_a_folder_hashed_right_after_a_change_is_looked_at_again(tmp_path: Path) -> None:
+    write(tmp_path, "d/a.txt")
+    _, news = scan(Files(tmp_path), {}, Known())
+    recorded = news.folders["d/"]
+    assert recorded is not None
+    (stat,) = recorded.stats()
+    soon = {"d/": Seen.of([stat._replace(checked=stat.ctime + RACY // 2)], b"")}
+    _, news = scan(Files(tmp_path), soon, Known())
+    assert [one.path for one in news.fresh] == ["d/a.txt"]
+
+
+def test_folders_and_files_that_went_are_news(tmp_path: Path) -> None:
+    for path in ("d/a.txt", "d/b.txt", "e/f/c.txt"):
+        write(tmp_path, path)
+    seen = marked(tmp_path)
+    (tmp_path / "d/a.txt").unlink()
+    (tmp_path / "e/f/c.txt").unlink()
+    (tmp_path / "e/f").rmdir()
+    found, news = scan(Files(tmp_path), seen, Known())
+    assert sorted(found.files) == ["d/b.txt"]
+    assert sorted(news.gone) == ["d/a.txt", "e/f/c.txt"]
+    assert news.folders["e/f/"] is None
+
+
+def test_a_file_that_became_something_else_is_not_taken_for_itself(tmp_path: Path) -> None:
+    target = write(tmp_path, "d/a.txt")
+    write(tmp_path, "d/b.txt")
+    seen = marked(tmp_path)
+    target.unlink()
+    os.mkfifo(target)
+    found, _ = scan(Files(tmp_path), seen, Known())
+    assert sorted(found.files) == ["d/b.txt"]
+    assert [one.reason for one in found.skipped] == ["special"]

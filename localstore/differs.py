@@ -1,0 +1,73 @@
+"""Where the disk, as last looked at, differs from the folder's last seal: kept up to date with each change of
+either, so that nobody compares all files.
+
+Table `differs`: path → digest of the file on the disk, NULL for none. A path without a row is on the disk as
+it was sealed. Each function is part of its caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+SCHEMA = "CREATE TABLE differs(path TEXT PRIMARY KEY, digest BLOB) WITHOUT ROWID;"
+FILL = """
+INSERT INTO differs SELECT stats.path, stats.digest FROM stats LEFT JOIN sealed USING(path)
+    WHERE sealed.digest IS NOT stats.digest;
+INSERT INTO differs SELECT path, NULL FROM sealed WHERE path NOT IN (SELECT path FROM stats);
+"""
+
+
+def looked(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
+    """The disk has these (path, digest) now, and no file at the paths that are `gone`."""
+    present, absent = list(fresh), [(path,) for path in gone]
+    sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
+    sql.executemany(
+        "INSERT INTO differs SELECT ?1, ?2 WHERE NOT EXISTS "
+        "(SELECT 1 FROM sealed WHERE path=?1 AND digest=?2)",
+        present,
+    )
+    sql.executemany("INSERT INTO differs SELECT path, NULL FROM sealed WHERE path=?", absent)
+
+
+def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Before the sealed digests of these paths change: what the disk has is written down."""
+    sql.executemany(
+        "INSERT OR IGNORE INTO differs SELECT ?1, (SELECT digest FROM sealed WHERE path=?1)",
+        [(path,) for path in paths],
+    )
+
+
+def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
+    """(path, its sealed digest from now on, None for no file): what the disk has too is no difference."""
+    sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
+
+
+def compared(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
+    """Start anew from the digests of every file of both sides."""
+    sql.execute("DELETE FROM differs")
+    sql.executemany(
+        "INSERT INTO differs VALUES(?,?)",
+        [(path, digest) for path, digest in disk.items() if sealed.get(path) != digest]
+        + [(path, None) for path in sealed.keys() - disk.keys()],
+    )
+
+
+def all_unsealed(sql: sqlite3.Connection) -> None:
+    """Before the last seal is forgotten: every file on the disk is new."""
+    sql.execute("INSERT OR IGNORE INTO differs SELECT path, digest FROM sealed")
+    sql.execute("DELETE FROM differs WHERE digest IS NULL")
+
+
+def listed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
+    """Changed, new and removed paths, each sorted."""
+    found = sql.execute(
+        "SELECT differs.path, differs.digest IS NULL, sealed.path IS NULL "
+        "FROM differs LEFT JOIN sealed USING(path) ORDER BY differs.path"
+    )
+    changed: list[str] = []
+    new: list[str] = []
+    removed: list[str] = []
+    for path, absent, unsealed in found:
+        (removed if absent else new if unsealed else changed).append(path)
+    return changed, new, removed

@@ -1,0 +1,105 @@
+"""What files were when their bytes were hashed, and when that may still be believed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core.classify import Classifier
+from localstore.entry import Kind
+from localstore.files import READ_BYTES, Files
+
+RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
+RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
+SECOND = 1_000_000_000
+UNRECORDED = b"?"  # mark of a folder whose files are not recorded together
+
+
+class Stat(NamedTuple):
+    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+    kind: Kind
+    digest: bytes
+    checked: int
+
+
+class Seen(NamedTuple):
+    """The files of one folder as a walk recorded them, encoded. `mark` stands for the folder's listing and
+    the rules in effect; it is empty where some entry must be looked at each time."""
+
+    mark: bytes
+    encoded: bytes
+
+    @staticmethod
+    def of(stats: list[Stat], mark: bytes) -> Seen:
+        return Seen(mark, _ENCODE(stats))
+
+    def stats(self) -> list[Stat]:
+        return _DECODE(self.encoded)
+
+
+def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
+    """The folders, by path with a slash behind, that single files belong to, with these files in them."""
+    added: dict[str, dict[str, Stat]] = {}
+    for one in single:
+        added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
+    found = {}
+    for folder, files in added.items():
+        kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
+        found[folder] = Seen.of([*(kept | files).values()], UNRECORDED)
+    return found
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
+
+
+def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
+    """One file as it is now; None unless a regular, readable file is there."""
+    info = files.stat(path)
+    if info is None or not stat.S_ISREG(info.st_mode):
+        return None
+    if cached is not None and unchanged(cached, info):
+        return cached
+    try:
+        return hashed(files, path)
+    except OSError:
+        return None
+
+
+def unchanged(cached: Stat, info: os.stat_result) -> bool:
+    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
+    now = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return known == now and trusted(cached)
+
+
+def trusted(cached: Stat) -> bool:
+    """Whether the file had been still for long enough when it was hashed."""
+    newest = max(cached.mtime, cached.ctime)
+    if newest + RACY_COARSE < cached.checked:
+        return True
+    whole_seconds = cached.mtime % SECOND == 0 and cached.ctime % SECOND == 0
+    return newest + RACY < cached.checked and not whole_seconds
+
+
+def hashed(files: Files, path: str) -> Stat:
+    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
+    checked = time.time_ns()
+    fd = files.open(path)
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        info = os.fstat(fd)
+        classifier = Classifier()
+        while chunk := file.read(READ_BYTES):
+            classifier.feed(chunk)
+    kind, size, digest = classifier.result()
+    return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)

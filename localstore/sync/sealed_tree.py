@@ -1,0 +1,64 @@
+"""The tree of the folder's last seal, kept as directory objects: the digest of the next seal then costs what
+changed, not what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core import tree
+from localstore.core.encoding import unb64u
+from localstore.core.errors import Invalid, PayloadMissing
+from localstore.core.tree import Entry
+from localstore.db import SealedFile, SealedTree
+from localstore.sync.device import Device
+
+Changes = Mapping[str, SealedFile | None]
+
+
+def after(device: Device, changes: Changes, expected: bytes) -> SealedTree | None:
+    """The tree that `changes` (path → file, None for removed) make of the last seal's; None if its root is
+    not the `expected` one."""
+    found = _updated(device, changes)
+    if found is None or found.root != expected:  # the record is only a shortcut: the files decide
+        found = _anew(device, changes)
+    return found if found.root == expected else None
+
+
+def _updated(device: Device, changes: Changes) -> SealedTree | None:
+    """From the kept directories; None without them."""
+    root = device.db.sealed_root()
+    if root is None:
+        return None
+    read: dict[bytes, bytes] = {}
+
+    def load(digests: list[bytes]) -> dict[bytes, bytes]:
+        found = device.db.directories(digests)
+        read.update(found)
+        return found
+
+    steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(device))
+    try:
+        built = tree.run(steps, load)
+    except (PayloadMissing, Invalid):
+        return None
+    return SealedTree(built.root, built.directories, read.keys())
+
+
+def _anew(device: Device, changes: Changes) -> SealedTree:
+    """From the path of every file."""
+    files = device.db.sealed()
+    for path, file in changes.items():
+        if file is None:
+            files.pop(path, None)
+        else:
+            files[path] = file
+    built = tree.build({path: Entry(*file) for path, file in files.items()}, _key(device))
+    return SealedTree(built.root, built.directories, None)
+
+
+def _entry(file: SealedFile | None) -> Entry | None:
+    return None if file is None else Entry(*file)
+
+
+def _key(device: Device) -> bytes:
+    return unb64u(device.db.text("tree_key") or "", 32)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneStates
+from localstore.sync.transport import Transport
+from tests.localstore.model_relay import ModelRelay, ModelTransport
+from tests.localstore.place import Place
+
+
+class Asked(ModelTransport):
+    """Counts what a device asks for."""
+
+    log: list[tuple[str, Any]]
+
+    def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
+        answer = super().bootstrap(request)
+        self.log.append(("rows", len(answer.rows)))
+        return answer
+
+    def lanes(self, request: LanesRequest) -> LaneStates:
+        self.log.append(("lanes", len(request.lanes)))
+        return super().lanes(request)
+
+
+@pytest.fixture
+def relay() -> ModelRelay:
+    return ModelRelay()
+
+
+def listening(place: Place) -> list[tuple[str, Any]]:
+    log: list[tuple[str, Any]] = []
+
+    def wrap(transport: Transport) -> Transport:
+        assert isinstance(transport, ModelTransport)
+        asked = Asked(transport.relay, transport.name)
+        asked.log = log
+        return asked
+
+    place.wrap = wrap
+    return log
+
+
+def test_rows_of_new_files_are_not_asked_for_again(relay: ModelRelay, tmp_path: Path) -> None:
+    ann = Place(tmp_path, relay, "ann")
+    for number in range(5):
+        ann.write(f"f{number}.txt", f"{number}\n")
+    ann.push()
+    log = listening(ann)
+    ann.write("new.txt", "new\n")
+    ann.push()
+    assert log == [("rows", 0)]
+    with ann.device() as device:
+        assert device.db.rows().keys() == relay.branches["main"].files.keys()
+        assert device.db.number("since") == relay.branches["main"].seq
+
+
+def test_updates_of_others_between_ours_are_still_asked_for(relay: ModelRelay, tmp_path: Path) -> None:
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("a.txt", "a\n")
+    ann.push()
+    bob.pull()
+    bob.write("b.txt", "b\n")
+    bob.push()
+    ann.pull()
+
+    class Between(ModelTransport):
+        """Bob's update arrives after Ann has seen the frontier and before hers."""
+
+        def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
+            answer = super().bootstrap(request)
+            if not done:
+                done.append(True)
+                bob.write("between.txt", "b\n")
+                (bob.folder / "b.txt").unlink()
+                bob.push()
+            return answer
+
+    done: list[bool] = []
+    ann.wrap = lambda transport: Between(relay, "main")
+    ann.write("c.txt", "c\n")
+    with pytest.raises(Exception, match="svc pull"):
+        ann.push()
+    ann.wrap = lambda transport: transport
+    ann.pull("merge")
+    ann.push()
+    bob.pull()
+    assert ann.files() == bob.files() == {"a.txt": b"a\n", "between.txt": b"b\n", "c.txt": b"c\n"}
+
+
+def test_a_new_epoch_is_followed_without_losing_a_round(tmp_path: Path) -> None:
+    relay = ModelRelay()
+    relay.random.random = lambda: 1.0  # type: ignore[method-assign] - every lane gets its new epoch
+    ann = Place(tmp_path, relay, "ann")
+    ann.write("a.txt", "one\n")
+    ann.write("b.txt", "one\n")
+    ann.push()
+    ann.write("a.txt", "one\ntwo\n")
+    ann.push()
+    log = listening(ann)
+    ann.write("a.txt", "one\ntwo\nthree\n")
+    pushed = ann.push()
+    assert pushed.sent == ["a.txt"]
+    assert [what for what, _ in log] == ["rows"]
+    assert relay.tree("main")["a.txt"] == b"one\ntwo\nthree\n"

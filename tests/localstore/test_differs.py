@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from localstore.core.encoding import digest
+from localstore.db import SCHEMA, Database, SealedFile
+from localstore.stats import Seen, Stat
+
+PATHS = st.sampled_from(["a", "b", "d/a", "d/e/f"])
+BYTES = st.sampled_from([b"one", b"two", b"three"])
+FILES = st.dictionaries(PATHS, st.none() | BYTES, min_size=1)
+
+
+class Differences(RuleBasedStateMachine):
+    """The record of differences is what comparing everything would find, whatever changes in what order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.db = Database(Path(self.folder.name) / "state.db")
+        self.disk: dict[str, bytes] = {}
+        self.sealed: dict[str, bytes] = {}
+
+    def teardown(self) -> None:
+        self.db.close()
+        self.folder.cleanup()
+
+    @rule(found=FILES, walk=st.booleans())
+    def looked(self, found: dict[str, bytes | None], walk: bool) -> None:
+        fresh = [stat_of(path, data) for path, data in found.items() if data is not None]
+        gone = [path for path, data in found.items() if data is None]
+        with self.db.step():
+            if walk:
+                self.db.put_folders({"": Seen.of(fresh, b"mark")}, fresh, gone)
+            else:
+                self.db.put_stats(fresh, gone)
+        change(self.disk, found)
+
+    @rule(changes=FILES)
+    def sealed_now(self, changes: dict[str, bytes | None]) -> None:
+        with self.db.step():
+            self.db.change_sealed(
+                (path, None if data is None else SealedFile("text", digest(data), len(data)))
+                for path, data in changes.items()
+            )
+        change(self.sealed, changes)
+
+    @rule()
+    def branch_forgotten(self) -> None:
+        with self.db.step():
+            self.db.forget_branch()
+        self.sealed.clear()
+
+    @invariant()
+    def differences_are_right(self) -> None:
+        both = self.disk.keys() & self.sealed.keys()
+        changed = sorted(path for path in both if self.disk[path] != self.sealed[path])
+        new = sorted(self.disk.keys() - self.sealed.keys())
+        removed = sorted(self.sealed.keys() - self.disk.keys())
+        assert self.db.against_seal() == (changed, new, removed)
+
+
+TestDifferences = Differences.TestCase
+
+
+def change(files: dict[str, bytes], changes: dict[str, bytes | None]) -> None:
+    for path, data in changes.items():
+        if data is None:
+            files.pop(path, None)
+        else:
+            files[path] = data
+
+
+def stat_of(path: str, data: bytes) -> Stat:
+    return Stat(path, len(data), 1, 1, 1, "text", digest(data), 10**12)
+
+
+def test_a_record_of_the_first_schema_is_taken_over(tmp_path: Path) -> None:
+    old = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    old.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version=1;COMMIT;")
+    for path, data in (("same", b"one"), ("changed", b"two"), ("new", b"three")):
+        old.execute("INSERT INTO stats VALUES(?,?,?,?,?,?,?,?)", stat_of(path, data))
+    for path, data in (("same", b"one"), ("changed", b"one"), ("removed", b"one")):
+        old.execute("INSERT INTO sealed VALUES(?,?,?,?)", (path, "text", digest(data), len(data)))
+    old.close()
+    db = Database(tmp_path / "state.db")
+    assert db.against_seal() == (["changed"], ["new"], ["removed"])
+    assert {one.path for one in db.folders()[""].stats()} == {"same", "changed", "new"}
+    db.close()
