@@ -57,7 +57,7 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
             todo.extend(_between(gap, anchors))
         else:
             found.append(gap.hunk)
-    return _glued(
+    return glued(
         sorted(hunk for hunk in found if hunk.old_start < hunk.old_end or hunk.new_start < hunk.new_end)
     )
 
@@ -151,11 +151,12 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
     return gaps
 
 
-def _glued(found: list[Hunk]) -> list[Hunk]:
-    glued: list[Hunk] = []
+def glued(found: list[Hunk]) -> list[Hunk]:
+    """Ascending hunks, those that touch made one."""
+    whole: list[Hunk] = []
     for hunk in found:
-        if glued and glued[-1].old_end == hunk.old_start and glued[-1].new_end == hunk.new_start:
-            glued[-1] = Hunk(glued[-1].old_start, hunk.old_end, glued[-1].new_start, hunk.new_end)
+        if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:
+            whole[-1] = Hunk(whole[-1].old_start, hunk.old_end, whole[-1].new_start, hunk.new_end)
         else:
-            glued.append(hunk)
-    return glued
+            whole.append(hunk)
+    return whole

@@ -5,58 +5,44 @@ Owners are kept beside a sealed text, one per line, so that the next seal costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple, TypeVar
 
-from localstore.core.diff import lines, opcodes
+from localstore.core.diff import opcodes
+
+Owner = TypeVar("Owner", str, int)
 
 
 class Range(NamedTuple):
-    """Lines `start` … `end` − 1 (from 0) came with seal number `seal`."""
+    """Lines `start` … `end` − 1 (from 0) came with seal `seal`."""
 
     start: int
     end: int
-    seal: int
+    seal: str
 
 
-def begin(text: bytes, seal: int) -> list[int]:
-    """Owners of the lines of a file that seal `seal` brought."""
-    return [seal] * len(lines(text))
+def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
+    """Owners of the lines `new`, given those of the lines `old`: what seal `seal` changed is its own.
 
-
-def advance(owners: list[int], old: bytes, new: bytes, seal: int) -> list[int]:
-    """Owners of the lines of `new`, given those of `old`: what seal `seal` changed is its own.
-
-    Raises ValueError unless there is one owner per line of `old`.
+    Raises ValueError unless there is one owner per old line.
     """
-    before, after = lines(old), lines(new)
-    if len(owners) != len(before):
-        raise ValueError(f"{len(owners)} owners for {len(before)} lines")
-    next_owners: list[int] = []
+    if len(owners) != len(old):
+        raise ValueError(f"{len(owners)} owners for {len(old)} lines")
+    next_owners: list[Owner] = []
     done = 0
-    for hunk in opcodes(before, after):
+    for hunk in opcodes(old, new):
         next_owners += owners[done : hunk.old_start]
         next_owners += [seal] * (hunk.new_end - hunk.new_start)
         done = hunk.old_end
     return next_owners + owners[done:]
 
 
-def history(texts: Iterable[tuple[int, bytes]]) -> list[int]:
-    """Owners of the last text of a sequence of (seal, text), oldest first."""
-    owners: list[int] = []
-    old = b""
-    for seal, text in texts:
-        owners = advance(owners, old, text, seal)
-        old = text
-    return owners
-
-
-def ranges(owners: list[int]) -> list[Range]:
+def ranges(owners: Sequence[str]) -> list[Range]:
     """Neighbouring lines of one owner, together."""
     found: list[Range] = []
-    for place, seal in enumerate(owners):
-        if found and found[-1].seal == seal:
-            found[-1] = found[-1]._replace(end=place + 1)
-        else:
-            found.append(Range(place, place + 1, seal))
+    end = 0
+    for owner, group in groupby(owners):
+        start, end = end, end + sum(1 for _ in group)
+        found.append(Range(start, end, owner))
     return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 
 from localstore.core.alignment import Hunk, hunks, interned
+from localstore.core.few_edits import few_edits
 from localstore.core.sliding import slid
 
 CELLS = 64_000_000  # largest rows × columns of lines solved exactly: 8 MiB of memory, tens of milliseconds
+LONG = 1_000_000  # rows × columns from which on it pays to try first whether little differs
 BINARY_PROBE = 8000  # bytes searched for a NUL, as git does
 NO_NEWLINE = b"\\ No newline at end of file\n"
 ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
@@ -15,9 +18,7 @@ ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\
 
 def lines(data: bytes) -> list[bytes]:
     """`data` cut behind every line feed; the last line may lack one. Joined they are `data` again."""
-    cut = [line + b"\n" for line in data.split(b"\n")]
-    cut[-1] = cut[-1][:-1]
-    return cut if cut[-1] else cut[:-1]
+    return BytesIO(data).readlines()
 
 
 def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) -> list[Hunk]:
@@ -25,8 +26,11 @@ def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) 
 
     Placed as git places them; `by_indent=False` leaves out the indentation heuristic, as git's merge does.
     """
+    texts = (old, new) if by_indent else None
+    if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
+        return slid(old, new, found, texts)
     a, b = interned(old, new)
-    return slid(a, b, hunks(a, b, CELLS), (old, new) if by_indent else None)
+    return slid(a, b, hunks(a, b, CELLS), texts)
 
 
 def is_binary(data: bytes) -> bool:

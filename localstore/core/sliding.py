@@ -34,7 +34,7 @@ class _Groups:
     """A cursor over the groups of changed lines of one side. Unchanged lines separate groups, so that the
     n-th group of one side stands opposite the n-th group of the other; most groups are empty."""
 
-    def __init__(self, lines: Sequence[int], changed: bytearray) -> None:
+    def __init__(self, lines: Sequence[object], changed: bytearray) -> None:
         self.lines, self.changed = lines, changed
         self.start = self.end = 0
         self._extend_down()
@@ -43,12 +43,15 @@ class _Groups:
     def size(self) -> int:
         return self.end - self.start
 
-    def next(self) -> bool:
-        if self.end == len(self.lines):
-            return False
-        self.start = self.end = self.end + 1
+    def unchanged(self) -> int:
+        """How many lines below this group come before the next changed one."""
+        found = self.changed.find(1, self.end)
+        return (found if found >= 0 else len(self.lines)) - self.end
+
+    def skip(self, count: int) -> None:
+        """Go on by `count` unchanged lines: as many groups, of which all but the last are empty."""
+        self.start = self.end = self.end + count
         self._extend_down()
-        return True
 
     def previous(self) -> None:
         self.start = self.end = self.start - 1
@@ -80,12 +83,12 @@ class _Groups:
 
 
 def slid(
-    old: Sequence[int],
-    new: Sequence[int],
+    old: Sequence[object],
+    new: Sequence[object],
     found: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """The hunks `found` between two sequences of line numbers, moved.
+    """The hunks `found` between two sequences of lines, or of numbers that stand for lines, moved.
 
     `texts` are the lines themselves, to look at their indentation; None leaves the heuristic out.
     """
@@ -106,7 +109,7 @@ def _collected(old: _Groups, new: _Groups) -> list[Hunk]:
     while True:
         if old.size or new.size:
             hunks.append(Hunk(old.start, old.end, new.start, new.end))
-        if not (old.next() and new.next()):
+        if not _on(old, new):
             return hunks
 
 
@@ -114,8 +117,18 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
     while True:
         if groups.size:
             _settle(groups, other, texts)
-        if not (groups.next() and other.next()):
+        if not _on(groups, other):
             return
+
+
+def _on(one: _Groups, other: _Groups) -> bool:
+    """Move both to the next group that is not empty on either side, or to the end; False at the end."""
+    count = min(one.unchanged(), other.unchanged())
+    if not count:
+        return False
+    one.skip(count)
+    other.skip(count)
+    return True
 
 
 def _settle(group: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> None:
@@ -127,7 +140,7 @@ def _settle(group: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> No
             other.previous()
         highest, opposite = group.end, other.size > 0
         while group.slide_down():
-            other.next()
+            other.skip(1)
             opposite = opposite or other.size > 0
     if group.end == highest:
         return

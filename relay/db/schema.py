@@ -5,6 +5,8 @@ The migrations in `relay/migrations` make exactly this; a test compares the two.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -34,6 +36,10 @@ metadata = MetaData(
 
 # An id the database counts. SQLite counts in INTEGER columns only.
 _Counted = BigInteger().with_variant(Integer, "sqlite")
+
+
+# Rows lie in the index of their key, not beside it: for tables of many small rows, all looked up by key.
+BY_KEY: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 def _at(name: str, nullable: bool = False) -> Column[int]:
@@ -141,7 +147,7 @@ nonce = Table(
     Column("key_id", String, primary_key=True),
     Column("nonce", String, primary_key=True),
     Column("expires_at", BigInteger, nullable=False, index=True),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 idempotency = Table(
@@ -240,7 +246,7 @@ lane = Table(
     Column("last_seq", BigInteger, nullable=False),
     Column("second_seq", BigInteger, nullable=False),  # the last by any replica but last_replica
     Index("ix_lane_ver", "branch_id", "ver"),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 # Directories of the frontier: what makes "is this new file a directory already?" one indexed question.
@@ -250,7 +256,7 @@ lane_dir = Table(
     Column("branch_id", ForeignKey("ref.id"), primary_key=True),
     Column("path", String, primary_key=True),
     Column("files", BigInteger, nullable=False),  # files below, at any depth; 0: gone
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 lane_log = Table(
@@ -293,8 +299,8 @@ update_answer = Table(
     metadata,
     Column("replica", ForeignKey("replica.id"), primary_key=True),
     Column("n", BigInteger, primary_key=True),
-    Column("answer", LargeBinary, nullable=False),  # JSON of UpdateAnswer
-    sqlite_with_rowid=False,
+    Column("answer", LargeBinary, nullable=False),  # msgpack: the members of UpdateAnswer in order
+    **BY_KEY,
 )
 
 checkpoint = Table(
@@ -332,7 +338,7 @@ seal_parent = Table(
     Column("seal_id", ForeignKey("seal.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("parent_id", String, nullable=False, index=True),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 seal_change = Table(
@@ -343,7 +349,7 @@ seal_change = Table(
     Column("kind", String),  # None: removed
     Column("digest", LargeBinary),
     Column("size", BigInteger),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 prepare = Table(
@@ -388,6 +394,7 @@ frame = Table(
     Column("stored_len", Integer, nullable=False),
     Column("raw_len", Integer, nullable=False),
     Column("codec", Integer, nullable=False),
+    **BY_KEY,
 )
 
 object_ = Table(
@@ -402,7 +409,7 @@ object_ = Table(
     _at("last_seen"),
     ForeignKeyConstraint(["pack_id", "frame_offset"], ["frame.pack_id", "frame.offset"]),
     Index("ix_object_frame", "pack_id", "frame_offset"),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 repo_object = Table(
@@ -410,7 +417,7 @@ repo_object = Table(
     metadata,
     Column("repo_id", ForeignKey("repo.id"), primary_key=True),
     Column("digest", LargeBinary, primary_key=True),
-    sqlite_with_rowid=False,
+    **BY_KEY,
 )
 
 # Files above the blob cap: read and compared with their digest once, when the row was made. While a row
@@ -423,6 +430,7 @@ chunked_file = Table(
     Column("manifest", LargeBinary, nullable=False),  # the object that lists its chunks
     Column("size", BigInteger, nullable=False),
     _at("last_seen"),
+    **BY_KEY,
 )
 
 # --- events and jobs

@@ -111,7 +111,7 @@ PREPARED = select(
     prepare.c.seals,
     prepare.c.expires_at,
 ).where(prepare.c.id == bindparam("prepare_id"))
-FORGET_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
+DROP_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
 PURGE_PREPARED = delete(prepare).where(prepare.c.expires_at < bindparam("before"))
 
 

@@ -14,8 +14,9 @@ import msgspec
 
 from localstore.core import blame as kernel
 from localstore.core.classify import kind_of
+from localstore.core.diff import lines
 from localstore.core.errors import NotFound, NotText, TooLarge
-from localstore.core.limits import BLAME_VERSIONS, DIFF_BYTES
+from localstore.core.limits import BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model import Blame, BlameRange
 from localstore.core.tree import Entry
 from relay.caller import View
@@ -27,9 +28,11 @@ from relay.service.history import seals as seal_rows
 from relay.service.seal import shown
 
 KEEP_EVERY = 64  # versions between kept owners on a long way
+AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 DEEPEST = 50  # histories inside each other that are followed at once
 Owners = list[str]
 """A seal id for each line."""
+Lines = Sequence[bytes]
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,12 +44,14 @@ class _Version:
 
 @dataclass(slots=True)
 class _Work:
-    """One request's progress. `owners`: by the seal that brought the version."""
+    """One request's progress. `owners`: by the seal that brought the version; not of every version.
+    `unkept`: steps since owners were last put into the database."""
 
     view: View
     path: str
     owners: dict[str, Owners] = field(default_factory=dict)
     steps: int = 0
+    unkept: int = 0
     depth: int = 0
 
 
@@ -63,7 +68,7 @@ async def blame(view: View, seal_id: str, path: str) -> Blame:
     file = await sealed.entry(view, found.root, path)
     _require_text(file, path)
     owners = await _resolve(view, path, found.id, file)
-    ranges = _ranges(owners)
+    ranges = kernel.ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
     by_id = {row.id: shown(row) for row in named}
@@ -130,17 +135,16 @@ async def _owners_below(work: _Work, seal_id: str, file: Entry) -> Owners:
     if start != 0 and work.depth > DEEPEST:
         raise _TooDeep(work.path, seal_id, file)
     older = versions[start] if start is not None else None
-    for version in reversed(versions if start is None else versions[:start]):
-        work.steps += 1
-        if work.steps > BLAME_VERSIONS:
+    ahead = versions[:start][::-1]  # oldest first
+    while ahead:
+        if work.steps >= BLAME_VERSIONS:
             await _keep(work, older)
             raise _too_long(work.path)
-        work.owners[version.seal_id] = await _advance(work, version, older)
-        if work.steps % KEEP_EVERY == 0:
-            await _keep(work, version)
-        older = version
-    if start != 0:
-        await _keep(work, versions[0])
+        batch = _together(ahead)
+        await _go_on(work, batch, older)
+        ahead, older = ahead[len(batch) :], batch[-1]
+        if work.unkept >= KEEP_EVERY or not ahead:
+            await _keep(work, older)
     return work.owners[versions[0].seal_id]
 
 
@@ -160,9 +164,65 @@ async def _versions(work: _Work, seal_id: str) -> list[_Version]:
     return versions
 
 
-async def _advance(work: _Work, version: _Version, older: _Version | None) -> Owners:
-    """Owners of a version, given those of the version that its first parent has."""
-    parents = await _parents(work, version)
+def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
+    """The first of these, as many as are read at once."""
+    size, count = 0, 0
+    for version in ahead[:AT_ONCE]:
+        size += version.size
+        if count and size > AT_ONCE_BYTES:
+            break
+        count += 1
+    return ahead[:count]
+
+
+async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
+    """Find the owners of the newest version of a batch, given those of the version before it."""
+    async with work.view.read() as tx:
+        parents = await seals.parents(tx, [one.seal_id for one in batch])
+    texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
+    plain: list[_Version] = []  # those with one parent, which has the version before
+    for version in batch:
+        work.steps, work.unkept = work.steps + 1, work.unkept + 1
+        if len(parents[version.seal_id]) == 1 and (plain or older):
+            plain.append(version)
+            continue
+        older = await _carry(work, plain, older, texts)
+        plain = []
+        owners = await _branched(work, version, parents[version.seal_id], older, texts)
+        work.owners[version.seal_id] = owners
+        older = version
+    await _carry(work, plain, older, texts)
+
+
+async def _carry(
+    work: _Work, plain: Sequence[_Version], older: _Version | None, texts: dict[bytes, Lines]
+) -> _Version | None:
+    """Take owners from version to version; the newest one, whose owners are known then."""
+    if older is None or not plain:
+        return older
+    ways = [(one.seal_id, texts[one.digest]) for one in plain]
+    owners = work.owners[older.seal_id]
+    work.owners[plain[-1].seal_id] = await asyncio.to_thread(_carried, owners, texts[older.digest], ways)
+    return plain[-1]
+
+
+def _carried(owners: Owners, old: Lines, ways: Sequence[tuple[str, Lines]]) -> Owners:
+    for seal_id, new in ways:
+        owners = kernel.advance(owners, old, new, seal_id)
+        old = new
+    return owners
+
+
+async def _branched(
+    work: _Work,
+    version: _Version,
+    parent_ids: list[str],
+    older: _Version | None,
+    texts: dict[bytes, Lines],
+) -> Owners:
+    """Owners of a version that a merge brought, or the first of its file."""
+    async with work.view.read() as tx:
+        parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
     others = await _merged(work, parents[1:])
     for parent_id, file in others:
         if file.digest == version.digest:
@@ -171,17 +231,11 @@ async def _advance(work: _Work, version: _Version, older: _Version | None) -> Ow
         moved = await _moved(work, version, parents[0])
         if moved is not None:
             return moved
-    text = await _text(work, version.digest)
-    before = [(work.owners[older.seal_id], await _text(work, older.digest))] if older else []
+    before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
     for parent_id, file in others:
-        before.append((await _owners(work, parent_id, file), await _text(work, file.digest)))
-    return await asyncio.to_thread(_inherit, version.seal_id, text, before)
-
-
-async def _parents(work: _Work, version: _Version) -> list[SealRow]:
-    async with work.view.read() as tx:
-        ids = (await seals.parents(tx, [version.seal_id]))[version.seal_id]
-        return await seal_rows(tx, work.view, ids) if ids else []
+        text = (await _texts(work, {file.digest}))[file.digest]
+        before.append((await _owners(work, parent_id, file), text))
+    return await asyncio.to_thread(_inherit, version.seal_id, texts[version.digest], before)
 
 
 async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, Entry]]:
@@ -207,9 +261,9 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | No
     return None
 
 
-def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
+def _inherit(seal_id: str, text: Lines, before: Sequence[tuple[Owners, Lines]]) -> Owners:
     """What no earlier parent had is asked of the next; what none had is the seal's own."""
-    result: list[str | None] = [None] * len(kernel.begin(text, 0))
+    result: list[str | None] = [None] * len(text)
     for owners, old in before:
         carried = kernel.advance(list(range(len(owners))), old, text, -1)
         result = [
@@ -219,11 +273,11 @@ def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) 
     return [owner or seal_id for owner in result]
 
 
-async def _text(work: _Work, digest: bytes) -> bytes:
-    data = await work.view.node.objects.read(digest, work.view.repo.id)
-    if kind_of(data) != "text":
+async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, Lines]:
+    found = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
+    if any(kind_of(data) != "text" for data in found.values()):
         raise NotText(f"{work.path} is bytes; blame reads text")
-    return data
+    return {digest: lines(data) for digest, data in found.items()}
 
 
 # --- what is kept
@@ -247,7 +301,8 @@ async def _kept(work: _Work, versions: list[_Version]) -> int | None:
 async def _keep(work: _Work, version: _Version | None) -> None:
     if version is None:
         return
-    runs = [(end - start, owner) for start, end, owner in _ranges(work.owners[version.seal_id])]
+    work.unkept = 0
+    runs = [(end - start, owner) for start, end, owner in kernel.ranges(work.owners[version.seal_id])]
     async with work.view.node.db.write() as tx:
         await tx.run(
             rows.KEEP,
@@ -256,14 +311,3 @@ async def _keep(work: _Work, version: _Version | None) -> None:
             path=work.path,
             owners=msgspec.msgpack.encode(runs),
         )
-
-
-def _ranges(owners: Owners) -> list[tuple[int, int, str]]:
-    """(first line, behind the last line, owner) of neighbouring lines, from 0."""
-    found: list[tuple[int, int, str]] = []
-    for place, owner in enumerate(owners):
-        if found and found[-1][2] == owner:
-            found[-1] = (found[-1][0], place + 1, owner)
-        else:
-            found.append((place, place + 1, owner))
-    return found

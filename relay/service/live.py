@@ -44,7 +44,7 @@ from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
 
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
-_ANSWER = msgspec.json.Decoder(UpdateAnswer)
+_ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstrap:
@@ -149,7 +149,7 @@ async def _take(
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
-        answers={n: _ANSWER.decode(answer) for n, answer in stored},
+        answers={n: UpdateAnswer(*_ANSWER.decode(answer)) for n, answer in stored},
         held=await content.held(tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
@@ -242,7 +242,7 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
     await tx.many(
         replica_rows.ANSWER,
         [
-            {"replica": replica.id, "n": n, "answer": msgspec.json.encode(answer)}
+            {"replica": replica.id, "n": n, "answer": msgspec.msgpack.encode(msgspec.structs.astuple(answer))}
             for n, answer in done.fresh.items()
             if n > done.settled
         ],

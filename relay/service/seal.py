@@ -93,7 +93,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
-        await tx.run(rows.FORGET_PREPARED, prepare_id=made.id)
+        await tx.run(rows.DROP_PREPARED, prepare_id=made.id)  # a repeat finds the seal itself
         await tx.run(lanes.SEALED, ref_id=ref.id, to=prepared.at_seq)
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,3 +71,37 @@ def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] |
             f"{words} ended with {child.returncode}:\n{output.decode(errors='replace')[-2000:]}"
         )
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
+
+
+def anonymous(pids: Sequence[int]) -> int:
+    """Bytes of memory of these processes that no file backs (RssAnon)."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+            total += int(found[1]) * 1024 if found else 0
+    return total
+
+
+class Peak:
+    """The most anonymous memory of process trees while the block runs, looked at every few milliseconds.
+    `most`: name → bytes."""
+
+    def __init__(self, roots: Mapping[str, int]) -> None:
+        """`roots`: name → pid."""
+        self.roots, self.most = roots, dict.fromkeys(roots, 0)
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.wait(0.02):
+            for name, pid in self.roots.items():
+                self.most[name] = max(self.most[name], anonymous(tree(pid)))

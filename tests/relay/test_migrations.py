@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import msgspec
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -11,6 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
+from localstore.core.model.live import UpdateAnswer
 from relay import migrations
 from relay.db.schema import metadata
 from relay.environment import StartRefused
@@ -70,11 +72,13 @@ def test_rows_of_an_older_schema_come_along(tmp_path, monkeypatch):
         migrations.upgrade(url)
     with sqlite3.connect(tmp_path / "relay.db") as db:
         db.execute("INSERT INTO nonce VALUES('key', 'nonce', 7)")
-        db.execute("INSERT INTO update_answer VALUES(1, 2, x'03')")
+        answer = UpdateAnswer(n=2, result="ok", seq=5, gen=5, digest="ab")
+        db.execute("INSERT INTO update_answer VALUES(1, 2, ?)", (msgspec.json.encode(answer),))
     assert migrations.upgrade(url) == migrations.HEAD
     with sqlite3.connect(tmp_path / "relay.db") as db:
         assert db.execute("SELECT * FROM nonce").fetchall() == [("key", "nonce", 7)]
-        assert db.execute("SELECT * FROM update_answer").fetchall() == [(1, 2, b"\x03")]
+        [(kept,)] = db.execute("SELECT answer FROM update_answer").fetchall()
+        assert UpdateAnswer(*msgspec.msgpack.decode(kept)) == answer
         plan = db.execute("EXPLAIN QUERY PLAN SELECT * FROM nonce WHERE expires_at < 5").fetchall()
         assert "ix_nonce_expires_at" in plan[0][3]
 

@@ -125,6 +125,34 @@ def test_a_merge_leaves_lines_with_whoever_brought_them(http: httpx.Client, owne
     assert owners(repo, merge) == git.blame(commit, "f.txt")
 
 
+def test_a_side_that_left_a_long_line_of_versions_midway(
+    http: httpx.Client, owner: Account, git: Git
+) -> None:
+    """Owners are known where a stretch of versions ended, and found again for those between."""
+    lines = [b"line %d\n" % n for n in range(40)]
+    texts = [b"".join(lines)]
+    for n in range(39):
+        lines[n] = b"changed %d\n" % n
+        texts.append(b"".join(lines))
+    repo = create(http, owner, "midway")
+    made = repo.seal(*({"f.txt": text} for text in texts))
+    repo.branch("side", made[20])
+    (side,) = repo.seal({"f.txt": texts[20] + b"by the side\n"}, branch="side")
+    merged = texts[-1] + b"by the side\n"
+    (merge,) = repo.seal({"f.txt": merged}, parents=[side])
+    for text, one in zip(texts[:21], made, strict=False):
+        git.commit({"f.txt": text}, one)
+    git.run("branch", "side")
+    for text, one in zip(texts[21:], made[21:], strict=True):
+        git.commit({"f.txt": text}, one)
+    git.run("checkout", "-q", "side")
+    git.commit({"f.txt": texts[20] + b"by the side\n"}, side)
+    git.run("checkout", "-q", "main")
+    git.run("merge", "-q", "--no-ff", "--no-commit", "side")
+    commit = git.commit({"f.txt": merged}, merge)
+    assert owners(repo, merge) == git.blame(commit, "f.txt") == [*made[1:], made[0], side]
+
+
 def test_a_merge_that_takes_a_file_whole_owns_nothing_of_it(http: httpx.Client, owner: Account) -> None:
     repo = create(http, owner, "taken")
     (root,) = repo.seal({"f.txt": b"a\nb\n"})

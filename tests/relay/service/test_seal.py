@@ -173,6 +173,14 @@ async def test_finalize_is_repeatable_even_when_its_time_is_over(w: World) -> No
         await stranger.finalize(prepared)
 
 
+async def test_what_is_sealed_is_no_longer_prepared(w: World) -> None:
+    a = await w.device()
+    await text(a, "x", b"1")
+    await a.seal()
+    async with w.node.db.read() as tx:
+        assert await tx.all(select(schema.prepare.c.id)) == []
+
+
 async def test_an_expired_prepare_seals_nothing(w: World) -> None:
     a = await w.device()
     await text(a, "x", b"1")

@@ -1,0 +1,109 @@
+"""Source trees: every comparison with git over HTTP that has an aim.
+
+    python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--write]
+
+A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
+files: status with nothing changed, each a new process. Both sides take turns; medians. CPU is user and system
+time of client and server process trees together; both servers are on loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from scripts.bench import report, trees
+from scripts.bench.cpu import Cost
+from scripts.bench.servers import both
+from scripts.bench.sides import Side
+
+Figures = dict[str, dict[str, list[Cost]]]
+Bytes = dict[str, list[dict[str, int]]]
+EDITED = 100
+MEAN = 9_700  # bytes of a file: 97 MB in 10,000
+MANY_MEAN = 1_000  # bytes of each of the 100,000 files whose status is asked
+FIRST, EDITS, CLONE, STATUS = "first push", "push of 100 edits", "clone", "status, nothing changed"
+AIMS = {FIRST: 1 / 3, EDITS: 1.5, CLONE: 1.2, STATUS: 2.5}  # CPU, as a ratio to git
+WALL_AIMS = {CLONE: 1.2}
+STORED_AIM = 1.0
+
+
+def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures, kept: Bytes) -> None:
+    folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
+    shutil.copytree(tree, folder)
+    side.open(folder)
+    before = side.stored()
+    figures[FIRST][side.name].append(side.push_first(folder))
+    kept[side.name].append({name: size - before[name] for name, size in side.stored().items()})
+    trees.edit_some(folder, EDITED)
+    figures[EDITS][side.name].append(side.push(folder))
+    figures[CLONE][side.name].append(side.clone(folder, copy))
+    for done in (folder, copy):
+        shutil.rmtree(done)
+
+
+def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figures) -> None:
+    for side in sides:
+        trees.text_tree(base / f"{side.name}-many", files, files * MANY_MEAN)
+        side.open(base / f"{side.name}-many")
+        side.push_first(base / f"{side.name}-many")
+        side.status(base / f"{side.name}-many")  # git refreshes what was written within the index's second
+    for _ in range(rounds):
+        for side in sides:
+            figures[STATUS][side.name].append(side.status(base / f"{side.name}-many"))
+
+
+def written(figures: Figures, kept: Bytes, files: dict[str, int]) -> str:
+    rows = []
+    for work, found in figures.items():
+        svc, git = report.median(found["svc"]), report.median(found["git"])
+        cpu = report.against(svc.cpu / git.cpu, AIMS[work])
+        wall = report.against(svc.wall / git.wall, WALL_AIMS.get(work))
+        seconds = [f"{value:.2f} s" for value in (svc.cpu, git.cpu, svc.wall, git.wall)]
+        rows.append([f"{work}, {files[work]:,} files", *seconds[:2], cpu, *seconds[2:], wall])
+    heads = ["work", "svc CPU", "git CPU", "ratio (aim)", "svc wall", "git wall", "ratio"]
+    return "\n\n".join([report.table(heads, rows), stored(kept), report.conditions()])
+
+
+def stored(kept: Bytes) -> str:
+    """The bytes of the median round of each side, with what they consist of."""
+    svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
+    ratio = report.against(_all(svc) / _all(git), STORED_AIM)
+    packs = report.against(svc["packs"] / _all(git), None)
+    parts = " + ".join(f"{name} {report.megabytes(size)}" for name, size in svc.items())
+    return (
+        f"Stored by the first push: svc {report.megabytes(_all(svc))} ({parts}), "
+        f"git {report.megabytes(_all(git))} of objects before gc: {ratio}; packs alone {packs}."
+    )
+
+
+def _all(sizes: dict[str, int]) -> int:
+    return sum(sizes.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--many", type=int, default=100_000, help="files whose status is asked; 0: none")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
+    options = parser.parse_args()
+    figures: Figures = defaultdict(lambda: defaultdict(list))
+    kept: Bytes = defaultdict(list)
+    with both() as (base, sides):
+        trees.text_tree(base / "tree", options.files, options.files * MEAN)
+        for number in range(options.rounds):
+            for side in sides:
+                one_round(side, number, base / "tree", base, figures, kept)
+        if options.many:
+            many(sides, options.many, options.rounds, base, figures)
+    counts = {FIRST: options.files, EDITS: options.files, CLONE: options.files, STATUS: options.many}
+    report.show("source_trees", written(figures, kept, counts), options.write)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
