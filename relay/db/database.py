@@ -11,8 +11,9 @@ bound with `bindparam(..., expanding=True)` is expanded and, when long, split in
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from operator import itemgetter
 from typing import Any, Protocol
 
 from sqlalchemy.engine import Dialect
@@ -20,6 +21,17 @@ from sqlalchemy.sql import ClauseElement
 
 Row = Sequence[Any]
 LIST_CHUNK = 10_000
+
+
+def positions(
+    rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
+) -> list[Sequence[Any]]:
+    """Positional values of many rows. What a row does not name has its default, else None."""
+    named = list(rows)
+    if len(order) > 1:
+        with suppress(KeyError):
+            return list(map(itemgetter(*order), named))
+    return [[{**defaults, **row}.get(name) for name in order] for row in named]
 
 
 class Compiled:

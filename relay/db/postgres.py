@@ -19,7 +19,7 @@ from sqlalchemy import literal_column, select
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
-from relay.db.database import Contended, Row, Tx, UniqueViolation
+from relay.db.database import Contended, Row, Tx, UniqueViolation, positions
 from relay.db.names import Names
 from relay.db.postgres_pool import Pool
 from relay.db.postgres_sql import compiled
@@ -82,7 +82,7 @@ class PostgresTx:
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
         form = compiled(statement)
-        values = [[{**form.defaults, **row}.get(name) for name in form.order] for row in rows]
+        values = positions(rows, form.order, form.defaults)
         if values:
             with _translated():
                 await self._connection.executemany(form.sql, values)

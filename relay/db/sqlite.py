@@ -18,7 +18,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
-from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation
+from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation, positions
 from relay.logs import logger
 
 _DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
@@ -98,7 +98,7 @@ class SqliteTx:
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
         form = compiled(statement)
-        values = [[{**form.defaults, **row}.get(name) for name in form.order] for row in rows]
+        values = positions(rows, form.order, form.defaults)
         if not values:
             return
         try:
