@@ -20,7 +20,7 @@ from localstore.core.errors import NotFound, SvcError
 from relay import problems, routes
 from relay.body import drain, skip_arrived
 from relay.gate import Handle, handler_of
-from relay.logs import logger
+from relay.logs import bound_logger, logger
 from relay.node import Node
 from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
@@ -85,7 +85,6 @@ class _OneEntry(SanicRouter):
 class _Entry:
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._log = logger().bind()
         self._router: Router[Leaf] = Router()
         flags = node.config.flags
         for route in TABLE:
@@ -194,7 +193,7 @@ class _Entry:
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
         self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
-        self._log.info(
+        bound_logger().info(
             "request",
             request_id=ctx.request_id,
             method=request.method[:16],

@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import logging
 import sys
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ def configure(level: str) -> None:
         logger_factory=lambda *_: _LINES,
         cache_logger_on_first_use=False,
     )
+    bound_logger.cache_clear()
     handler = _Forward()
     for name in _LIBRARIES:
         library = logging.getLogger(name)
@@ -84,6 +86,12 @@ def _render(_: Any, __: str, event: structlog.typing.EventDict) -> str:
 def logger() -> Any:
     """A structlog logger: `logger().info("event", key=value)`. Never pass it a secret."""
     return structlog.get_logger()
+
+
+@cache
+def bound_logger() -> Any:
+    """The same one, made once: for the line of every request."""
+    return structlog.get_logger().bind()
 
 
 class _Forward(logging.Handler):

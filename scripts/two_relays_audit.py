@@ -6,12 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from sqlalchemy import select
 
 from localstore.core import seal as seals
+from localstore.core.model.live import UpdateAnswer
 from relay.db import schema
 from relay.db.database import Database
+from relay.service.live import stored_answer
 from scripts.tour import Device, Failed
 from scripts.two_relays_people import SHARED, Ledger
 
@@ -32,21 +33,21 @@ async def database(db: Database, ledger: Ledger) -> list[str]:
         events = [row[0] for row in await tx.all(EVENTS)]
     assert ref is not None
     return [
-        *_audit_updates({(row[0], row[1]): msgspec.json.decode(row[2]) for row in answers}, ref[0], ledger),
+        *_audit_updates({(row[0], row[1]): stored_answer(row[2]) for row in answers}, ref[0], ledger),
         *_audit_seals(found, ref[1], ledger),
         *_audit_events(events, ledger),
     ]
 
 
-def _audit_updates(kept: dict[tuple[int, int], Any], last: int, ledger: Ledger) -> list[str]:
+def _audit_updates(kept: dict[tuple[int, int], UpdateAnswer], last: int, ledger: Ledger) -> list[str]:
     bad = [
-        f"update {key} was acknowledged as {seq} and is {kept.get(key, {}).get('seq')}"
+        f"update {key} was acknowledged as {seq} and is {kept[key].seq if key in kept else None}"
         for key, seq in ledger.updates.items()
-        if kept.get(key, {}).get("seq") != seq
+        if key not in kept or kept[key].seq != seq
     ]
     written = Counter(ledger.text)
     bad += [f"the line {word} is there {written[word]} times" for word in ledger.words if written[word] != 1]
-    taken = Counter(one["seq"] for one in kept.values() if one["result"] == "ok")
+    taken = Counter(one.seq for one in kept.values() if one.result == "ok")
     bad += [f"number {seq} was given to {count} updates" for seq, count in taken.items() if count > 1]
     if set(taken) != set(range(1, last + 1)):
         bad.append(f"the branch counts {last} changes and {len(taken)} are known")

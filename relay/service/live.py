@@ -149,7 +149,7 @@ async def _take(
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
-        answers={n: UpdateAnswer(*_ANSWER.decode(answer)) for n, answer in stored},
+        answers={n: stored_answer(answer) for n, answer in stored},
         held=await content.held(tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
@@ -283,6 +283,11 @@ async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
     for digest in found:
         view.node.lanes.texts.add(digest)
     return frozenset(found | known)
+
+
+def stored_answer(raw: bytes) -> UpdateAnswer:
+    """An answer as the database keeps it."""
+    return UpdateAnswer(*_ANSWER.decode(raw))
 
 
 def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
