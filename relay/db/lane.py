@@ -191,4 +191,6 @@ QUIET = select(ref.c.id, ref.c.seq).where(
 
 def row(found: Row) -> LaneRow:
     path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = found
-    return LaneRow(path, kind, gen, epoch, ver, digest, size, genesis, bool(edited), replica_id, last, second)
+    return LaneRow(
+        path, kind, gen, epoch, ver, digest, size, genesis or digest, bool(edited), replica_id, last, second
+    )

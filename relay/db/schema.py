@@ -240,7 +240,7 @@ lane = Table(
     Column("ver", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False),  # of the bytes now
     Column("size", BigInteger, nullable=False),
-    Column("genesis", LargeBinary, nullable=False),  # digest of this epoch's genesis text
+    Column("genesis", LargeBinary),  # digest of this epoch's genesis text, where `digest` is another
     Column("edited", Boolean, nullable=False, default=False),  # this epoch's log holds operations
     Column("last_replica", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
@@ -345,7 +345,7 @@ seal_change = Table(
     "seal_change",
     metadata,
     Column("seal_id", ForeignKey("seal.id"), primary_key=True),
-    Column("path", String, primary_key=True, index=True),
+    Column("path", String, primary_key=True),
     Column("kind", String),  # None: removed
     Column("digest", LargeBinary),
     Column("size", BigInteger),

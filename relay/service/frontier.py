@@ -152,7 +152,7 @@ def values(branch_id: str, row: LaneRow) -> dict[str, object]:
         "ver": row.ver,
         "digest": row.digest,
         "size": row.size,
-        "genesis": row.genesis,
+        "genesis": None if row.genesis == row.digest else row.genesis,
         "edited": row.edited,
         "last_replica": row.last_replica,
         "last_seq": row.last_seq,

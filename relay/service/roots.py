@@ -57,7 +57,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
             trees.append(draft.root)
             lot += [digest for _, kind, digest, _ in draft.changes if kind]
     async for row in tx.stream(rows.LANES):
-        lot += map(bytes, row)
+        lot += [bytes(digest) for digest in row if digest is not None]
         if len(lot) >= LOT:
             await marks.add(lot)
             lot = []

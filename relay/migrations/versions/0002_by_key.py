@@ -1,5 +1,5 @@
 """On SQLite, rows of the large tables with small rows lie in the index of their key, not beside it.
-Answers to updates are kept without the names of their members."""
+Answers to updates are kept without the names of their members, a lane's genesis where it is not its digest."""
 
 import json
 
@@ -32,13 +32,23 @@ KEPT = sa.table(
 )
 
 
+LANES = sa.table("lane", sa.column("digest", sa.LargeBinary()), sa.column("genesis", sa.LargeBinary()))
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     _shorten_answers(connection)
+    op.drop_index(op.f("ix_seal_change_path"), table_name="seal_change")
     if connection.dialect.name == "sqlite":
         for name in BY_KEY:
-            with op.batch_alter_table(name, recreate="always", table_kwargs={"sqlite_with_rowid": False}):
-                pass
+            with op.batch_alter_table(
+                name, recreate="always", table_kwargs={"sqlite_with_rowid": False}
+            ) as table:
+                if name == "lane":
+                    table.alter_column("genesis", existing_type=sa.LargeBinary(), nullable=True)
+    else:
+        op.alter_column("lane", "genesis", existing_type=sa.LargeBinary(), nullable=True)
+    connection.execute(sa.update(LANES).where(LANES.c.genesis == LANES.c.digest).values(genesis=None))
 
 
 def _shorten_answers(connection: sa.Connection) -> None:
