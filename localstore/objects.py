@@ -30,6 +30,7 @@ class Objects:
         self._db = db
         self._texts: OrderedDict[bytes, bytes] = OrderedDict()
         self._held = 0
+        self._indexed: set[bytes] = set()  # by this process
         folder.mkdir(exist_ok=True, mode=0o700)
 
     def get(self, digest: bytes) -> bytes | None:
@@ -62,7 +63,7 @@ class Objects:
 
     def has(self, digest: bytes) -> bool:
         """Whether the index names it."""
-        return self._db.object_place(digest) is not None
+        return digest in self._indexed or self._db.object_place(digest) is not None
 
     def keep(self, frames: Iterable[Frame]) -> None:
         """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
@@ -100,6 +101,7 @@ class Objects:
     def _index(self, places: list[tuple[bytes, int, int, int, int, int, int, int]]) -> None:
         with self._db.step():
             self._db.put_objects(places)
+        self._indexed.update(place[0] for place in places)
 
     def _current(self) -> int:
         """The pack file to append to."""

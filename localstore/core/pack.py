@@ -26,7 +26,7 @@ from localstore.core.errors import DigestMismatch, Invalid, TooLarge
 
 MAGIC = b"svcpack1"
 RAW, ZSTD = 0, 1
-ZSTD_LEVEL = 6  # three times the time of level 3, a ninth smaller
+ZSTD_LEVEL = 5  # twice the time of level 3, a tenth smaller
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough

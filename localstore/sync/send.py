@@ -130,17 +130,19 @@ def _is_large(device: Device, update: LiveUpdate) -> bool:
 
 def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
     """The bytes that an update names, if this machine still has them: the user may have saved again."""
-    kept = device.objects.get(digest)
-    if kept is not None:
-        return kept
+    data = _on_disk(device, path)
+    return data if data is not None and blake3(data) == digest else device.objects.get(digest)
+
+
+def _on_disk(device: Device, path: str) -> bytes | None:
+    """A file that fits one object, as it is now."""
     info = device.files.stat(path)
     if info is None or info.st_size > limits.FRAME_RAW_MAX:
         return None
     try:
-        data = device.files.read(path)
+        return device.files.read(path)
     except OSError:
         return None
-    return data if blake3(data) == digest else None
 
 
 # --- answers
