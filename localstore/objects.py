@@ -15,7 +15,8 @@ from pathlib import Path
 from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Invalid
-from localstore.core.pack import Frame, read_object, write_packs
+from localstore.core.frame import read_object
+from localstore.core.pack import Frame, write_packs
 from localstore.db import Database
 
 PACK_FILE_BYTES = 256 * limits.MIB

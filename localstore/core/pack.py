@@ -12,7 +12,6 @@ BLAKE3 of the table: it fixes every object and every length before the first fra
 from __future__ import annotations
 
 import struct
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -23,9 +22,9 @@ from localstore.core import limits
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import DigestMismatch, Invalid, TooLarge
+from localstore.core.frame import RAW, ZSTD, Bytes, raw_bytes
 
 MAGIC = b"svcpack1"
-RAW, ZSTD = 0, 1
 ZSTD_LEVEL = 5  # twice the time of level 3, a tenth smaller
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
@@ -34,11 +33,7 @@ WORTHWHILE = 0.97  # stored ÷ raw at most this, or the frame stays raw
 
 _TOC_LENGTH = struct.Struct(">I")
 _HEADER = len(MAGIC) + _TOC_LENGTH.size
-UNPACKABLE = "a frame of the pack does not decompress"
-_ZSTD_HEADER_MAX = 18  # bytes (RFC 8878 §3.1.1)
 _TOC_BYTES_PER_OBJECT, _TOC_BYTES_PER_FRAME, _TOC_BYTES = 40, 17, 5  # upper bounds of the encoding
-
-Bytes = bytes | bytearray | memoryview
 
 
 class ObjectRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -68,7 +63,7 @@ class Frame(msgspec.Struct, frozen=True):
 
         Invalid if the frame does not hold what its row says, DigestMismatch for an object with another name.
         """
-        raw = _raw_bytes(self.stored, self.row.codec, self.row.raw_len)
+        raw = raw_bytes(self.stored, self.row.codec, self.row.raw_len)
         offset = 0
         for row in self.row.objects:
             data = raw[offset : offset + row.size]
@@ -335,69 +330,3 @@ def _check_row(row: FrameRow, seen: set[bytes]) -> None:
         if one.digest in seen:
             raise Invalid(f"object {one.digest.hex()[:12]} is in the pack twice")
         seen.add(one.digest)
-
-
-def read_object(stored: Bytes, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
-    """The `size` bytes at `offset` in the raw bytes of a stored frame, which is unpacked no further than it
-    takes. Comparing the digest is up to the caller. Invalid if the frame does not decompress that far, or has
-    another length than `raw_len`, or the range leaves it."""
-    end = offset + size
-    if offset < 0 or size < 0 or end > raw_len:
-        raise Invalid("an object lies outside of its frame")
-    if codec == ZSTD and end < raw_len:
-        _require_length(stored, raw_len)
-        return memoryview(_beginning(stored, end))[offset:]
-    return _raw_bytes(stored, codec, raw_len)[offset:end]
-
-
-def _beginning(stored: Bytes, end: int) -> bytes:
-    """The first `end` raw bytes of a compressed frame."""
-    try:
-        raw = _local.decompressor.stream_reader(stored).read(end)
-    except zstandard.ZstdError:
-        raise Invalid(UNPACKABLE) from None
-    if len(raw) != end:
-        raise Invalid(UNPACKABLE)
-    return raw
-
-
-class _Local(threading.local):
-    """A decompressor for each thread: making one costs more than most frames."""
-
-    def __init__(self) -> None:
-        self.decompressor = zstandard.ZstdDecompressor()
-
-
-_local = _Local()
-
-
-def _raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
-    if codec == RAW:
-        raw = memoryview(stored)
-    elif codec == ZSTD:
-        raw = memoryview(_decompressed(stored, raw_len))
-    else:
-        raise Invalid(f"unknown codec {codec} in a pack")
-    if len(raw) != raw_len:
-        raise Invalid("a frame of the pack has another length than its table says")
-    return raw
-
-
-def _decompressed(stored: Bytes, raw_len: int) -> bytes:
-    _require_length(stored, raw_len)
-    try:
-        return _local.decompressor.decompress(stored, allow_extra_data=False)
-    except zstandard.ZstdError:
-        raise Invalid(UNPACKABLE) from None
-
-
-def _require_length(stored: Bytes, raw_len: int) -> None:
-    """The output buffer has the size that the zstd header declares: hold that to the table and the cap."""
-    if raw_len > limits.FRAME_RAW_MAX:
-        raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
-    try:
-        declared = zstandard.get_frame_parameters(stored[:_ZSTD_HEADER_MAX]).content_size
-    except zstandard.ZstdError:
-        raise Invalid(UNPACKABLE) from None
-    if declared != raw_len:
-        raise Invalid("a frame of the pack has another length than its table says")

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Unavailable
+from localstore.core.frame import ZSTD, read_object
 from localstore.core.limits import MIB
-from localstore.core.pack import ZSTD, Frame, FrameRow, ObjectRow, PackWriter, read_object
+from localstore.core.pack import Frame, FrameRow, ObjectRow, PackWriter
 from relay.clock import now_ms
 from relay.db import collect as rows
 from relay.db import object as objects

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from localstore.core import limits
-from localstore.core.pack import ZSTD, Frame, FrameRow, ObjectRow, Pack, PackWriter
+from localstore.core.frame import ZSTD
+from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
 from relay.db.object import Located
 from relay.objects.store import FrameKey, ObjectStore
 

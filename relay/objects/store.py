@@ -22,8 +22,9 @@ from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, SvcError, Unavailable
+from localstore.core.frame import RAW, read_object
 from localstore.core.limits import MIB
-from localstore.core.pack import RAW, Frame, FrameRow, PackWriter, read_object
+from localstore.core.pack import Frame, FrameRow, PackWriter
 from relay.clock import now_ms
 from relay.db import object as rows
 from relay.db.database import Database, Tx

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import SvcError, Unavailable
+from localstore.core.frame import read_object
 from localstore.core.limits import MIB
-from localstore.core.pack import read_object
 from relay.db import verification as rows
 from relay.db.database import Database, Row
 from relay.objects.store import ObjectStore

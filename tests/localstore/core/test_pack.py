@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from localstore.core import limits, pack
 from localstore.core.encoding import digest
 from localstore.core.errors import DigestMismatch, Invalid, TooLarge
-from localstore.core.pack import RAW, ZSTD, Pack, PackReader, PackWriter, read_object, read_toc, write_packs
+from localstore.core.frame import RAW, ZSTD, read_object
+from localstore.core.pack import Pack, PackReader, PackWriter, read_toc, write_packs
 
 Item = tuple[bytes, bytes, bool]
 TEXT = b"The quick brown fox jumps over the lazy dog.\n" * 40
@@ -87,7 +88,7 @@ def test_texts_share_a_frame_and_others_have_their_own() -> None:
     texts = [TEXT + str(n).encode() for n in range(20)]
     (one,) = write_packs([*items(texts), *items([NOISE], text=False), *items([TEXT], text=False)])
     by_size = sorted((len(f.row.objects), f.row.codec) for f in one.frames)
-    assert by_size == [(1, pack.RAW), (1, pack.ZSTD), (20, pack.ZSTD)]
+    assert by_size == [(1, RAW), (1, ZSTD), (20, ZSTD)]
 
 
 def test_shared_frames_close_near_their_raw_size() -> None:
@@ -153,7 +154,7 @@ def test_stored_frames_can_be_read_by_offset() -> None:
     for wrong in ((0, row.raw_len + 1), (-1, 1), (row.raw_len, 1), (0, -1)):
         with pytest.raises(Invalid):
             read_object(frame.stored, row.codec, row.raw_len, *wrong)
-    for short in ((b"abc", pack.RAW, 4), (Z, pack.ZSTD, len(TEXT) + 1)):
+    for short in ((b"abc", RAW, 4), (Z, ZSTD, len(TEXT) + 1)):
         with pytest.raises(Invalid):
             read_object(*short, 0, 3)
     with pytest.raises(Invalid):
@@ -329,7 +330,7 @@ def test_declared_size_is_compared_before_memory_is_taken() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(Invalid):
-            read_object(bomb, pack.ZSTD, 1000, 0, 1000)
+            read_object(bomb, ZSTD, 1000, 0, 1000)
         assert tracemalloc.get_traced_memory()[1] < limits.MIB
     finally:
         tracemalloc.stop()

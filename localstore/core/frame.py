@@ -1,0 +1,83 @@
+"""What a frame of a pack holds: reading its raw bytes, or one object out of them, with nothing trusted."""
+
+from __future__ import annotations
+
+import threading
+
+import zstandard
+
+from localstore.core import limits
+from localstore.core.errors import Invalid, TooLarge
+
+RAW, ZSTD = 0, 1  # codecs
+UNPACKABLE = "a frame of the pack does not decompress"
+_ZSTD_HEADER_MAX = 18  # bytes (RFC 8878 §3.1.1)
+
+Bytes = bytes | bytearray | memoryview
+
+
+def read_object(stored: Bytes, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
+    """The `size` bytes at `offset` in the raw bytes of a stored frame, which is unpacked no further than it
+    takes. Comparing the digest is up to the caller. Invalid if the frame does not decompress that far, or has
+    another length than `raw_len`, or the range leaves it."""
+    end = offset + size
+    if offset < 0 or size < 0 or end > raw_len:
+        raise Invalid("an object lies outside of its frame")
+    if codec == ZSTD and end < raw_len:
+        _require_length(stored, raw_len)
+        return memoryview(_beginning(stored, end))[offset:]
+    return raw_bytes(stored, codec, raw_len)[offset:end]
+
+
+def _beginning(stored: Bytes, end: int) -> bytes:
+    """The first `end` raw bytes of a compressed frame."""
+    try:
+        raw = _local.decompressor.stream_reader(stored).read(end)
+    except zstandard.ZstdError:
+        raise Invalid(UNPACKABLE) from None
+    if len(raw) != end:
+        raise Invalid(UNPACKABLE)
+    return raw
+
+
+class _Local(threading.local):
+    """A decompressor for each thread: making one costs more than most frames."""
+
+    def __init__(self) -> None:
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_local = _Local()
+
+
+def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
+    """All of a frame. Invalid if it is not what the table says."""
+    if codec == RAW:
+        raw = memoryview(stored)
+    elif codec == ZSTD:
+        raw = memoryview(_decompressed(stored, raw_len))
+    else:
+        raise Invalid(f"unknown codec {codec} in a pack")
+    if len(raw) != raw_len:
+        raise Invalid("a frame of the pack has another length than its table says")
+    return raw
+
+
+def _decompressed(stored: Bytes, raw_len: int) -> bytes:
+    _require_length(stored, raw_len)
+    try:
+        return _local.decompressor.decompress(stored, allow_extra_data=False)
+    except zstandard.ZstdError:
+        raise Invalid(UNPACKABLE) from None
+
+
+def _require_length(stored: Bytes, raw_len: int) -> None:
+    """The output buffer has the size that the zstd header declares: hold that to the table and the cap."""
+    if raw_len > limits.FRAME_RAW_MAX:
+        raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
+    try:
+        declared = zstandard.get_frame_parameters(stored[:_ZSTD_HEADER_MAX]).content_size
+    except zstandard.ZstdError:
+        raise Invalid(UNPACKABLE) from None
+    if declared != raw_len:
+        raise Invalid("a frame of the pack has another length than its table says")
