@@ -181,10 +181,11 @@ class _Walker:
         plain = True
         for listed in files:
             path = prefix + listed.name
-            if scope.ignored(listed.name, False) and not self._tracked.tracks(path):
-                self.scan.ignored += 1
-                plain = False
-                continue
+            if scope.ignored(listed.name, False):
+                plain = False  # whether it is tracked may change, and no listing tells
+                if not self._tracked.tracks(path):
+                    self.scan.ignored += 1
+                    continue
             cached = known.get(path)
             stat = cached if cached and _same(cached, listed) else self._read(path, listed)
             if stat is None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from blake3 import blake3
 
 from localstore.core.limits import MIB
 
 PIECE = 4 * MIB
+T = TypeVar("T")
+
+
+async def apart(call: Callable[..., T], *arguments: object) -> T:
+    """Call it on a thread: syncing and hashing a large file would hold up a relay that serves. It has ended
+    when this returns, also by being cancelled: nothing touches the folder any more."""
+    work = asyncio.create_task(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(work)
+    finally:
+        await asyncio.gather(work, return_exceptions=True)
 
 
 def size_of(path: Path) -> int:
@@ -74,6 +87,12 @@ class Writing:
             self.finish()
         else:
             self._file.close()
+
+    async def __aenter__(self) -> Writing:
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        await apart(self.__exit__, kind)
 
 
 def replace(path: Path, content: bytes) -> None:

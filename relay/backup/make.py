@@ -66,13 +66,11 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=_described(target / made, DATABASE),
+        database=await files.apart(_described, target / made, DATABASE),
         packs=found,
-        private=_private(data, target / made / PRIVATE),
+        private=await files.apart(_private, data, target / made / PRIVATE),
     )
-    await asyncio.to_thread(files.sync_folders, target)
-    files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
-    _remove_others(target, manifest)
+    await files.apart(_take_over, target, manifest)
     say(
         f"{len(found)} packs, {manifest.size()} bytes in all, {copied + manifest.database.size} of them new, "
         f"are in {target}"
@@ -100,7 +98,7 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
     to = folder / one.file
     if files.size_of(to) == size:
         return known.get(one.file) or Pack(name, size, await asyncio.to_thread(files.digest_of, to)), 0
-    with files.Writing(to) as writing:
+    async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
                 (piece,) = await packs.read(name, [(offset, min(files.PIECE, size - offset))])
@@ -142,6 +140,13 @@ def _owned(target: Path) -> Iterator[None]:
         except BlockingIOError:
             raise Invalid(f"another backup into {target} is under way") from None
         yield
+
+
+def _take_over(target: Path, manifest: Manifest) -> None:
+    """From here on the folder holds this backup."""
+    files.sync_folders(target)
+    files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    _remove_others(target, manifest)
 
 
 def _remove_others(target: Path, manifest: Manifest) -> None:

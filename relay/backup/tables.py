@@ -54,7 +54,7 @@ class Rows:
 async def write(tx: Tx, to: Path) -> int:
     """All tables as this transaction sees them; how many rows there were."""
     count = 0
-    with Writing(to) as writing:
+    async with Writing(to) as writing:
         out = _Items(writing)
         for table, statement in _ALL:
             out.item(_encode(_begin(table)))

@@ -7,7 +7,7 @@ parent stays with whoever brought it there, first parent first. A file that move
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -32,7 +32,6 @@ AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 DEEPEST = 50  # histories inside each other that are followed at once
 Owners = list[str]
 """A seal id for each line."""
-Lines = Sequence[bytes]
 
 
 @dataclass(slots=True, frozen=True)
@@ -195,7 +194,7 @@ async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None)
 
 
 async def _carry(
-    work: _Work, plain: Sequence[_Version], older: _Version | None, texts: dict[bytes, Lines]
+    work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
     """Take owners from version to version; the newest one, whose owners are known then."""
     if older is None or not plain:
@@ -206,8 +205,11 @@ async def _carry(
     return plain[-1]
 
 
-def _carried(owners: Owners, old: Lines, ways: Sequence[tuple[str, Lines]]) -> Owners:
-    for seal_id, new in ways:
+def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> Owners:
+    """On a thread, and two texts at a time as lines: those of a large one take long, and much memory."""
+    old = lines(text)
+    for seal_id, following in ways:
+        new = lines(following)
         owners = kernel.advance(owners, old, new, seal_id)
         old = new
     return owners
@@ -218,7 +220,7 @@ async def _branched(
     version: _Version,
     parent_ids: list[str],
     older: _Version | None,
-    texts: dict[bytes, Lines],
+    texts: Mapping[bytes, bytes],
 ) -> Owners:
     """Owners of a version that a merge brought, or the first of its file."""
     async with work.view.read() as tx:
@@ -261,11 +263,12 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | No
     return None
 
 
-def _inherit(seal_id: str, text: Lines, before: Sequence[tuple[Owners, Lines]]) -> Owners:
+def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
     """What no earlier parent had is asked of the next; what none had is the seal's own."""
-    result: list[str | None] = [None] * len(text)
+    new = lines(text)
+    result: list[str | None] = [None] * len(new)
     for owners, old in before:
-        carried = kernel.advance(list(range(len(owners))), old, text, -1)
+        carried = kernel.advance(list(range(len(owners))), lines(old), new, -1)
         result = [
             mine if mine is not None or at < 0 else owners[at]
             for mine, at in zip(result, carried, strict=True)
@@ -273,11 +276,11 @@ def _inherit(seal_id: str, text: Lines, before: Sequence[tuple[Owners, Lines]]) 
     return [owner or seal_id for owner in result]
 
 
-async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, Lines]:
+async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
     found = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
     if any(kind_of(data) != "text" for data in found.values()):
         raise NotText(f"{work.path} is bytes; blame reads text")
-    return {digest: lines(data) for digest, data in found.items()}
+    return found
 
 
 # --- what is kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -189,7 +190,7 @@ async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, En
     if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
         found = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
         text = found[manifest.digest]
-    cap = file_cap(text, kind)
+    cap = await asyncio.to_thread(file_cap, text, kind)  # the longest manifest takes most of a second
     for path, entry in large.items():
         if entry.size > cap and entry != before.get(path):
             raise TooLarge(over_cap(path, entry.size, cap, kind))

@@ -166,14 +166,15 @@ def test_new_rules_are_applied_to_folders_that_did_not_change(tmp_path: Path) ->
     assert news.gone == ["d/e/a.log"]
 
 
-def test_a_folder_with_an_ignored_file_is_looked_at_each_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tracked", [Known(), Known({"d/a.log"})])
+def test_a_folder_with_an_ignored_file_is_looked_at_each_time(tmp_path: Path, tracked: Known) -> None:
     """Whether the file is tracked may change, and no listing tells."""
     write(tmp_path, ".gitignore", b"*.log\n")
     write(tmp_path, "d/a.log")
     write(tmp_path, "d/b.txt")
-    _, news = scan(Files(tmp_path), {}, Known())
+    _, news = scan(Files(tmp_path), {}, tracked)
     first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
-    _, news = scan(Files(tmp_path), first, Known())
+    _, news = scan(Files(tmp_path), first, tracked)
     seen = first | {folder: kept for folder, kept in news.folders.items() if kept is not None}
     assert seen["d/"].mark == b""
     assert "d/a.log" in scan(Files(tmp_path), seen, Known({"d/a.log"}))[0].files

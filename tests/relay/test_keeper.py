@@ -10,13 +10,14 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
 
 from localstore.core.limits import MIB
 from relay import admin
-from relay.backup import manifest
+from relay.backup import files, manifest
 from relay.keeper import Keeper
 from relay.objects.packs import PackFiles
 from tests import buckets
@@ -198,6 +199,27 @@ async def test_a_stopped_backup_leaves_the_older_one(tmp_path, monkeypatch):
         monkeypatch.undo()
         assert manifest.read(tmp_path / "b") == older
         assert await keeper.backup(tmp_path / "b", print) == 0
+
+
+async def test_a_backup_beside_a_relay_syncs_and_hashes_nothing_on_the_event_loop(tmp_path, monkeypatch):
+    """A pack may have a GiB, the database more."""
+    filled = await asyncio.to_thread(places.filled, tmp_path / "data")
+    synced, hashed = set(), set()
+
+    def noted(where, real):
+        def call(*values):
+            where.add(threading.get_ident())
+            return real(*values)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", noted(synced, os.fsync))
+    monkeypatch.setattr(files, "digest_of", noted(hashed, files.digest_of))
+    async with filled.opened() as (db, store):
+        assert await Keeper(filled.data, db, store, serving=True).backup(tmp_path / "b", print) == 0
+    assert synced
+    assert hashed
+    assert threading.get_ident() not in synced | hashed
 
 
 async def test_a_backup_waits_for_the_collector(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from sqlalchemy import bindparam, update
 from localstore.core import limits
 from localstore.core.errors import SealBudgetExceeded
 from localstore.core.lane import Lane
+from localstore.core.model.seal import PrepareSealsRequest, SealChange, TreeDelta
 from localstore.core.update import LiveUpdate
 from relay.db import schema
-from relay.service import live_rules
+from relay.service import live_rules, seal_trees
 from tests.relay.service.live_world import Device, World, world
 
 BIG = b"\0" * (limits.BLOB_FILE + 1)
@@ -113,3 +115,25 @@ async def test_large_files_count_in_the_budget(tmp_path: Path, kind: str) -> Non
             await b.prepare()
         await b.one(b.delete("00.bin", 1, 1))
         assert not (await b.prepare()).unchanged
+
+
+async def test_no_manifest_is_read_on_the_event_loop(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest one takes most of a second, and a request may bring a thousand."""
+    where: list[int] = []
+
+    def cap(text: bytes | None, kind: str) -> int:
+        where.append(threading.get_ident())
+        return live_rules.file_cap(text, kind)
+
+    monkeypatch.setattr(seal_trees, "file_cap", cap)
+    a = await w.device()
+    text = raising(20)
+    changes = [
+        SealChange(path=".svc.yaml", kind="text", digest=await w.put(text), size=len(text)),
+        SealChange(path="big.bin", kind="chunked", digest=await w.put_large(BIG), size=len(BIG)),
+    ]
+    seals = [TreeDelta(message="Large", changes=changes)]
+    wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=None, seals=seals)
+    assert len((await seal_trees.prepare(a.view, wish)).seals) == 1
+    assert where
+    assert threading.get_ident() not in where
