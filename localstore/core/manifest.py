@@ -31,6 +31,9 @@ KINDS = ("app", "lib", "model", "modelpack", "dataset")
 _TEXT_CHARS = 200
 _NOTHING = ("", "~", "null")
 
+# Makes text, lists and mappings only. The one in C, where PyYAML has it, reads 64 KiB in a tenth of the time.
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A read manifest; a member the file does not give is None or empty."""
@@ -73,7 +76,7 @@ def _load(data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
         _refuse_bombs(text)
-        return yaml.load(text, Loader=yaml.BaseLoader) or {}  # noqa: S506 - builds text, lists, mappings only
+        return yaml.load(text, Loader=_LOADER) or {}  # noqa: S506 - builds text, lists, mappings only
     except UnicodeDecodeError:
         raise Invalid(f"{MANIFEST} is not UTF-8") from None
     except yaml.MarkedYAMLError as error:
@@ -86,7 +89,7 @@ def _load(data: bytes) -> Any:
 def _refuse_bombs(text: str) -> None:
     """The event stream is flat, so depth and aliases are seen before anything nested is built."""
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+    for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
             raise Invalid(f"{MANIFEST} may not use YAML aliases")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

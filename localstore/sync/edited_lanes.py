@@ -14,6 +14,7 @@ HELD_BYTES = 32 * MIB  # of their texts
 class _Held(NamedTuple):
     lane: Lane
     stand: tuple[object, ...]
+    size: int
 
 
 class EditedLanes:
@@ -25,15 +26,21 @@ class EditedLanes:
 
     def keep(self, entry: Entry, lane: Lane) -> None:
         """The lane of an entry as it is now. Left out where memory is used up."""
-        self._lanes.pop(entry.path, None)
+        self._forget(entry.path)
         if self._bytes + entry.size <= HELD_BYTES:
             self._bytes += entry.size
-            self._lanes[entry.path] = _Held(lane, _stand(entry))
+            self._lanes[entry.path] = _Held(lane, _stand(entry), entry.size)
 
     def take(self, entry: Entry) -> Lane | None:
         """The lane of the path, if it still holds just what the record says."""
-        held = self._lanes.pop(entry.path, None)
+        held = self._forget(entry.path)
         return held.lane if held is not None and held.stand == _stand(entry) else None
+
+    def _forget(self, path: str) -> _Held | None:
+        held = self._lanes.pop(path, None)
+        if held is not None:
+            self._bytes -= held.size
+        return held
 
 
 def _stand(entry: Entry) -> tuple[object, ...]:
