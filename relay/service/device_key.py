@@ -139,7 +139,8 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
 
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     """A session bound to the key. A known key signs in to its account; a first key claims a free handle; a
-    further key needs a pairing code (HandleTaken without)."""
+    further key needs a pairing code (HandleTaken without). A code with a free handle is Invalid: the handle
+    is mistyped."""
     _require_allowed(caller)
     pair = _pairing_hash(caller, proof.pair)
     taken, challenge = await _take(caller, Purpose.LOGIN, proof)
@@ -147,6 +148,8 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
     if account is None:
+        if pair is not None:
+            raise _nobody(taken.account)
         _ACCOUNTS.take(caller.node.limiter, caller.network)
     elif key is None and pair is not None:
         _PAIRING_TRIES.take(caller.node.limiter, account.id)
@@ -361,6 +364,14 @@ def _bytes(text: str, size: int, pointer: str) -> bytes:
 
 def _no_challenge() -> Gone:
     return Gone("this challenge was answered already, has expired, or was made for someone else; ask again")
+
+
+def _nobody(handle: str) -> Invalid:
+    return Invalid(
+        f"there is no account {handle} that a pairing code could open; check the handle, or claim it without "
+        "a code",
+        pointer="/pair",
+    )
 
 
 def _taken(handle: str) -> HandleTaken:

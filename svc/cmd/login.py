@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import HandleTaken, NotFound, ServerUnreachable, Unauthorized, UsageError
+from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
 from svc.out import Column
 
@@ -66,11 +67,7 @@ def login(
         try:
             session = by_device_key(origin, run.sessions, handle, pair or None)
         except HandleTaken:
-            raise HandleTaken(
-                f"{handle} belongs to an account that does not know this machine; on a machine that is "
-                "signed in run: svc auth device add, then here: "
-                f"svc login --device-key --handle {handle} --pair CODE"
-            ) from None
+            raise HandleTaken(_not_known(handle, pair)) from None
         except NotFound:
             raise NotFound(f"{origin} does not offer the sign-in by device key; run: svc login") from None
     else:
@@ -86,6 +83,21 @@ def login(
         },
         COLUMNS,
         value=name,
+    )
+
+
+def _not_known(handle: str, pair: str) -> str:
+    """Why the account does not let this machine in: it has no code, or one that does not count."""
+    code = f"svc login --device-key --handle {handle} --pair CODE"
+    if pair:
+        return (
+            f"{handle} does not take the code {terminal_safe(pair)}: it is mistyped, used, older than ten "
+            f"minutes, or another account's; where you are signed in run: svc auth device add, then "
+            f"here: {code}"
+        )
+    return (
+        f"{handle} belongs to an account that does not know this machine; on a machine that is "
+        f"signed in run: svc auth device add, then here: {code}"
     )
 
 

@@ -66,10 +66,17 @@ def push(
     svc push -m "Add the logo" --no-delete
     svc push --dry-run
     """
-    with _said(ctx, message, no_delete, dry_run) as message:
-        started = monotonic()
-        with to_write(ctx) as device:
-            done = push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+    started = monotonic()
+    if message.strip() or dry_run:
+        done = _push(ctx, message, no_delete, dry_run)
+    else:
+        done = _plan(ctx, no_delete)
+        if done.unsealed:
+            with _said(ctx, done) as message:
+                started = monotonic()
+                done = _push(ctx, message, no_delete)
+        else:
+            done.dry_run = False
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     for path, reason in done.refused.items():
@@ -79,18 +86,22 @@ def push(
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 
-@contextmanager
-def _said(ctx: Ctx, message: str, no_delete: bool, dry_run: bool) -> Iterator[str]:
-    """The message, as given or written in an editor. The folder is not held while somebody writes."""
-    if message.strip() or dry_run:
-        yield message
-        return
+def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
+    with to_write(ctx) as device:
+        return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+
+
+def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
+    """What a push would do, for somebody who can be asked for a message then."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
-    with to_write(ctx) as device:
-        planned = push_copy(device, "", no_delete=no_delete, dry_run=True)
-        where = f"{device.repo.repo}, branch {device.repo.branch}"
-    with written(_remarks(planned, where), ctx.obj.environment) as (text, file):
+    return _push(ctx, "", no_delete, dry_run=True)
+
+
+@contextmanager
+def _said(ctx: Ctx, planned: Pushed) -> Iterator[str]:
+    """The message as written in an editor. The folder is not held while somebody writes."""
+    with written(_remarks(planned), ctx.obj.environment) as (text, file):
         try:
             yield text
         except BaseException:
@@ -98,9 +109,10 @@ def _said(ctx: Ctx, message: str, no_delete: bool, dry_run: bool) -> Iterator[st
             raise
 
 
-def _remarks(planned: Pushed, where: str) -> list[str]:
+def _remarks(planned: Pushed) -> list[str]:
     """What the editor shows below the message."""
-    lines = ["What the seal says. Lines with # are left out; an empty message sends nothing.", "", where]
+    lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
+    lines += ["", planned.where]
     skipped = [f"{item.path} ({why(item)})" for item in planned.skipped]
     for title, paths in (("sent", planned.sent), ("removed", planned.removed), ("skipped", skipped)):
         if paths:
@@ -112,9 +124,9 @@ def _remarks(planned: Pushed, where: str) -> list[str]:
 
 
 def _sentence(done: Pushed) -> str:
-    files = count(len(done.sent), "file")
-    if done.removed:
-        files += f", {len(done.removed)} removed"
+    removed = f"{len(done.removed)} removed" if done.removed else ""
+    sent = count(len(done.sent), "file") if done.sent or not removed else ""
+    files = ", ".join(part for part in (sent, removed) if part)
     if done.dry_run:
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         return f"Would send {files}" + (f": {named(listed)}" if listed else "")

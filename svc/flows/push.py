@@ -20,7 +20,8 @@ PULLS = 3  # times a push pulls and sends again after losing against somebody's 
 class Pushed:
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
     by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
-    `.svc.yaml` says on a first push."""
+    `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
+    there is anything to seal."""
 
     seal: str | None = None
     sent: list[str] = field(default_factory=list)
@@ -33,6 +34,8 @@ class Pushed:
     size: int = 0
     kind: str | None = None
     dry_run: bool = False
+    where: str = ""
+    unsealed: bool = False
 
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -48,6 +51,8 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
         composed = compose(device, scan, not no_delete, store=False)
         result.sent, result.removed = composed.written, composed.removed
         result.skipped = composed.skipped + scan.skipped
+        result.where = f"{device.repo.repo}, branch {device.repo.branch}"
+        result.unsealed = bool(result.sent or result.removed) or _unsealed(device)
         return result
     _send_all(device, result, not no_delete)
     result.conflicts = list(device.conflicts)
@@ -57,6 +62,13 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
         raise NotSealed(device.repo.branch) from None
     result.seal, result.live_by = sealed.seal, sealed.live_by
     return result
+
+
+def _unsealed(device: Device) -> bool:
+    """Whether an edit is on its way, or the frontier is not as the last seal."""
+    frontier = {path: (row.kind, row.digest) for path, row in device.db.rows().items()}
+    sealed = {path: (file.kind, file.digest) for path, file in device.db.sealed().items()}
+    return bool(device.db.flight_kinds()) or frontier != sealed
 
 
 def _send_all(device: Device, result: Pushed, delete: bool) -> None:

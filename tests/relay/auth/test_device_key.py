@@ -68,6 +68,18 @@ def test_a_code_of_one_account_opens_no_other(device, name):
     assert device().sign_in(mine, pair=code).status_code == 201, "a failed try elsewhere does not use it up"
 
 
+def test_a_code_claims_no_free_handle(device, name):
+    """Else somebody who mistypes the handle gets a second account, and does not notice."""
+    handle, free, one = name(), name(), device()
+    first = one.client(one.sign_in(handle).json()["token"])
+    code = first.send("POST", "/api/v1/auth/pairing-codes").json()["code"]
+    second = device()
+    refused = second.sign_in(free, pair=code)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid")
+    assert f"no account {free}" in refused.json()["detail"]
+    assert second.sign_in(handle, pair=code).status_code == 201, "the code still counts"
+
+
 def test_registration_is_kept_for_readers_of_seals(relay, device, name):
     one = device()
     grant = one.sign_in(name()).json()

@@ -213,6 +213,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
             text=True,
             env=clean_environment(SVC_HOME=str(tmp_path)),
             cwd=ROOT,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & has it ignored
         )
         connection, _ = silent.accept()  # the command now waits for an answer that never comes
         process.send_signal(signal.SIGINT)

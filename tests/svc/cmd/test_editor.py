@@ -120,6 +120,30 @@ def test_nobody_writes_for_a_push_that_is_refused(
     assert "svc pull" in told.err
 
 
+def test_nobody_writes_where_nothing_is_left_to_seal(alice: Svc, folder: Path, tmp_path: Path) -> None:
+    assert alice("push", "-m", "Second").code == 0
+    told = at_terminal(writes(tmp_path, "Mine"))
+    assert (told.code, (tmp_path / "seen").exists()) == (0, False), told
+    assert "Nothing to seal" in told.out
+    assert messages(alice) == ["Second", "First"]
+
+
+def test_what_is_live_already_still_wants_a_message(alice: Svc, folder: Path, tmp_path: Path) -> None:
+    """Sent by a push whose message was refused: nothing is left to send, but all of it to seal."""
+    told = at_terminal(writes(tmp_path, "long"))
+    assert told.code == 1, told
+    told = at_terminal(writes(tmp_path, "Mine"))
+    assert told.code == 0, told
+    assert "what is live on the branch will be sealed" in (tmp_path / "seen").read_text()
+    assert messages(alice) == ["Mine", "First"]
+
+
+def test_a_seal_of_removals_alone_counts_no_files(folder: Path, tmp_path: Path) -> None:
+    Path("a.txt").write_text("one\n")
+    told = at_terminal(writes(tmp_path, "Without_b"))
+    assert re.search(r"Sealed \w{12}: 1 removed\s", told.out), told
+
+
 def test_an_editor_that_is_not_there(folder: Path) -> None:
     told = at_terminal("no-such-editor --wait")
     assert (told.code, told.err) == (
