@@ -23,9 +23,8 @@ def looked(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: It
     present, absent = list(fresh), [(path,) for path in gone]
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
     sql.executemany(
-        "INSERT INTO differs SELECT ?1, ?2 WHERE NOT EXISTS "
-        "(SELECT 1 FROM sealed WHERE path=?1 AND digest=?2)",
-        present,
+        "INSERT INTO differs SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM sealed WHERE path=? AND digest=?)",
+        [(*one, *one) for one in present],
     )
     sql.executemany("INSERT INTO differs SELECT path, NULL FROM sealed WHERE path=?", absent)
 
@@ -33,8 +32,8 @@ def looked(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: It
 def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
     """Before the sealed digests of these paths change: what the disk has is written down."""
     sql.executemany(
-        "INSERT OR IGNORE INTO differs SELECT ?1, (SELECT digest FROM sealed WHERE path=?1)",
-        [(path,) for path in paths],
+        "INSERT OR IGNORE INTO differs SELECT ?, (SELECT digest FROM sealed WHERE path=?)",
+        [(path, path) for path in paths],
     )
 
 
