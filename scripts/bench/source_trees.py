@@ -94,10 +94,12 @@ def main() -> int:
     figures: Figures = defaultdict(lambda: defaultdict(list))
     kept: Bytes = defaultdict(list)
     with both() as (base, sides):
-        trees.text_tree(base / "tree", options.files, options.files * MEAN)
         for number in range(options.rounds):
+            # Texts of its own for each round: svc stores once what several repositories hold.
+            trees.text_tree(base / "tree", options.files, options.files * MEAN, seed=number + 1)
             for side in sides:
                 one_round(side, number, base / "tree", base, figures, kept)
+            shutil.rmtree(base / "tree")
         if options.many:
             many(sides, options.many, options.rounds, base, figures)
     counts = {FIRST: options.files, EDITS: options.files, CLONE: options.files, STATUS: options.many}
