@@ -240,6 +240,10 @@ def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
             f"TR_PUBLIC_URL={url} has more than an origin; a node lives at the root of its host"
         )
     authority_of(url)
+    if parts.scheme == "http" and not dev and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise StartRefused(
+            f"TR_PUBLIC_URL={url} is not encrypted; put a proxy with TLS before the relay and name https://"
+        )
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 

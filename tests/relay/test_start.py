@@ -82,6 +82,7 @@ REFUSALS = [
     ("TR_PUBLIC_URL", None, "TR_PUBLIC_URL is not set"),
     ("TR_PUBLIC_URL", "https://node.example/prefix", "more than an origin"),
     ("TR_PUBLIC_URL", "ftp://node.example", "not an origin"),
+    ("TR_PUBLIC_URL", "http://node.example", "is not encrypted"),
     (
         "RAUTHY_REDIRECT_URI",
         "https://other.example/auth/callback",
