@@ -175,7 +175,7 @@ class Typist:
 
 def test_completion_loads_no_network() -> None:
     script = "import sys; sys.argv = ['svc', 'switch', '']\n"
-    script += "from svc.__main__ import main; main(); sys.stderr.write(','.join(sys.modules))"
+    script += "from svc.__main__ import answer; answer(sys.argv[1:]); sys.stderr.write(','.join(sys.modules))"
     environment = clean_environment(SVC_COMPLETE="1", SVC_HOME="/nonexistent")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=ROOT, check=True

@@ -12,12 +12,8 @@ from tests.svc.conftest import ROOT, clean_environment
 
 PROBE = """
 import sys
-sys.argv = ["svc", *{words!r}]
-import runpy
-try:
-    runpy.run_module("svc", run_name="__main__")
-except SystemExit:
-    pass
+from svc.__main__ import answer
+answer({words!r})
 sys.stderr.write(",".join(sorted(sys.modules)))
 """
 
@@ -69,3 +65,18 @@ def test_a_read_loads_httpx_without_its_command_line(words: tuple[str, ...]) -> 
     assert "httpx" in modules
     unwanted = {"rich", "pygments", "click", "keyring", "sanic", "textual", "jinja2", "jq", "pydantic"}
     assert modules & unwanted == set()
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("login", "--no-such")])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "> /dev/full"])
+def test_a_closed_or_full_output_is_no_traceback(words: tuple[str, ...], closed: str) -> None:
+    command = f'"{sys.executable}" -m svc {" ".join(words)} {closed}'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command],
+        capture_output=True,
+        text=True,
+        env=clean_environment(SVC_HOME="/nonexistent"),
+        cwd=ROOT,
+    )
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == (2 if "login" in words else 1 if "full" in closed else 0)
