@@ -191,6 +191,8 @@ async def _sign_in(
     if now - (live.last_used_at or 0) > USED_AGAIN:
         async with node.db.write() as tx:
             await tx.run(sessions.TOUCH, session_id=live.id, used_at=now)
+            if live.device_key_id is not None:
+                await tx.run(device_keys.TOUCH, key_id=live.device_key_id, used_at=now)
     caller.principal = Principal(
         account_id=live.account_id,
         handle=live.handle,

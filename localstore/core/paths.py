@@ -45,15 +45,6 @@ def check(path: str) -> str:
     return path
 
 
-def from_os(raw: bytes) -> str:
-    """A file name as the operating system gave it; PathInvalid, showing it escaped, if it is not UTF-8."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        shown = terminal_safe(raw.decode("utf-8", "backslashreplace"))
-        raise PathInvalid(f"file name '{shown}' is not UTF-8; rename the file") from None
-
-
 def parents(path: str) -> list[str]:
     """Directories above the path, topmost first: `a/b/c` → `["a", "a/b"]`."""
     return [path[:at] for at, char in enumerate(path) if char == "/"]

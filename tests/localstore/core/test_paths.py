@@ -153,12 +153,6 @@ def test_accepted_paths_stay_inside_the_folder(path: str) -> None:
         assert not {".git", ".svc", ".oxen"} & {part.lower() for part in path.split("/")}
 
 
-def test_from_os() -> None:
-    assert paths.from_os("é".encode()) == "é"
-    with pytest.raises(PathInvalid, match=r"a\\xff\\x1b"):
-        paths.from_os(b"a\xff\x1b")
-
-
 def test_parents_and_inside() -> None:
     assert paths.parents("a/b/c") == ["a", "a/b"]
     assert paths.parents("a") == []

@@ -221,3 +221,13 @@ def test_an_expired_challenge_is_gone(relay, terminal, device):
     relay.run(expire())
     assert one.send("POST", KEYS, machine.answer(Purpose.REGISTER, me, challenge)).status_code == 410
     assert machine.client(None).send("GET", "/auth/userinfo").status_code == 401
+
+
+def test_a_device_counts_as_used_when_its_session_is(terminal, later):
+    one = terminal()
+    (signed_in,) = one.send("GET", KEYS).json()["items"]
+    later(11 * 60)
+    one.clock = 11 * 60
+    assert one.send("GET", "/auth/userinfo").status_code == 200
+    (used,) = one.send("GET", KEYS).json()["items"]
+    assert used["last_used_at"] > signed_in["last_used_at"]
