@@ -79,7 +79,6 @@ LONGER = {
     "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
     "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
     "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
-    "tests/campaign/history.py": "one history from its first act to its audit",
     "tests/localstore/core/tree/test_tree.py": "one plain model and everything held against it",
 }
 

@@ -1,37 +1,22 @@
 """Random histories of several machines with the real client, the real relay and a bad road between them.
 
-Every edit writes a word of its own: one character, because lanes merge by characters. A word is given up only
-when somebody who saw it took it away; every other word must be found at the end, in a branch or in a trash
-folder. One seed is one history.
+A word (see `person`) is given up only when somebody who saw it took it away; every other word must be found
+at the end, in a branch or in a trash folder. One seed is one history.
 """
 
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localstore.core import seal as seals
-from localstore.core.encoding import digest, unb64u, unhex
-from localstore.core.limits import IGNORE_FILE_BYTES
-from localstore.core.paths import TEMPORARY
-from localstore.core.tree import Entry, root_digest
-from localstore.link import read_repo
-from svc.api import connect
-from svc.api.session import Sessions
+from tests.campaign import audit
+from tests.campaign.person import Person, words
 from tests.campaign.world import Broken, Machine, Node, Ran, Running
 
-WORD = re.compile(rb"\xf0[\xa0-\xa8][\x80-\xbf]{2}")
-FIRST_WORD = 0x20000
-ORDINARY = ["the", "return x", "    pass", "a", "{", "}", "", "é 世 😀", "e\u0301\r", "-" * 60]
-NAMES = [
-    "a.txt", "b.py", "README.md", "d", "d/x.txt", "d/y.bin", "d/e/z.txt", "c.bin", "Case.txt", "case.txt",
-    "naïve ü.txt", "世界/😀.md", "empty", "d/e", "e\u0301.txt", "big.bin", ".gitignore", "-n", "a b", "$(x)",
-]  # fmt: skip
 MODES = ["plain", "plain", "kill", "kill", "step", "step", "cut", "cut", "relay", "slow", "offline", "repeat"]
 
 
@@ -62,15 +47,6 @@ class Figures:
         self.failures += other.failures
 
 
-def _temporary(path: str) -> bool:
-    """Whether svc makes and removes such a file beside people's own."""
-    return TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
-
-
-def words(data: bytes) -> Counter[bytes]:
-    return Counter(WORD.findall(data))
-
-
 class History:
     """One repository and its machines. `serial` keeps handles apart on one node."""
 
@@ -79,13 +55,12 @@ class History:
         self.random = random.Random(seed)
         self.figures = Figures(histories=1)
         self.base = base
-        self.made = 0
+        self.person = Person(self.random)
         self.alive: dict[bytes, str] = {}
         self.given_up: set[bytes] = set()
         self.trees: dict[str, dict[str, bytes]] = {}
         self.sealed: set[str] = set()
         self.trail: list[str] = []
-        self.touched = ""
         self.owner = f"u{serial}"
         self.repo = f"{self.owner}/play"
         self.branches = ["main"]
@@ -114,10 +89,6 @@ class History:
 
     # --- people
 
-    def word(self) -> bytes:
-        self.made += 1
-        return chr(FIRST_WORD + self.made).encode()
-
     def here(self, machine: Machine) -> Counter[bytes]:
         found: Counter[bytes] = Counter()
         for data in machine.files().values():
@@ -128,113 +99,26 @@ class History:
         self.given_up |= set(before) - set(after)
 
     def edit(self, machine: Machine) -> None:
-        """One thing that a person does to the folder."""
+        """One thing that a person does to the folder, and which words came and went with it."""
         before = self.here(machine)
-        what = self.random.choice(
-            ["write"] * 8 + ["bytes"] * 3 + ["delete", "rename", "empty", "cut", "folder", "copy", "huge"]
-        )
-        try:
-            getattr(self, f"_{what}")(machine)
-        except OSError:
-            pass  # a file where a directory is needed, and the like: a person is told so by the shell
-        finally:
-            self._keep_rules_short(machine)
-            after = self.here(machine)
-            self.give_up(before, after)
-            written = set(after) - set(before)
-            self.alive |= dict.fromkeys(written, machine.name)
-            self.trail.append(f"{machine.name} {what} {self.touched} {sorted(map(bytes.decode, written))}")
-
-    def _keep_rules_short(self, machine: Machine) -> None:
-        """An ignore file over its limit stops every command until somebody shortens it."""
-        rules = machine.folder / ".gitignore"
-        if rules.is_file() and rules.stat().st_size > IGNORE_FILE_BYTES // 4:
-            rules.unlink()
-
-    def _path(self, machine: Machine, existing: bool = True) -> Path:
-        known = sorted(path for path in machine.files() if not _temporary(path))  # nobody opens those
-        old = existing and known and self.random.random() < 0.8
-        self.touched = self.random.choice(known if old else NAMES)
-        return machine.folder / self.touched
-
-    def _write(self, machine: Machine) -> None:
-        path = self._path(machine)
-        old = path.read_bytes() if path.exists() else b""
-        lines = old.split(b"\n")
-        if b"\0" in old:
-            lines = [old]
-        at = self.random.randrange(len(lines) + 1)
-        new = [self.random.choice(ORDINARY).encode() for _ in range(self.random.randrange(3))]
-        new.append(self.random.choice(ORDINARY).encode() + b" " + self.word() + b" ")
-        self._save(path, b"\n".join(lines[:at] + new + lines[at:]))
-
-    def _cut(self, machine: Machine) -> None:
-        path = self._path(machine)
-        lines = path.read_bytes().split(b"\n")
-        at = self.random.randrange(len(lines))
-        self._save(path, b"\n".join(lines[:at] + lines[at + self.random.randrange(1, 4) :]))
-
-    def _bytes(self, machine: Machine) -> None:
-        path = self._path(machine)
-        size = self.random.choice([0, 1, 300, 70_000])
-        self._save(path, b"\0" + self.word() + b" " + self._noise(size))
-
-    def _noise(self, size: int) -> bytes:
-        """Random bytes without any word."""
-        return self.random.randbytes(size).replace(b"\xf0", b"\xff")
-
-    def _huge(self, machine: Machine) -> None:
-        lines = [b"line %d of many" % self.random.randrange(50) for _ in range(4000)]
-        lines[self.random.randrange(4000)] = self.word()
-        if self.random.random() < 0.4:
-            lines.append(b"\0" + self._noise(1_500_000))
-        self._save(self._path(machine), b"\n".join(lines))
-
-    def _empty(self, machine: Machine) -> None:
-        self._save(self._path(machine), b"")
-
-    def _delete(self, machine: Machine) -> None:
-        self._path(machine).unlink()
-
-    def _rename(self, machine: Machine) -> None:
-        old, new = self._path(machine), self._path(machine, existing=False)
-        new.parent.mkdir(parents=True, exist_ok=True)
-        old.rename(new)
-
-    def _copy(self, machine: Machine) -> None:
-        old, new = self._path(machine), self._path(machine, existing=False)
-        self._save(new, old.read_bytes())
-
-    def _folder(self, machine: Machine) -> None:
-        """A file becomes a directory, or the other way round."""
-        self.touched = self.random.choice(["d", "d/e", "a.txt", "世界", "empty"])
-        path = machine.folder / self.touched
-        if path.is_dir():
-            shutil.rmtree(path)
-            path.write_bytes(b"was a directory " + self.word() + b"\n")
-        else:
-            path.unlink(missing_ok=True)
-            path.mkdir(parents=True)
-            (path / "in.txt").write_bytes(b"below " + self.word() + b"\n")
-
-    def _save(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if self.random.random() < 0.5:  # as editors do: a new file renamed over the old one
-            fresh = path.with_name(path.name + "~")
-            fresh.write_bytes(data)
-            try:
-                fresh.rename(path)
-            finally:
-                fresh.unlink(missing_ok=True)
-        else:
-            path.write_bytes(data)
+        what = self.person.edit(machine)
+        after = self.here(machine)
+        self.give_up(before, after)
+        written = set(after) - set(before)
+        self.alive |= dict.fromkeys(written, machine.name)
+        self.trail.append(f"{machine.name} {what} {self.person.touched} {sorted(map(bytes.decode, written))}")
 
     # --- commands
 
     def command(self, machine: Machine) -> tuple[str, ...]:
         roll = self.random.random()
         if roll < 0.42:
-            return ("push", "-m", f"seal {self.made}", *(["--json"] if self.random.random() < 0.5 else []))
+            return (
+                "push",
+                "-m",
+                f"seal {self.person.made}",
+                *(["--json"] if self.random.random() < 0.5 else []),
+            )
         if roll < 0.70:
             return ("pull", "--merge")
         if roll < 0.80:
@@ -274,7 +158,7 @@ class History:
             self.give_up(before, after)
         if command[0] == "repo" and command[1] == "branch" and done.code == 0 and done.err != "not run":
             self.branches.append(command[2])
-        self._no_word_twice(machine)
+        audit.no_word_twice(machine)
 
     def under(self, machine: Machine, command: tuple[str, ...], how: str) -> Ran:
         """Run a command in this kind of weather."""
@@ -334,18 +218,12 @@ class History:
             self.trail[-1] += f" (beside {other.name} push)"
             other.run("push", "-m", "beside")
         elif self.random.random() < 0.5:
-            name = f"during {self.made}.txt"
-            (machine.folder / name).write_bytes(word := self.word())
+            name = f"during {self.person.made}.txt"
+            (machine.folder / name).write_bytes(word := self.person.word())
             self.alive[word] = machine.name
         return running.wait()
 
     # --- what must hold
-
-    def _no_word_twice(self, machine: Machine) -> None:
-        for path, data in machine.files().items():
-            double = [word for word, times in words(data).items() if times > 1]
-            if double:
-                raise Broken(f"{machine.name}: {path} holds {double[:3]} twice")
 
     def play(self, acts: int) -> None:
         for _ in range(acts):
@@ -373,27 +251,8 @@ class History:
                     break
             else:
                 raise Broken(f"{branch} does not come to rest")
-            self._converged(branch)
-
-    def _converged(self, branch: str) -> None:
-        first = self.machines[0]
-        copy = self.base / f"clone-{branch}"
-        first.ok("repo", "clone", self.repo, str(copy), "-b", branch, where=self.base)
-        clone = Machine.__new__(Machine)
-        clone.folder = copy
-        expected = clone.files()
-        self.trees[branch] = expected
-        for machine in self.machines:
-            found = machine.files()
-            if found != expected:
-                wrong = sorted(path for path in {*found, *expected} if found.get(path) != expected.get(path))
-                raise Broken(f"{branch}: {machine.name} differs from the clone in {wrong[:5]}")
-            strange = list(filter(_temporary, found))
-            if strange:
-                raise Broken(f"{machine.name} still has {strange}")
-            links = sorted(path.name for path in (machine.folder / ".svc").iterdir())
-            if links != ["repo.json", "state.json"]:
-                raise Broken(f"{machine.name}: .svc holds {links}")
+            copy = self.base / f"clone-{branch}"
+            self.trees[branch] = audit.converged(self.machines, self.repo, branch, copy)
 
     def audit(self) -> None:
         self.node.turn()
@@ -410,48 +269,10 @@ class History:
             raise Broken(f"lost: {sorted((word, self.alive[word]) for word in lost)[:8]}")
         self.figures.words = len(self.alive)
         for branch in self.branches:
-            self._chain(branch)
-        self._bounded()
+            self.sealed |= audit.chain(self.machines[0], branch, self.trees[branch])
+        audit.bounded(self.node)
         if "request failed" in self.node.log.read_text():
             raise Broken("the relay answered 500: " + self.node.log.read_text()[-3000:])
-
-    def _chain(self, branch: str) -> None:
-        """Every seal verifies, names its parent, and has the tree that it says."""
-        machine = self.machines[0]
-        repo_id = read_repo(machine.folder).repo_id
-        api = connect(self.node.address, Sessions(machine.home))
-        try:
-            wanted = api.ref.get(repo_id, "branch", branch).head
-            tip = wanted
-            while wanted is not None:
-                one = api.history.seal(repo_id, wanted)
-                raw = unb64u(one.payload)
-                payload = seals.decode(raw)
-                seals.verify(raw, unb64u(one.signature.value, 64), unb64u(one.key.public_key, 32))
-                if one.id != wanted or seals.seal_id(raw) != wanted or payload.repo_id != repo_id:
-                    raise Broken(f"seal {wanted} is not what it says")
-                tree = api.history.tree(repo_id, wanted, recursive=True)
-                entries = {
-                    one.path: Entry(one.kind, unhex(one.blake3), one.size)
-                    for one in tree.entries
-                    if one.kind != "dir"
-                }
-                assert tree.tree_key is not None
-                if root_digest(entries, unb64u(tree.tree_key, 32)).hex() != payload.content_digest:
-                    raise Broken(f"the tree of seal {wanted} is not the sealed one")
-                cloned = {path: digest(data) for path, data in self.trees[branch].items()}
-                if wanted == tip and cloned != {path: entry.digest for path, entry in entries.items()}:
-                    raise Broken(f"the clone of {branch} is not the tree of {wanted}")
-                wanted = payload.parents[0] if payload.parents else None
-                self.sealed.add(one.id)
-        finally:
-            api.close()
-
-    def _bounded(self) -> None:
-        """At most two ends of older epochs stay for each lane."""
-        counts = self.node.rows("SELECT count(*) FROM lane_final GROUP BY branch_id, gen")
-        if any(count > 2 for (count,) in counts):
-            raise Broken("more ends of older epochs are kept than two")
 
 
 def play(node: Node, base: Path, seed: int, machines: int, acts: int, serial: int) -> Figures:
