@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from blake3 import blake3
 
 from localstore.core.limits import MIB
+from relay.threads import apart
 
 PIECE = 4 * MIB
-T = TypeVar("T")
-
-
-async def apart(call: Callable[..., T], *arguments: object) -> T:
-    """Call it on a thread: syncing and hashing a large file would hold up a relay that serves. It has ended
-    when this returns, also by being cancelled: nothing touches the folder any more."""
-    work = asyncio.create_task(asyncio.to_thread(call, *arguments))
-    try:
-        return await asyncio.shield(work)
-    finally:
-        await asyncio.gather(work, return_exceptions=True)
 
 
 def size_of(path: Path) -> int:

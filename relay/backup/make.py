@@ -27,6 +27,7 @@ from relay.db.database import Database
 from relay.db.schema import pack
 from relay.ids import new_id
 from relay.objects.backend import PackGone, Packs
+from relay.threads import apart
 
 LOCK = "backup.lock"
 KEPT = ("signer.keys", "secrets")  # of the data folder
@@ -66,11 +67,11 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await files.apart(_described, target / made, DATABASE),
+        database=await apart(_described, target / made, DATABASE),
         packs=found,
-        private=await files.apart(_private, data, target / made / PRIVATE),
+        private=await apart(_private, data, target / made / PRIVATE),
     )
-    await files.apart(_take_over, target, manifest)
+    await apart(_take_over, target, manifest)
     say(
         f"{len(found)} packs, {manifest.size()} bytes in all, {copied + manifest.database.size} of them new, "
         f"are in {target}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterable
+
+from relay.threads import apart
 
 _LOT = 10_000
 
@@ -20,11 +21,11 @@ class Marks:
 
     async def add(self, digests: Iterable[bytes]) -> list[bytes]:
         """Mark these; returns those that were not marked before."""
-        return await asyncio.to_thread(self._add, list(dict.fromkeys(digests)))
+        return await apart(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
         """Which of these are marked."""
-        return await asyncio.to_thread(self._among, list(digests))
+        return await apart(self._among, list(digests))
 
     def count(self) -> int:
         return int(self._file.execute("SELECT count(*) FROM mark").fetchone()[0])

@@ -10,7 +10,6 @@ out the files of the seal before it in the walk: who follows the walk has them a
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import tempfile
 from collections.abc import AsyncIterator
@@ -31,6 +30,7 @@ from relay.service import sealed
 from relay.service.archive import end, header, padding
 from relay.service.history import PAGE_SKIP_MAX, seals, walk, wire_entry
 from relay.service.seal import shown
+from relay.threads import apart
 
 PIECE = 256 * 1024
 _ENCODER = msgspec.json.Encoder()
@@ -55,7 +55,7 @@ class _Manifest:
 
     async def flush(self) -> None:
         data, self.pending, self.held = b"".join(self.pending), [], 0
-        await asyncio.to_thread(self.file.write, data)
+        await apart(self.file.write, data)
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
@@ -160,7 +160,7 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
     try:
         yield header("manifest.jsonl", manifest.size)
         manifest.file.seek(0)
-        while data := await asyncio.to_thread(manifest.file.read, PIECE):
+        while data := await apart(manifest.file.read, PIECE):
             yield data
         yield padding(manifest.size)
         files = list(manifest.blobs.values())
