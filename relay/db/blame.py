@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import and_, bindparam, literal, or_, select
 
 from relay.db.schema import blame_cache, seal, seal_change, seal_parent
 from relay.db.upsert import InsertNew
 
 
 def _versions() -> Any:
-    """(seal, generation, kind, digest) of the seals that changed `path`, from `head` down first parents."""
-    chain = select(seal.c.id).where(seal.c.id == bindparam("head")).cte("chain", recursive=True)
-    step = select(seal_parent.c.parent_id).select_from(
-        chain.join(seal_parent, and_(seal_parent.c.seal_id == chain.c.id, seal_parent.c.position == 0))
+    """(seal, how many steps down, kind, digest, size) of the seals that changed `path`, from `head` down
+    first parents and newest first. At most `steps` down: the seal there, if there is one, is the last row."""
+    top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
+    chain = top.cte("chain", recursive=True)
+    step = (
+        select(seal_parent.c.parent_id, chain.c.down + 1)
+        .select_from(
+            chain.join(seal_parent, and_(seal_parent.c.seal_id == chain.c.id, seal_parent.c.position == 0))
+        )
+        .where(chain.c.down < bindparam("steps"))
     )
     chain = chain.union_all(step)
     return (
-        select(seal.c.id, seal_change.c.kind, seal_change.c.digest, seal_change.c.size)
+        select(chain.c.id, chain.c.down, seal_change.c.kind, seal_change.c.digest, seal_change.c.size)
         .select_from(
-            chain.join(
+            chain.outerjoin(
                 seal_change,
                 and_(seal_change.c.seal_id == chain.c.id, seal_change.c.path == bindparam("path")),
-            ).join(seal, seal.c.id == chain.c.id)
+            )
         )
-        .order_by(seal.c.generation.desc())
+        .where(or_(seal_change.c.seal_id.is_not(None), chain.c.down == bindparam("steps")))
+        .order_by(chain.c.down)
     )
 
 

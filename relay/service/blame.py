@@ -29,6 +29,7 @@ from relay.service.seal import shown
 
 KEEP_EVERY = 64  # versions between kept owners on a long way
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
+FIRST_STEPS = 64  # seals below one that are looked through for versions at first
 DEEPEST = 50  # histories inside each other that are followed at once
 Owners = list[str]
 """A seal id for each line."""
@@ -152,15 +153,28 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _versions(work: _Work, seal_id: str) -> list[_Version]:
-    """Versions of the path along first parents, newest first, back to where it was not there or not text."""
-    async with work.view.read() as tx:
-        found = await tx.all(rows.VERSIONS, head=seal_id, path=work.path)
+    """Versions of the path along first parents, newest first, back to where it was not there or not text.
+    Looks ever further down while the file is there, so that a history of renames is not walked to its end for
+    each name."""
     versions: list[_Version] = []
-    for one, kind, digest, size in found:
-        if kind != "text" or size > DIFF_BYTES:
-            break
-        versions.append(_Version(one, bytes(digest), size))
-    return versions
+    head, steps = seal_id, FIRST_STEPS
+    while True:
+        async with work.view.read() as tx:
+            found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
+        below = found.pop()[0] if found and found[-1][1] == steps else None
+        for one, _, kind, digest, size in found:
+            if kind != "text" or size > DIFF_BYTES:
+                return versions
+            versions.append(_Version(one, bytes(digest), size))
+        if below is None or (found and not await _there(work, below)):
+            return versions
+        head, steps = below, steps * 2
+
+
+async def _there(work: _Work, seal_id: str) -> bool:
+    """Whether the path is a file of the seal's tree."""
+    found = await sealed.seal(work.view, seal_id)
+    return work.path in await sealed.entries(work.view, found.root, [work.path])
 
 
 def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:

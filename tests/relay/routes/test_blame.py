@@ -225,6 +225,23 @@ def test_a_file_that_was_renamed_hundreds_of_times(http: httpx.Client, owner: Ac
     assert found["seal_id"] == seals[0]
 
 
+@pytest.mark.parametrize("created", [0, 1, 63, 64, 65, 190, 191, 192, 193, 250])
+def test_versions_are_found_however_far_they_lie_apart(
+    http: httpx.Client, owner: Account, created: int
+) -> None:
+    repo = create(http, owner, f"far-{created}")
+    other = [{"other": b"%d\n" % n} for n in range(260)]
+    other[created]["a"] = b"first\n"
+    if created:
+        other[0]["a"] = b"an older file of that name\n"
+        other[created - 1]["a"] = None
+    other[254]["a"] = b"first\nsecond\n"
+    seals = repo.seal(*other)
+    for head, owners in ((253, [created]), (259, [created, 254])):
+        found = repo.get(f"/seals/{seals[head]}/blame/a")["ranges"]
+        assert [one["seal_id"] for one in found] == [seals[at] for at in owners]
+
+
 def test_merges_of_merges_hundreds_deep(http: httpx.Client, owner: Account) -> None:
     repo = create(http, owner, "merged")
     (root,) = repo.seal({"a": b"one\n"})
