@@ -49,8 +49,13 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
 
     Examples:
     svc auth device list
+    svc auth device list --json id,name,this
     """
-    ctx.out.rows(ctx.api.device.list(limit), COLUMNS, DeviceKey, empty="no device key is registered yet")
+    credential = ctx.api.http.credential
+    own = credential.key.id if credential else None
+    this = Column("this", lambda record: record["id"] == own)  # two machines may well have one name
+    columns = (*COLUMNS[:2], this, *COLUMNS[2:])
+    ctx.out.rows(ctx.api.device.list(limit), columns, DeviceKey, empty="no device key is registered yet")
 
 
 def revoke(

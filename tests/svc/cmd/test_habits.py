@@ -203,3 +203,5 @@ def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
     assert new != key
     assert alice("repo", "create", "after").code == 0
     assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
+    listed = {one["id"]: one["this"] for one in json.loads(alice("auth", "device", "list", "--json").out)}
+    assert listed == {key: False, new: True}
