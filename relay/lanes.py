@@ -41,8 +41,7 @@ class Source(NamedTuple):
 
     def build(self, key: LaneKey) -> Lane:
         lane = Lane.genesis(*key, self.genesis)
-        for operation in self.operations:
-            lane.apply(operation, None)
+        lane.replay(self.operations)
         return lane
 
 

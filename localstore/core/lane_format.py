@@ -170,8 +170,13 @@ def genesis_ids(known: StateVector) -> set[int]:
 
 
 def state_vector_of(update: Update) -> dict[int, int]:
-    """The state vector of a full state."""
+    """The state vector of a full state; of an update, of the clients that wrote it."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
+
+
+def after(update: Update, known: StateVector) -> dict[int, int]:
+    """The state vector of a lane with state vector `known` that has taken in `update`."""
+    return {**known, **state_vector_of(update)}
 
 
 def second_halves(update: Update) -> set[Point]:

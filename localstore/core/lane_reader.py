@@ -37,15 +37,18 @@ class Reader:
         return self.data[self.at - 1]
 
     def varint(self) -> int:
-        number = 0
-        for place in range(VARINT_BYTES):
-            byte = self.byte()
-            number |= (byte & 0x7F) << (7 * place)
+        number = shift = 0
+        for byte in self.data[self.at : self.at + VARINT_BYTES]:
+            number |= (byte & 0x7F) << shift
+            shift += 7
             if byte < 0x80:
-                if byte == 0 and place:
+                if byte == 0 and shift > 7:
                     raise UpdateInvalid("a number is not in its shortest form")
+                self.at += shift // 7
                 return number
-        raise UpdateInvalid("a number is too large")
+        if shift == 7 * VARINT_BYTES:
+            raise UpdateInvalid("a number is too large")
+        raise UpdateInvalid("the update ends too early")
 
     def count(self, least_bytes: int) -> int:
         """A number of things of at least `least_bytes` each that are still to come."""

@@ -229,7 +229,7 @@ def _run(
     """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(
-        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log=[]
+        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
     )
     batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={})
     return batch, batch.run(asked)
