@@ -59,7 +59,7 @@ class Lane:
         with lane._library(), lane._doc.transaction():
             lane._insert(0, text)
         if text.isascii():  # no surrogate pairs
-            lane._items = len(pieces(text))
+            lane._items = -(-len(text) // limits.GENESIS_PIECE)
         else:
             lane._recount()
         lane._bytes = text
@@ -99,8 +99,7 @@ class Lane:
         self._require_sound()
         if self._known is None:
             with self._library():
-                encoded = bytes(self._doc.get_state())
-            self._known = lane_format.decode_state_vector(encoded)
+                self._known = self._read_known()
         return dict(self._known)
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
@@ -197,9 +196,13 @@ class Lane:
         with self._library(), self._doc.transaction():
             for update in updates:
                 self._doc.apply_update(update)
+            self._known = self._read_known()
         if self.known() != {client: clock for client, clock in expected.items() if clock}:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
+
+    def _read_known(self) -> dict[int, int]:
+        return lane_format.decode_state_vector(bytes(self._doc.get_state()))
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
