@@ -6,6 +6,8 @@ Sanic gives the protocol; paths, methods, errors, headers and the log line of a 
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import secrets
 import time
 from typing import Any
@@ -14,13 +16,12 @@ from sanic import Sanic
 from sanic.exceptions import SanicException
 from sanic.request import Request
 from sanic.response import HTTPResponse
-from sanic.router import Router as SanicRouter
 
 from localstore.core.errors import NotFound, SvcError
 from relay import problems, routes
 from relay.body import drain, skip_arrived
 from relay.gate import Handle, handler_of
-from relay.logs import bound_logger, logger
+from relay.logs import RequestLine, logger, request_line
 from relay.node import Node
 from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
@@ -43,11 +44,9 @@ Leaf = tuple[Route, Handle]
 def build(node: Node) -> Sanic[Any, Any]:
     """The application of a node, with every route of the table. It belongs to one event loop."""
     routes.load()
-    entry = _Entry(node)
-    app: Sanic[Any, Any] = Sanic(
+    app = _App(
         f"relay-{secrets.token_hex(8)}",
         configure_logging=False,
-        router=_OneEntry(),
         request_class=StrictRequest,
         env_prefix="NOT_FROM_ENV_",
     )
@@ -56,30 +55,27 @@ def build(node: Node) -> Sanic[Any, Any]:
         REQUEST_TIMEOUT=30,  # seconds for the header; bodies have their own clock (relay.body)
         RESPONSE_TIMEOUT=24 * 3600,  # it would cancel slow handlers with 503
         KEEP_ALIVE_TIMEOUT=75,
-        REQUEST_MAX_SIZE=64 * 1024,  # lifted for streamed routes, which all of ours are (relay.body)
+        REQUEST_MAX_SIZE=64 * 1024,  # lifted for each request: bodies have caps of their own (relay.body)
         REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
         REQUEST_BUFFER_SIZE=256 * 1024,
         WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
         FALLBACK_ERROR_FORMAT="json",
         AUTO_EXTEND=False,
     )
-
-    async def handle(request: StrictRequest) -> HTTPResponse | None:
-        return await entry.handle(request)
-
-    handle.is_websocket = True  # type: ignore[attr-defined]  # it may answer by itself, without a response
-    app.add_route(handle, "/", stream=True, name="entry")
+    app.ctx.entry = entry = _Entry(node)
     app.enable_websocket()
     app.exception(Exception)(entry.below_the_table)
     return app
 
 
-class _OneEntry(SanicRouter):
-    """Every path and method goes to the one entry."""
+class _App(Sanic[Any, Any]):
+    """Sanic's connections without its routes, middleware and signals: every request goes to the one entry."""
 
-    def get(self, path: str, method: str, host: str | None) -> Any:  # type: ignore[override]
-        route = self.routes[0]
-        return route, route.handler, {}
+    def finalize(self) -> None:
+        """There are no routes to finalize."""
+
+    async def handle_request(self, request: Request) -> None:
+        await self.ctx.entry.handle(request)
 
 
 class _Entry:
@@ -91,27 +87,30 @@ class _Entry:
             if route.flag is None or flags.on(route.flag):
                 self._router.add(route.method, route.path, (route, handler_of(route, node)))
 
-    async def handle(self, request: StrictRequest) -> HTTPResponse | None:
-        """Answer one request. Returns None when the answer was sent, or a WebSocket has ended."""
+    async def handle(self, request: StrictRequest) -> None:
+        """Answer one request; when this returns the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
-        ctx.began, ctx.request_id, ctx.route = time.perf_counter(), secrets.token_hex(8), _UNKNOWN
+        ctx.began, ctx.request_id, ctx.route = time.perf_counter(), _request_id(), _UNKNOWN
         ctx.sent, ctx.status = 0, LEFT
+        stream: Any = request.stream
+        stream.request_max_size = math.inf
         try:
             answer = in_pieces(await self._answer(request))
             response = answer.response
             if response is None:
-                return None
+                return
             _common_headers(request, response)
             if answer.stream is not None:
                 await self._send(request, answer)
-            elif not (request.well_formed and skip_arrived(request)):
+            elif request.well_formed and skip_arrived(request):
+                await stream.answer(response)
+            else:
                 await _refuse_rest(request, response)
             ctx.status = response.status
         finally:
             if (lease := getattr(ctx, "lease", None)) is not None:
                 lease.release()
             self._finished(request)
-        return None if answer.stream is not None or request.responded else response
 
     async def _answer(self, request: StrictRequest) -> Answer:
         if not request.well_formed:
@@ -178,7 +177,7 @@ class _Entry:
     def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
         """Sanic could not read the request, or the connection failed under the answer."""
         ctx = request.ctx
-        ctx.request_id = getattr(ctx, "request_id", None) or secrets.token_hex(8)
+        ctx.request_id = getattr(ctx, "request_id", None) or _request_id()
         if isinstance(error, SanicException):
             response = _unreadable(error)
         else:
@@ -193,14 +192,15 @@ class _Entry:
         seconds = time.perf_counter() - ctx.began
         incoming = getattr(ctx, "incoming", None)
         self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
-        bound_logger().info(
-            "request",
-            request_id=ctx.request_id,
-            method=request.method[:16],
-            route=ctx.route,
-            status=status,
-            us=int(seconds * 1_000_000),
-            account=getattr(ctx, "account_id", None),
+        request_line(
+            RequestLine(
+                request_id=ctx.request_id,
+                method=request.method[:16],
+                route=ctx.route,
+                status=status,
+                us=int(seconds * 1_000_000),
+                account=getattr(ctx, "account_id", None),
+            )
         )
 
 
@@ -208,6 +208,10 @@ class _WrongMethod(Exception):
     def __init__(self, allow: str) -> None:
         super().__init__(allow)
         self.allow = allow
+
+
+def _request_id() -> str:
+    return f"{random.getrandbits(64):016x}"  # names a line of the log, hides nothing
 
 
 def _common_headers(request: Request, response: HTTPResponse) -> None:

@@ -41,8 +41,7 @@ class Source(NamedTuple):
 
     def build(self, key: LaneKey) -> Lane:
         lane = Lane.genesis(*key, self.genesis)
-        for operation in self.operations:
-            lane.apply(operation, None)
+        lane.replay(self.operations)
         return lane
 
 
@@ -53,9 +52,9 @@ class Verdicts:
         self._most = most
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
-    def add(self, digest: bytes) -> None:
-        self._known[digest] = None
-        if len(self._known) > self._most:
+    def add(self, digests: Iterable[bytes]) -> None:
+        self._known.update(dict.fromkeys(digests))
+        while len(self._known) > self._most:
             self._known.popitem(last=False)
 
     def among(self, digests: Iterable[bytes]) -> set[bytes]:

@@ -10,7 +10,7 @@ import asyncio
 import atexit
 import logging
 import sys
-from functools import cache
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ def configure(level: str) -> None:
         logger_factory=lambda *_: _LINES,
         cache_logger_on_first_use=False,
     )
-    bound_logger.cache_clear()
+    _LINES.wanted = number
     handler = _Forward()
     for name in _LIBRARIES:
         library = logging.getLogger(name)
@@ -45,9 +45,10 @@ def configure(level: str) -> None:
 
 
 class _Lines:
-    """The lines not written yet."""
+    """The lines not written yet. `wanted`: the least level that is written."""
 
     def __init__(self) -> None:
+        self.wanted = logging.WARNING
         self._waiting: list[str] = []
         self._due: asyncio.TimerHandle | None = None
         atexit.register(self.flush)
@@ -88,10 +89,24 @@ def logger() -> Any:
     return structlog.get_logger()
 
 
-@cache
-def bound_logger() -> Any:
-    """The same one, made once: for the line of every request."""
-    return structlog.get_logger().bind()
+class RequestLine(msgspec.Struct):
+    """The line of one request, in the form of all others. `us`: microseconds to the end of the answer."""
+
+    request_id: str
+    method: str
+    route: str
+    status: int
+    us: int
+    account: str | None
+    event: str = "request"
+    level: str = "info"
+    timestamp: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
+
+
+def request_line(line: RequestLine) -> None:
+    """Write it, where lines of its level are written. The way through structlog takes four times as long."""
+    if _LINES.wanted <= logging.INFO:
+        _LINES.info(_JSON.encode(line).decode())
 
 
 class _Forward(logging.Handler):

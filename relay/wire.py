@@ -8,11 +8,15 @@ Sanic reads a header line wherever it finds a CRLF and splits it at the first co
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from sanic.exceptions import SanicException
+from sanic.helpers import STATUS_CODES
+from sanic.http.constants import Stage
 from sanic.http.http1 import Http
 from sanic.request import Request
+from sanic.response import HTTPResponse
 from sanic.server.protocols.websocket_protocol import WebSocketProtocol
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -65,6 +69,25 @@ class _StrictHttp(Http):
         self.request_bytes_left = sized - len(arrived)
         return arrived
 
+    async def answer(self, response: HTTPResponse) -> None:
+        """Send a whole answer, header and body in one write. Sanic cleans each name and value of a header,
+        which took 20 µs of a small answer; here that is left to it where there is something to clean."""
+        headers = response.headers
+        printable = all(map(str.isprintable, headers.values()))
+        if self.expecting_continue or response.status in (204, 304) or not printable:
+            await self.request.respond(response)
+            await response.send(end_stream=True)
+            return
+        body = response.body or b""
+        if response.content_type is not None:
+            headers.setdefault("content-type", response.content_type)
+        if not (self.head_only and "content-length" in headers):
+            headers["content-length"] = str(len(body))
+        headers["connection"] = "keep-alive" if self.keep_alive else "close"
+        self.response = response
+        await self._send(_head(response.status, headers) + (b"" if self.head_only else body))
+        self.stage = Stage.IDLE
+
     async def error_response(self, exception: Exception) -> None:
         """Sanic would answer, fail at that, and log the failure, when the client has hung up."""
         transport = self.protocol.transport
@@ -78,6 +101,11 @@ class StrictProtocol(WebSocketProtocol):
     """Sanic's connection with the reader above."""
 
     HTTP_CLASS = _StrictHttp
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    return b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, STATUS_CODES.get(status, b"UNKNOWN"), lines.encode())
 
 
 def _well_formed(request: Request) -> bool:

@@ -59,12 +59,12 @@ class Classifier:
         return True
 
 
-def kind_of(data: bytes) -> Kind:
+def kind_of(data: Bytes) -> Kind:
     """The kind of a whole file's bytes; the empty file is text."""
-    if len(data) > TEXT_FILE or b"\0" in data:
+    if len(data) > TEXT_FILE:
         return "blob"
     try:
-        data.decode("utf-8")
+        text = str(data, "utf-8")
     except UnicodeDecodeError:
         return "blob"
-    return "text"
+    return "blob" if "\0" in text else "text"

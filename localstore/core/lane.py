@@ -10,8 +10,7 @@ update that passed the reader, its document may be half changed (it cannot roll 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from localstore.core import lane_format, limits, textdiff
@@ -35,8 +34,9 @@ Delta = list[
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_problem", "_replica")
-    _bytes: bytes | None
+    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_known", "_problem", "_replica")
+    _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
+    _known: dict[int, int] | None
     _doc: Doc[Any]
 
     def __init__(self, replica: int = READER) -> None:
@@ -58,7 +58,11 @@ class Lane:
         lane = cls(genesis_id(branch_id, gen, epoch, text))
         with lane._library(), lane._doc.transaction():
             lane._insert(0, text)
-        lane._recount()
+        if text.isascii():  # no surrogate pairs
+            lane._items = -(-len(text) // limits.GENESIS_PIECE)
+        else:
+            lane._recount()
+        lane._bytes = text
         return lane
 
     @classmethod
@@ -93,9 +97,10 @@ class Lane:
     def known(self) -> dict[int, int]:
         """What this lane has seen: client → number of UTF-16 units."""
         self._require_sound()
-        with self._library():
-            encoded = bytes(self._doc.get_state())
-        return lane_format.decode_state_vector(encoded)
+        if self._known is None:
+            with self._library():
+                self._known = self._read_known()
+        return dict(self._known)
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
         """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
@@ -117,24 +122,31 @@ class Lane:
         self._bytes = new
         return update
 
-    def apply(self, update: bytes, replica: int | None) -> None:
+    def apply(self, update: bytes, replica: int) -> None:
         """Take in one update written by `replica`.
 
-        None is for updates out of our own log: whoever wrote them, and however large the lane is by now.
         Raises UpdateInvalid; see the module docstring for what the lane is then.
         """
         known = self.known()
         parsed = lane_format.parse(update)
-        if replica is None:
-            lane_format.check(parsed, known, None, 0, self._halves)
-        else:
-            if lane_format.work(parsed, self._items) > limits.UPDATE_WORK:
-                self._recount()
-            lane_format.check(parsed, known, replica, self._items, self._halves)
-        for client, clock, length, *_ in parsed.structs:
-            known[client] = clock + length
-        self._absorb(update, known)
+        if lane_format.work(parsed, self._items) > limits.UPDATE_WORK:
+            self._recount()
+        lane_format.check(parsed, known, replica, self._items, self._halves)
+        self._absorb([update], lane_format.after(parsed, known))
         self._grow(parsed)
+
+    def replay(self, log: Sequence[bytes]) -> None:
+        """Take in updates out of our own log, in order: whoever wrote them, and however large the lane is by
+        now. Raises UpdateInvalid; the lane is then of no use."""
+        if not log:
+            return
+        known = self.known()
+        for update in log:
+            parsed = lane_format.parse(update)
+            lane_format.check(parsed, known, None, 0, self._halves)
+            known = lane_format.after(parsed, known)
+            self._grow(parsed)
+        self._absorb(log, known)
 
     def merge(self, state: bytes) -> None:
         """Take in another full state of the same lane and epoch. Raises UpdateInvalid."""
@@ -145,7 +157,7 @@ class Lane:
             raise UpdateInvalid("the state belongs to another lane or epoch")
         for client, clock in theirs.items():
             known[client] = max(clock, known.get(client, 0))
-        self._absorb(state, known)
+        self._absorb([state], known)
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
@@ -165,38 +177,38 @@ class Lane:
         self._replica = replica
         self._doc = Doc(client_id=replica)
         self._content = self._doc.get(ROOT, type=Text)
-        self._bytes = None
+        self._forget()
 
-    @contextmanager
-    def _library(self) -> Iterator[None]:
-        """Whatever the library throws (its panics are no Exceptions) breaks the lane and is UpdateInvalid."""
-        try:
-            yield
-        except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, UpdateInvalid):
-            self._problem = "an operation was cut short"
-            raise
-        except BaseException as error:
-            self._problem = f"the text library failed ({type(error).__name__})"
-            raise UpdateInvalid(f"{self._problem}; load the lane again from its log") from None
+    def _forget(self) -> None:
+        """What was read of the document is no longer what it holds."""
+        self._bytes = self._known = None
+
+    def _library(self) -> _Library:
+        return _Library(self)
 
     def _require_sound(self) -> None:
         if self._problem is not None:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
-    def _absorb(self, update: bytes, expected: dict[int, int]) -> None:
+    def _absorb(self, updates: Sequence[bytes], expected: dict[int, int]) -> None:
         """Apply checked bytes and make sure that nothing was left pending."""
-        self._bytes = None
-        with self._library():
-            self._doc.apply_update(update)
+        self._forget()
+        with self._library(), self._doc.transaction():
+            for update in updates:
+                self._doc.apply_update(update)
+            self._known = self._read_known()
         if self.known() != {client: clock for client, clock in expected.items() if clock}:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
+
+    def _read_known(self) -> dict[int, int]:
+        return lane_format.decode_state_vector(bytes(self._doc.get_state()))
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
         self._become(replica)
         written: list[bytes] = []
-        self._bytes = None
+        self._forget()
         with self._library():
             subscription = self._doc.observe(lambda event: written.append(bytes(event.update)))
             try:
@@ -251,7 +263,7 @@ class Lane:
             )
             try:
                 for update in updates:
-                    self.apply(update, None)
+                    self.replay([update])
             finally:
                 self._content.unobserve(subscription)
         return deltas
@@ -278,6 +290,28 @@ class Lane:
         if written + len(changes) // 64 > most:
             raise TooLarge("the edit has too many parts for one update; send the file as a new version")
         return changes
+
+
+class _Library:
+    """Stands around every use of the library: whatever that throws (its panics are no Exceptions) breaks the
+    lane and is UpdateInvalid."""
+
+    __slots__ = ("_lane",)
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, UpdateInvalid)):
+            self._lane._problem = "an operation was cut short"
+            return
+        self._lane._problem = f"the text library failed ({type(error).__name__})"
+        raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:

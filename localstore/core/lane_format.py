@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
-from localstore.core.lane_reader import CLOCK_END, Reader, varint
+from localstore.core.lane_reader import CLOCK_END, Reader, numbers_of, varints
 
 ROOT = "t"
 GENESIS_BIT = 1 << (
@@ -170,8 +170,13 @@ def genesis_ids(known: StateVector) -> set[int]:
 
 
 def state_vector_of(update: Update) -> dict[int, int]:
-    """The state vector of a full state."""
+    """The state vector of a full state; of an update, of the clients that wrote it."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
+
+
+def after(update: Update, known: StateVector) -> dict[int, int]:
+    """The state vector of a lane with state vector `known` that has taken in `update`."""
+    return {**known, **state_vector_of(update)}
 
 
 def second_halves(update: Update) -> set[Point]:
@@ -199,21 +204,20 @@ def most_structs(items: int) -> int:
 
 def decode_state_vector(data: bytes) -> dict[int, int]:
     """client → number of known units. Raises UpdateInvalid unless strictly encoded."""
-    reader = Reader(data)
-    known: dict[int, int] = {}
-    for _ in range(reader.count(2)):
-        client = reader.client(known)
-        known[client] = reader.clock()
-    if reader.at != len(data):
-        raise UpdateInvalid("the state vector has bytes after its end")
+    numbers = numbers_of(data)
+    clients, clocks = numbers[1::2], numbers[2::2]
+    known = dict(zip(clients, clocks, strict=False))
+    if not numbers or numbers[0] != len(known) or len(numbers) != 1 + 2 * len(known):
+        raise UpdateInvalid("the state vector announces another number of clients, or one comes twice")
+    if known and (max(clients) >> limits.REPLICA_BITS or max(clocks) >= CLOCK_END):
+        raise UpdateInvalid("a client id or a clock is too large")
     return known
 
 
 def encode_state_vector(known: StateVector) -> bytes:
     """The one encoding of a state vector: clients ascending, none with 0 units."""
     clients = sorted(client for client, clock in known.items() if clock)
-    numbers = [len(clients), *(n for client in clients for n in (client, known[client]))]
-    return b"".join(map(varint, numbers))
+    return varints([len(clients), *(n for client in clients for n in (client, known[client]))])
 
 
 def _check_writer(client: int, replica: int | None) -> None:

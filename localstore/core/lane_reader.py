@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
@@ -11,14 +11,34 @@ CLOCK_END = 1 << 31
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format
 
 
-def varint(number: int) -> bytes:
-    """Unsigned LEB128, shortest form."""
+def varints(numbers: Iterable[int]) -> bytes:
+    """Each as unsigned LEB128, shortest form."""
     encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
+    for number in numbers:
+        while number > 0x7F:
+            encoded.append(number & 0x7F | 0x80)
+            number >>= 7
+        encoded.append(number)
     return bytes(encoded)
+
+
+def numbers_of(data: bytes) -> list[int]:
+    """The inverse of `varints`. UpdateInvalid for any other bytes."""
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            if byte == 0 and shift > 7:
+                raise UpdateInvalid("a number is not in its shortest form")
+            numbers.append(number)
+            number = shift = 0
+        elif shift == 7 * VARINT_BYTES:
+            raise UpdateInvalid("a number is too large")
+    if shift:
+        raise UpdateInvalid("the update ends too early")
+    return numbers
 
 
 class Reader:
@@ -37,15 +57,18 @@ class Reader:
         return self.data[self.at - 1]
 
     def varint(self) -> int:
-        number = 0
-        for place in range(VARINT_BYTES):
-            byte = self.byte()
-            number |= (byte & 0x7F) << (7 * place)
+        number = shift = 0
+        for byte in self.data[self.at : self.at + VARINT_BYTES]:
+            number |= (byte & 0x7F) << shift
+            shift += 7
             if byte < 0x80:
-                if byte == 0 and place:
+                if byte == 0 and shift > 7:
                     raise UpdateInvalid("a number is not in its shortest form")
+                self.at += shift // 7
                 return number
-        raise UpdateInvalid("a number is too large")
+        if shift == 7 * VARINT_BYTES:
+            raise UpdateInvalid("a number is too large")
+        raise UpdateInvalid("the update ends too early")
 
     def count(self, least_bytes: int) -> int:
         """A number of things of at least `least_bytes` each that are still to come."""

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from localstore.core import limits
-from localstore.core.encoding import hex_digest, is_hex_digest, jcs, length_prefixed, unb64u
+from localstore.core.encoding import hex_digest, is_hex_digest, length_prefixed, unb64u
 from localstore.core.errors import Invalid, TooLarge
 
 UpdateKind = Literal["create_text", "edit_text", "set_blob", "delete"]
@@ -49,33 +49,58 @@ class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ops: list[str] | None = None
 
 
+class _Signed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is signed of an update, its members in the order of JCS: encoded as it stands it is canonical."""
+
+    base: int
+    blake3: str | None = None
+    branch_id: str
+    device_key_id: str
+    epoch: int | None = None
+    gen: int
+    kind: str
+    n: int
+    ops_blake3: str | None = None
+    path: str
+    replica: int
+    repo_id: str
+    settled: int
+    size: int | None = None
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
 def signing_bytes(
     repo_id: str, branch_id: str, replica: int, device_key_id: str, update: LiveUpdate
 ) -> bytes:
     """The exact bytes that the device signs: the prefix and JCS over every member but the signature, with
     `ops` replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations. Absent members are left
-    out. Needs no server: a device signs offline."""
-    signed: dict[str, str | int] = {
-        "repo_id": repo_id,
-        "branch_id": branch_id,
-        "replica": replica,
-        "device_key_id": device_key_id,
-        "n": update.n,
-        "settled": update.settled,
-        "path": update.path,
-        "kind": update.kind,
-        "gen": update.gen,
-        "base": update.base,
-    }
-    if update.blake3 is not None:
-        signed["blake3"] = update.blake3
-    if update.size is not None:
-        signed["size"] = update.size
-    if update.epoch is not None:
-        signed["epoch"] = update.epoch
-    if update.ops is not None:
-        signed["ops_blake3"] = ops_digest(decoded_ops(update))
-    return PREFIX + jcs(signed)
+    out. Needs no server: a device signs offline. Invalid for numbers and text that JCS cannot hold."""
+    epoch, size = update.epoch, update.size
+    numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)
+    if min(numbers) < -NUMBER_MAX or max(numbers) > NUMBER_MAX:
+        raise Invalid("signed data holds exact integers only")
+    signed = _Signed(
+        repo_id=repo_id,
+        branch_id=branch_id,
+        replica=replica,
+        device_key_id=device_key_id,
+        n=update.n,
+        settled=update.settled,
+        path=update.path,
+        kind=update.kind,
+        gen=update.gen,
+        base=update.base,
+        blake3=update.blake3,
+        size=size,
+        epoch=epoch,
+        ops_blake3=None if update.ops is None else ops_digest(decoded_ops(update)),
+    )
+    try:
+        return PREFIX + _encoded(signed)
+    except UnicodeEncodeError:
+        raise Invalid("signed text is not valid Unicode") from None
 
 
 def decoded_ops(update: LiveUpdate) -> list[bytes]:

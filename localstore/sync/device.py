@@ -150,8 +150,7 @@ class Device:
         """The confirmed lane with the pending updates on it."""
         lane = self.confirmed(entry)
         if entry.pending:
-            for update in self.db.pending(entry.path):
-                lane.apply(update, None)
+            lane.replay(self.db.pending(entry.path))
         return lane
 
     # --- bytes

@@ -70,8 +70,7 @@ def _by_text(device: Device, base: Lane, pending: list[bytes], target: Lane) -> 
 
 def _store(device: Device, entry: Entry, remote: Remote, base: Lane, pending: list[bytes]) -> None:
     current = base.copy()
-    for update in pending:
-        current.apply(update, None)
+    current.replay(pending)
     text = current.text()
     touched = remote.state is not None or (entry.touched and entry.epoch == remote.row.epoch)
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)

@@ -207,8 +207,7 @@ def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> None:
     lane = device.edited.take(entry) if entry.pending == len(ops) else None
     if lane is None:
         lane = device.confirmed(entry)
-        for op in ops:
-            lane.apply(op, None)
+        lane.replay(ops)
     device.db.put_lane_state(entry.path, lane.state())
     device.db.put_pending(entry.path, device.db.pending(entry.path)[len(ops) :])
     entry.touched = True

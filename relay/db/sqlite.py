@@ -90,8 +90,8 @@ class SqliteTx:
         changed = 0
         for sql, values in _expand(statement, params):
             try:
-                async with self._connection.execute(sql, values) as cursor:
-                    changed += cursor.rowcount
+                cursor = await self._connection.execute(sql, values)
+                changed += cursor.rowcount  # it ran to its end; closing it would wake the thread once more
             except sqlite3.IntegrityError as error:
                 raise UniqueViolation(str(error)) from None
         return changed

@@ -85,17 +85,18 @@ class ObjectStore:
 
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
-    ) -> None:
-        """Make the objects of durable frames known, and reachable from `repo_id` (None: from none yet).
-        Objects that are known already stay where they are, and their second copy is left to the collector."""
+    ) -> set[bytes]:
+        """Make the objects of durable frames known, and reachable from `repo_id` (None: from none yet). Those
+        known already stay where they are, their second copy is left to the collector. Returns the others."""
         asked = [one.digest for frame in placed for one in frame.row.objects]
-        known = await self.known(tx, asked)
-        now = now_ms()
+        before = await self.known(tx, asked)
+        known, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
             mine = [frame for frame in placed if frame.place.pack == name]
             await self._index_pack(tx, name, mine, known, directories, now)
         if repo_id is not None:
             await self.link(tx, repo_id, asked)
+        return known - before
 
     async def _index_pack(
         self, tx: Tx, name: str, placed: list[FrameAt], known: set[bytes], directories: bool, now: int
@@ -180,9 +181,10 @@ class ObjectStore:
     ) -> None:
         """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
         `place` looked. Unavailable when the collector took one of these in between."""
-        await self.index(tx, placed, None, directories)
-        await self.touch(tx, digests)  # first, since the collector leaves alone what was touched
-        if len(await self.known(tx, digests)) < len(set(digests)):
+        fresh = await self.index(tx, placed, None, directories)
+        older = sorted(set(digests) - fresh)
+        await self.touch(tx, older)  # first, since the collector leaves alone what was touched
+        if len(await self.known(tx, older)) < len(older):
             raise Unavailable("the upload met a clean-up of old bytes; send it again")
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
@@ -199,6 +201,10 @@ class ObjectStore:
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
         return not await self.missing(tx, repo_id, digests)
+
+    def stale(self, last_seen: int) -> bool:
+        """Whether an object that was last seen then (milliseconds) has to be touched to be kept for sure."""
+        return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
         """Keep these from the collector for another day: somebody refers to them, or is about to."""

@@ -21,7 +21,7 @@ FileEntry = tuple[str, bytes, int]
 """Kind, digest and size of a file."""
 
 _HELD = (
-    select(object_.c.digest, object_.c.size)
+    select(object_.c.digest, object_.c.size, object_.c.last_seen)
     .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
     .where(
         and_(
@@ -37,7 +37,20 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
     """Which of these objects the repository holds, and their sizes in bytes."""
     if not digests:
         return {}
-    return {bytes(digest): size for digest, size in await tx.all(_HELD, repo_id=repo_id, digests=digests)}
+    found = await tx.all(_HELD, repo_id=repo_id, digests=digests)
+    return {bytes(digest): size for digest, size, _ in found}
+
+
+async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """As `held`, for somebody who is about to refer to them: the collector leaves them for another day."""
+    if not digests:
+        return {}
+    found = await tx.all(_HELD, repo_id=repo_id, digests=digests)
+    stale = sorted(bytes(digest) for digest, _, seen in found if node.objects.stale(seen))
+    if not stale:
+        return {bytes(digest): size for digest, size, _ in found}
+    await node.objects.touch(tx, stale)
+    return await held(tx, repo_id, digests)  # the collector may have been faster
 
 
 async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
@@ -61,12 +74,12 @@ async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[byte
     return sizes
 
 
-async def require_files(tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
-    """Files that the repository must hold, each as its kind says: whole, or as chunks. PayloadMissing lists
-    those it does not, Invalid names one of another size."""
+async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
+    """Files that the repository must hold, and keeps, each as its kind says: whole, or as chunks.
+    PayloadMissing lists those it does not hold, Invalid names one of another size."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
-    sizes = await held(tx, repo_id, small)
+    sizes = await kept(node, tx, repo_id, small)
     large_sizes = await chunked.held(tx, repo_id, large)
     missing = (small - sizes.keys()) | (large - large_sizes.keys())
     if missing:

@@ -115,15 +115,16 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
         [
             {
                 "branch_id": branch_id,
-                "gen": one.key.gen,
-                "epoch": one.key.epoch,
+                "gen": key.gen,
+                "epoch": key.epoch,
                 "seq": one.seq,
                 "part": one.part,
                 "operation": one.data,
                 "account_id": account_id,
                 "device_key_id": device_key_id,
             }
-            for one in after.log
+            for key, operations in after.log.items()
+            for one in operations
         ],
     )
     await tx.run(rows.COUNT, ref_id=branch_id, to=after.seq, now=now_ms())

@@ -140,7 +140,6 @@ async def _take(
     named = _named(batch)
     asked = [u.path for u in batch.updates if "\0" not in u.path]
     before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
-    await view.node.objects.touch(tx, sorted(named))
     large = _named(batch, above=limits.BLOB_FILE)
     if large:
         await chunked.touch(tx, view.repo.id, large)
@@ -150,7 +149,7 @@ async def _take(
         repo_kind=view.repo.kind,
         settled=replica.settled,
         answers={n: stored_answer(answer) for n, answer in stored},
-        held=await content.held(tx, view.repo.id, named),
+        held=await content.kept(view.node, tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
         lanes=view.node.lanes,
@@ -229,7 +228,7 @@ def _run(
     """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(
-        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log=[]
+        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
     )
     batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={})
     return batch, batch.run(asked)
@@ -280,8 +279,7 @@ async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
     sizes = await content.held(tx, view.repo.id, named - known)
     fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
     found = await content.texts(view.node, tx, view.repo.id, fits)
-    for digest in found:
-        view.node.lanes.texts.add(digest)
+    view.node.lanes.texts.add(found)
     return frozenset(found | known)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -54,11 +55,9 @@ class Refusal(Exception):
         self.result, self.code, self.detail = result, code, detail
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One line of a lane's log."""
 
-    key: LaneKey
     seq: int
     part: int
     data: bytes
@@ -76,7 +75,7 @@ class Frontier:
     rows: dict[str, LaneRow]
     directories: dict[str, int]
     changed: dict[str, None] = field(default_factory=dict)
-    log: list[Operation] = field(default_factory=list)
+    log: dict[LaneKey, list[Operation]] = field(default_factory=dict)
 
     def living(self, path: str) -> LaneRow | None:
         row = self.rows.get(path)
@@ -118,7 +117,9 @@ class Frontier:
         """The lane of `row` took in `operations`; `text` is its text now."""
         seq = self.next()
         key = LaneKey(self.branch_id, row.gen, row.epoch)
-        self.log += [Operation(key, seq, part, data) for part, data in enumerate(operations)]
+        self.log.setdefault(key, []).extend(
+            Operation(seq, part, data) for part, data in enumerate(operations)
+        )
         edited = msgspec.structs.replace(
             row.touched(by, seq), digest=digest(text), size=len(text), edited=True
         )
@@ -220,7 +221,7 @@ class Batch:
         source = self.sources.get(key)
         if source is None:
             raise LaneSourceMissing
-        accepted = [one.data for one in self.frontier.log if one.key == key]
+        accepted = [one.data for one in self.frontier.log.get(key, ())]
         return Source(source.genesis, [*source.operations, *accepted]).build(key)
 
     def _delete(self, update: LiveUpdate) -> UpdateAnswer:

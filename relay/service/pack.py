@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
+from localstore.core.classify import kind_of
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
+from localstore.core.frame import ZSTD
 from localstore.core.limits import HAVE_DIGESTS, MIB
 from localstore.core.model.history import HaveAnswer, PackStored
 from localstore.core.pack import Frame, PackReader
@@ -92,7 +94,8 @@ class _Intake:
         self._promised = False
 
     async def take(self, step: Sequence[bytes], upload: Upload) -> None:
-        frames = await asyncio.to_thread(self._verified, step)
+        frames, texts = await asyncio.to_thread(self._verified, step)
+        self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
@@ -115,12 +118,15 @@ class _Intake:
             known = await self._store.known(tx, digests)
         return [frame for frame in frames if not all(one.digest in known for one in frame.row.objects)]
 
-    def _verified(self, step: Sequence[bytes]) -> list[Frame]:
+    def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
+        """The frames that are complete now, each object compared with its digest. And which objects are text,
+        which updates are about to ask; not of what did not compress, as text does."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
+        texts = []
         for frame in frames:
-            for _ in frame.objects():
-                pass  # iterating compares each object with its digest
-        return frames
+            compressed = frame.row.codec == ZSTD
+            texts += [name for name, data in frame.objects() if compressed and kind_of(data) == "text"]
+        return frames, texts
 
 
 async def _steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:

@@ -283,6 +283,5 @@ async def store(
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
     """What the seal names is still there, and stays: a collector may have passed since prepare."""
     files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
-    await view.node.objects.touch(tx, sorted({digest for _, digest, _ in files}))
     await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
-    await content.require_files(tx, view.repo.id, files)
+    await content.require_files(view.node, tx, view.repo.id, files)

@@ -203,7 +203,7 @@ def _is_large(entry: Entry) -> bool:
 async def _require_content(tx: Tx, view: View, wanted: list[dict[str, Entry | None]]) -> None:
     """Every file's bytes are here, of the size said, and text where text is said."""
     files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
-    await content.require_files(tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
+    await content.require_files(view.node, tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
     known = view.node.lanes.texts.among(named)
     unknown = {digest: size for digest, size in named.items() if digest not in known}

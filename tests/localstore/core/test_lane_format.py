@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,8 +26,8 @@ from localstore.core.lane_format import (
     validate_state,
     work,
 )
-from localstore.core.lane_reader import varint
-from tests.localstore.core.updates import encode, group, inserted, raw_struct, scattered
+from localstore.core.lane_reader import numbers_of, varints
+from tests.localstore.core.updates import encode, group, inserted, raw_struct, scattered, varint
 
 ME, OTHER = 7, 9
 EMPTY_DELETIONS = varint(0)
@@ -223,6 +225,13 @@ def test_state_vector_vectors() -> None:
     ):
         with pytest.raises(UpdateInvalid):
             decode_state_vector(bad)
+
+
+@given(st.lists(st.integers(0, 2**56 - 1), max_size=9), st.binary(max_size=30))
+def test_numbers_have_one_spelling(numbers: list[int], noise: bytes) -> None:
+    assert numbers_of(varints(numbers)) == numbers
+    with contextlib.suppress(UpdateInvalid):
+        assert varints(numbers_of(noise)) == noise
 
 
 @given(st.binary(max_size=200))

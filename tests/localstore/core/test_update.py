@@ -144,3 +144,19 @@ def test_unknown_members_and_kinds_do_not_decode() -> None:
     for wrong in ({**document, "extra": 1}, {**document, "kind": "rename"}, {**document, "n": 1.5}):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(wrong, LiveUpdate)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(min_size=1, max_size=30), st.integers(0, (1 << 53) - 1))
+def test_every_text_and_number_is_signed_as_jcs_has_it(text: str, number: int) -> None:
+    update = msgspec.structs.replace(CREATE, path=text, size=number, blake3=text)
+    fields = {k: v for k, v in msgspec.to_builtins(update).items() if k != "signature"}
+    place = {"repo_id": text, "branch_id": text, "replica": number, "device_key_id": text}
+    signed = signing_bytes(text, text, number, text, update)
+    assert signed == b"svc-live-update-v1\n" + rfc8785.dumps(fields | place)
+
+
+@pytest.mark.parametrize("change", [{"size": 1 << 53}, {"base": -(1 << 53)}, {"path": "\udc80"}])
+def test_what_jcs_cannot_hold_cannot_be_signed(change: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        signing_bytes(*PLACE, msgspec.structs.replace(CREATE, **change))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from localstore.core.lane_format import ROOT, Deletion, Struct
-from localstore.core.lane_reader import varint
+from localstore.core.lane_reader import varints
 
 ORIGIN, RIGHT_ORIGIN = 0x80, 0x40
+
+
+def varint(number: int) -> bytes:
+    return varints([number])
 
 
 def encode(structs: Iterable[Struct], deletions: Iterable[Deletion] = ()) -> bytes:
