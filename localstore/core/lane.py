@@ -12,32 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from localstore.core import lane_format, limits, textdiff
+from localstore.core.crdt import Delta, Document
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
-from localstore.core.lane_format import GENESIS_BIT, ROOT
-
-if TYPE_CHECKING:
-    from pycrdt import Doc
+from localstore.core.lane_format import GENESIS_BIT
 
 READER = 1  # client id of a document that nobody writes through
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
 
-Delta = list[
-    dict[str, Any]
-]  # the library's: {"retain": n} | {"delete": n} | {"insert": text}, n in UTF-8 bytes
-
 
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_problem", "_replica")
+    __slots__ = ("_bytes", "_document", "_halves", "_items", "_problem", "_replica")
     _bytes: bytes | None
-    _doc: Doc[Any]
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
@@ -56,7 +48,7 @@ class Lane:
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
         lane = cls(genesis_id(branch_id, gen, epoch, text))
-        with lane._library(), lane._doc.transaction():
+        with lane._library(), lane._document.transaction():
             lane._insert(0, text)
         lane._recount()
         return lane
@@ -73,7 +65,7 @@ class Lane:
         self._require_sound()
         if self._bytes is None:
             with self._library():
-                self._bytes = str(self._content).encode("utf-8")
+                self._bytes = self._document.text().encode("utf-8")
         return self._bytes
 
     def digest(self) -> bytes:
@@ -84,7 +76,7 @@ class Lane:
         """The whole lane, for `load` and `merge`. Equal lanes may have several encodings: compare digests."""
         self._require_sound()
         with self._library():
-            return bytes(self._doc.get_update())
+            return self._document.state()
 
     def state_vector(self) -> bytes:
         """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
@@ -94,7 +86,7 @@ class Lane:
         """What this lane has seen: client → number of UTF-16 units."""
         self._require_sound()
         with self._library():
-            encoded = bytes(self._doc.get_state())
+            encoded = self._document.seen()
         return lane_format.decode_state_vector(encoded)
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
@@ -153,18 +145,15 @@ class Lane:
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
-            twin._doc.apply_update(state)
+            twin._document.apply(state)
         twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
         return twin
 
     # --- the one place where the library is touched
 
     def _open(self, replica: int) -> None:
-        from pycrdt import Doc, Text  # here, because most commands touch no lane and loading it takes 30 ms
-
         self._replica = replica
-        self._doc = Doc(client_id=replica)
-        self._content = self._doc.get(ROOT, type=Text)
+        self._document = Document(replica)
         self._bytes = None
 
     @contextmanager
@@ -187,7 +176,7 @@ class Lane:
         """Apply checked bytes and make sure that nothing was left pending."""
         self._bytes = None
         with self._library():
-            self._doc.apply_update(update)
+            self._document.apply(update)
         if self.known() != {client: clock for client, clock in expected.items() if clock}:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
@@ -195,16 +184,9 @@ class Lane:
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
         self._become(replica)
-        written: list[bytes] = []
         self._bytes = None
         with self._library():
-            subscription = self._doc.observe(lambda event: written.append(bytes(event.update)))
-            try:
-                with self._doc.transaction():
-                    write()
-            finally:
-                self._doc.unobserve(subscription)
-        update = b"".join(written)
+            update = self._document.written(write)
         self._grow(lane_format.parse(update))
         return update
 
@@ -217,17 +199,17 @@ class Lane:
         state, text = self.state(), self._bytes
         self._open(replica)
         with self._library():
-            self._doc.apply_update(state)
+            self._document.apply(state)
         self._bytes = text
 
     def _delete(self, offset: int, size: int) -> None:
         if size:
-            del self._content[offset : offset + size]
+            self._document.delete(offset, size)
 
     def _insert(self, offset: int, text: bytes) -> None:
         """In pieces, the last one first, so that the library never joins them into one slow block."""
         for piece in reversed(pieces(text)):
-            self._content.insert(offset, piece)
+            self._document.insert(offset, piece)
 
     def _replay(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -244,17 +226,13 @@ class Lane:
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
         """Apply updates out of our own log; what each changed in the text."""
-        deltas: list[Delta] = []
+
+        def replay() -> None:
+            for update in updates:
+                self.apply(update, None)
+
         with self._library():
-            subscription = self._content.observe(
-                lambda event: deltas.append([dict(step) for step in event.delta])
-            )
-            try:
-                for update in updates:
-                    self.apply(update, None)
-            finally:
-                self._content.unobserve(subscription)
-        return deltas
+            return self._document.deltas(replay)
 
     # --- what the reader needs to know of the lane
 
