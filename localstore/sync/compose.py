@@ -51,16 +51,16 @@ def compose(
     `barred` paths were refused for good in this run. With `store` False nothing is put in flight.
     """
     done = Composed()
-    changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
-    too_large = capture(device, changed)
+    moved = device.db.moved()
+    too_large = capture(device, [path for path in moved if _differs(device, path, scan)])
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []
     with device.db.step():
-        for path in sorted({*scan.files, *device.entries}):
+        for path in moved:
             if path in in_flight or path in barred or scan.unknown(path):
                 continue
-            stat = scan.files.get(path)
+            stat = scan.find(path)
             entry = device.entries.get(path)
             members = _members(device, entry, stat, delete, path in too_large)
             if members is None:
@@ -77,8 +77,9 @@ def compose(
     return done
 
 
-def _differs(entry: Entry | None, stat: Stat) -> bool:
-    return entry is not None and entry.shadow != stat.digest
+def _differs(device: Device, path: str, scan: Scan) -> bool:
+    entry, stat = device.entries.get(path), scan.find(path)
+    return entry is not None and stat is not None and entry.shadow != stat.digest
 
 
 def _members(

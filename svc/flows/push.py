@@ -99,10 +99,7 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
         lost.update(sent.lost)
         if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
             break
-    unsettled = {
-        path for path, entry in device.entries.items() if not entry.settled and _edited(device, path)
-    }
-    return lost | unsettled
+    return lost | {path for path in device.db.unsettled() if _edited(device, path)}
 
 
 def _pending(device: Device, sent: Sent) -> bool:
