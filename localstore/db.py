@@ -48,13 +48,6 @@ CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROW
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
 SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
-MOVED = """
-SELECT path FROM differs
-UNION SELECT path FROM entries LEFT JOIN sealed USING(path)
-    WHERE shadow IS NOT digest OR want IS NOT shadow OR pending>0
-UNION SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM entries)
-ORDER BY path
-"""
 # From each version of the schema to the next.
 STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
 
@@ -168,16 +161,14 @@ class Database:
 
     def unsettled(self) -> list[str]:
         """Paths where the disk does not show what the lane says (`Entry.settled`)."""
-        return _column(self._sql.execute("SELECT path FROM entries WHERE want IS NOT shadow"))
+        return differs.column(self._sql.execute("SELECT path FROM entries WHERE want IS NOT shadow"))
 
     def foreign(self) -> list[str]:
         """Paths whose lane on this branch is not known (`Entry.foreign`)."""
-        return _column(self._sql.execute("SELECT path FROM entries WHERE gen>=?", (FOREIGN,)))
+        return differs.column(self._sql.execute("SELECT path FROM entries WHERE gen>=?", (FOREIGN,)))
 
     def moved(self) -> list[str]:
-        """Paths where the disk as last looked at, the last seal, and what is known of the lane are not all
-        the same, sorted: every path that may need an update is among them."""
-        return _column(self._sql.execute(MOVED))
+        return differs.moved(self._sql)
 
     def put_entry(self, entry: Entry) -> None:
         self.put_entries([entry])
@@ -399,7 +390,3 @@ class Database:
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
-
-
-def _column(found: sqlite3.Cursor) -> list[str]:
-    return [path for (path,) in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat as stat_module
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,13 +24,12 @@ from localstore.sync.device import Device
 OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
 
 
-@dataclass
-class Composed:
+class Composed(msgspec.Struct):
     """What is about to be sent, by path, and files over a cap."""
 
-    written: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    written: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
 
 
 class _Departing(NamedTuple):

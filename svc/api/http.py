@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -51,8 +50,7 @@ _AS_IT_IS = "/?&=%:@!$'()*+,;~-._"  # in a target
 Query = Mapping[str, "str | int | bool | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(msgspec.Struct, frozen=True):
     """A capability token (base64url text) and the key it is bound to."""
 
     token: str
@@ -63,8 +61,7 @@ class Credential:
         return f"Bearer {self.token}"
 
 
-@dataclass(slots=True)
-class Outgoing:
+class Outgoing(msgspec.Struct):
     """One request before it is signed. `body` is bytes, or opens a stream of `length` bytes anew."""
 
     method: str
@@ -72,7 +69,7 @@ class Outgoing:
     body: bytes | Callable[[], Iterable[bytes]] | None = None
     length: int = 0
     digest: ContentDigest | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
 
 
