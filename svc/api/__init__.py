@@ -4,7 +4,7 @@
     repo = api.repo.find("alice", "project")
     for ref in api.ref.list(repo.id): ...
 
-Nothing here prints or asks. A noun's module is imported by its first use.
+Nothing here prints or asks. httpx is imported by the first request, a noun's module by its first use.
 """
 
 from __future__ import annotations

@@ -18,10 +18,9 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
-from svc.api.message import TimedOut, TransportError
 
 if TYPE_CHECKING:
-    from svc.api.connection import Response
+    import httpx
 
 T = TypeVar("T")
 
@@ -29,6 +28,7 @@ JSON_MAX = 32 * MIB
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
+REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
 class Raw(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Raw(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def json(response: Response, returns: type[T], cap: int) -> T:
+def json(response: httpx.Response, returns: type[T], cap: int) -> T:
     """The typed body of a successful answer; raises what the server's problem document says otherwise."""
     opened(response)
     if not _media(response).endswith("json"):
@@ -53,31 +53,33 @@ def json(response: Response, returns: type[T], cap: int) -> T:
         raise _misbehaved(response, f"sent an answer that cannot be read ({why})") from None
 
 
-def nothing(response: Response) -> None:
+def nothing(response: httpx.Response) -> None:
     """A successful answer whose body does not matter."""
     opened(response)
 
 
-def body(response: Response, cap: int) -> bytes:
+def body(response: httpx.Response, cap: int) -> bytes:
     """The raw bytes of a successful answer."""
     return _read(opened(response), cap)
 
 
-def raw(response: Response, cap: int) -> Raw:
+def raw(response: httpx.Response, cap: int) -> Raw:
     """Any answer, successful or not."""
-    return Raw(response.status, response.headers.multi_items(), _media(response), _read(response, cap))
+    return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
 
 
-def opened(response: Response) -> Response:
+def opened(response: httpx.Response) -> httpx.Response:
     """The response itself, body unread, when it is a success; else raises the error it carries."""
     if response.is_success:
         return response
     raise problem(response)
 
 
-def pieces(response: Response, cap: int) -> Iterator[bytes]:
+def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
     when the connection ends before it does."""
+    import httpx
+
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _misbehaved(response, "sent an encoded answer that nobody asked for")
     total = 0
@@ -87,22 +89,22 @@ def pieces(response: Response, cap: int) -> Iterator[bytes]:
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
             yield piece
-    except TransportError as error:
-        why = "nothing came any more" if isinstance(error, TimedOut) else "it was closed"
+    except httpx.TransportError as error:
+        why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _broke_off(response, why) from None
 
 
-def problem(response: Response) -> SvcError:
+def problem(response: httpx.Response) -> SvcError:
     """The error of an unsuccessful answer: a problem document's (RFC 9457), else one for its status."""
     document = _document(response)
     if document is None:
         return _misbehaved(
-            response, f"answered {response.status} and not as a svc server does; check the address"
+            response, f"answered {response.status_code} and not as a svc server does; check the address"
         )
     safe = _safe(document)
     if not isinstance(safe.get("detail"), str):
         safe.pop("detail", None)
-    error = from_problem(safe, response.status)
+    error = from_problem(safe, response.status_code)
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
     if isinstance(error, NotFound) and not safe.get("detail"):
@@ -112,7 +114,7 @@ def problem(response: Response) -> SvcError:
     return error
 
 
-def server_time(response: Response) -> float | None:
+def server_time(response: httpx.Response) -> float | None:
     """Unix seconds from a 401 that says the signature was not in time. The body can be read again."""
     document = _document(response) or {}
     told = document.get("server_time")
@@ -120,13 +122,14 @@ def server_time(response: Response) -> float | None:
     return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
 
 
-def _document(response: Response) -> dict[str, Any] | None:
+def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None
     try:
-        if response.problem is None:
-            response.problem = _read(response, PROBLEM_MAX)
-        found = msgspec.json.decode(response.problem)
+        content = response.extensions.get("svc.problem")
+        if content is None:
+            content = response.extensions["svc.problem"] = _read(response, PROBLEM_MAX)
+        found = msgspec.json.decode(content)
     except (ServerMisbehaved, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get("code"), str) else None
@@ -143,30 +146,35 @@ def _safe(value: Any) -> Any:
     return value
 
 
-def _media(response: Response) -> str:
+def _media(response: httpx.Response) -> str:
     value: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return paths.terminal_safe(value[:100])
 
 
-def _read(response: Response, cap: int) -> bytes:
+def _read(response: httpx.Response, cap: int) -> bytes:
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
     return b"".join(pieces(response, cap))
 
 
-def _broke_off(response: Response, why: str) -> ServerUnreachable:
+def _broke_off(response: httpx.Response, why: str) -> ServerUnreachable:
     """What may be repeated can only be repeated; anything else may have had its effect."""
     announced = response.headers.get("content-length", "")[:20]
     of = f" of {announced}" if announced.isdecimal() else ""
     remedy = "check your network, then run the command again"
-    if not response.repeatable:
+    if not response.extensions.get(REPEATABLE):
         remedy = "it may have been carried out all the same: look before you run the command again"
     return ServerUnreachable(
-        f"the connection to {response.origin} broke off after {response.received}{of} bytes of "
+        f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "
         f"the answer ({why}); {remedy}"
     )
 
 
-def _misbehaved(response: Response, what: str) -> ServerMisbehaved:
-    return ServerMisbehaved(f"{response.origin} {what}")
+def _origin(response: httpx.Response) -> str:
+    url = response.request.url
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(f"{_origin(response)} {what}")

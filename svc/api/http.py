@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 import secrets
+import ssl
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import msgspec
@@ -27,9 +29,10 @@ from localstore.core.paths import terminal_safe
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
 from svc import __version__
 from svc.api import answer
-from svc.api.connection import Response, Wire
-from svc.api.message import NotConnected, NotHttp, TransportError
 from svc.api.origin import is_loopback
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 
@@ -38,14 +41,8 @@ BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
-BODIES = frozenset({"POST", "PUT", "PATCH"})  # methods whose requests say so when they have none
-SAID = {  # with every request
-    "User-Agent": f"svc/{__version__}",
-    "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
-    "Accept-Encoding": "identity",
-}
-
-_AS_IT_IS = "/?&=%:@!$'()*+,;~-._"  # in a target
+_BREAKING_OFF = ("without sending a response", "without sending complete message", "closed connection")
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 Query = Mapping[str, "str | int | bool | None"]
 
@@ -98,7 +95,7 @@ class Http:
         self.credential = credential
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
-        self._wire: Wire | None = None
+        self._opened: httpx.Client | None = None
 
     def call(
         self,
@@ -205,9 +202,9 @@ class Http:
         return self._attempt(outgoing, lambda response: answer.json(response, returns, answer.JSON_MAX))
 
     def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def _request(
         self,
@@ -227,15 +224,16 @@ class Http:
             outgoing.headers["Content-Type"] = "application/octet-stream"
         return outgoing
 
-    def _attempt(self, outgoing: Outgoing, read: Callable[[Response], T], *, keep: bool = False) -> T:
+    def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
         """Send, read, and repeat what may be repeated. `keep` leaves the response open for the caller."""
+        httpx = load()
         attempt, corrected = 0, False
         while True:
             attempt += 1
             kept = False
             try:
                 response = self._follow(outgoing)
-            except TransportError as error:
+            except httpx.TransportError as error:
                 self._sleep(self._after_failure(error, outgoing, attempt))
                 continue
             try:
@@ -251,17 +249,19 @@ class Http:
                     response.close()
             self._sleep(wait)
 
-    def _after_failure(self, error: TransportError, outgoing: Outgoing, attempt: int) -> float:
+    def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
         """Seconds to wait before the next attempt; raises when there is none."""
+        httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and TLS_FAILED.search(tls):  # a repeat would fail as this one
             raise ServerUnreachable(
                 f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
                 "http://), the certificate, and this machine's clock"
             ) from None
-        if attempt < ATTEMPTS and (isinstance(error, NotConnected) or outgoing.repeatable):
+        never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+        if attempt < ATTEMPTS and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
-        if isinstance(error, NotHttp):
+        if isinstance(error, httpx.ProtocolError) and not _broke_off(error):
             raise ServerMisbehaved(
                 f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
                 "check the address"
@@ -272,68 +272,72 @@ class Http:
             "and that the node is running"
         ) from None
 
-    def _follow(self, outgoing: Outgoing) -> Response:
+    def _follow(self, outgoing: Outgoing) -> httpx.Response:
         """Send; follow redirects of reads inside the origin, refuse all others."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
-            if not response.redirects:
+            if not response.has_redirect_location:
                 return response
             response.close()
-            where = urljoin(self.origin + target, response.headers.get("location"))
+            where = urljoin(self.origin + target, response.headers["location"])
             parts = urlsplit(where)
             if outgoing.method not in SAFE_METHODS or f"{parts.scheme}://{parts.netloc}" != self.origin:
                 raise ServerMisbehaved(
                     f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If "
                     "the server moved, sign in at its new address: svc login --server URL"
                 )
-            target = quote(parts.path + (f"?{parts.query}" if parts.query else ""), safe=_AS_IT_IS)
+            target = parts.path + (f"?{parts.query}" if parts.query else "")
         raise ServerMisbehaved(f"{self.origin} redirects in a circle")
 
-    def _transmit(self, outgoing: Outgoing, target: str) -> Response:
-        body: bytes | Iterable[bytes] = b""
-        length: int | None = 0 if outgoing.method in BODIES else None
+    def _transmit(self, outgoing: Outgoing, target: str) -> httpx.Response:
+        client = self._client()
+        content = outgoing.body() if callable(outgoing.body) else outgoing.body
+        headers = dict(outgoing.headers)
         if callable(outgoing.body):
-            body, length = outgoing.body(), outgoing.length
-        elif outgoing.body is not None:
-            body, length = outgoing.body, len(outgoing.body)
-        headers = {**SAID, **outgoing.headers}
+            headers["Content-Length"] = str(outgoing.length)
+        request = client.build_request(
+            outgoing.method, self.origin + target, content=content, headers=headers
+        )
         if self.credential is not None:
-            headers |= self._signed(outgoing, target, self.credential)
-        return self._conversation().send(outgoing.method, target, headers, body, length, outgoing.repeatable)
+            self._sign(request, outgoing, self.credential)
+        response = client.send(request, stream=True)
+        response.extensions[answer.REPEATABLE] = outgoing.repeatable
+        return response
 
-    def _signed(self, outgoing: Outgoing, target: str, credential: Credential) -> dict[str, str]:
-        """The headers that say who asks, and for what."""
-        headers = {"Authorization": credential.authorization}
+    def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
+        request.headers["Authorization"] = credential.authorization
         if outgoing.method in SAFE_METHODS:
-            return headers
-        path, _, query = target.partition("?")
+            return
+        path, _, query = request.url.raw_path.decode("ascii").partition("?")
         body = outgoing.digest
         if body is None and isinstance(outgoing.body, bytes):
             body = ContentDigest.of(outgoing.body)
-        return headers | sign(
-            credential.key,
-            outgoing.method,
-            authority_of(self.origin),
-            path,
-            query,
-            body=body,
-            authorization=credential.authorization,
-            now=int(self._clock() + self._skew),
+        request.headers.update(
+            sign(
+                credential.key,
+                outgoing.method,
+                authority_of(self.origin),
+                path,
+                query,
+                body=body,
+                authorization=credential.authorization,
+                now=int(self._clock() + self._skew),
+            )
         )
 
-    def _retry_after(self, response: Response, outgoing: Outgoing, attempt: int) -> float | None:
+    def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None when this answer is the answer."""
-        if attempt >= ATTEMPTS or response.status not in (429, 502, 503, 504):
+        if attempt >= ATTEMPTS or response.status_code not in (429, 502, 503, 504):
             return None
         asked = response.headers.get("retry-after", "")
         if asked.isdecimal() and len(asked) < 6:
             return float(asked) if float(asked) <= WAIT_MAX else None
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
-    def _correct_clock(self, response: Response) -> bool:
+    def _correct_clock(self, response: httpx.Response) -> bool:
         """Take the server's time from a 401 that names it, when ours is visibly off."""
-        if response.status != 401 or self.credential is None:
+        if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
         if theirs is None:
@@ -344,11 +348,36 @@ class Http:
         self._skew = skew
         return True
 
-    def _conversation(self) -> Wire:
-        if self._wire is None:
-            proxies = not is_loopback(self.origin)
-            self._wire = Wire(self.origin, authority_of(self.origin), proxies)
-        return self._wire
+    def _client(self) -> httpx.Client:
+        if self._opened is None:
+            httpx = load()
+            https = self.origin.startswith("https:")
+            self._opened = httpx.Client(
+                verify=ssl.create_default_context() if https else False,
+                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
+                follow_redirects=False,
+                trust_env=not is_loopback(self.origin),
+                headers={
+                    "User-Agent": f"svc/{__version__}",
+                    "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
+                    "Accept-Encoding": "identity",
+                },
+            )
+        return self._opened
+
+
+def _broke_off(error: Exception) -> bool:
+    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx
+    has one class for this and for answers that are no HTTP."""
+    return any(words in str(error) for words in _BREAKING_OFF)
+
+
+def load() -> Any:
+    """httpx, without its own command line: that would import rich, pygments and click (35 ms of CPU)."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    import httpx
+
+    return httpx
 
 
 def _target(path: str, query: Query | None) -> str:
