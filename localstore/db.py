@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from localstore import differs
 from localstore.core.model.live import LaneKind
-from localstore.entry import Entry, Kind
+from localstore.entry import FOREIGN, Entry, Kind
 from localstore.stats import Seen, Stat, joined
 
 PARTIAL = "partial"  # state of an intent: see there
@@ -150,6 +150,25 @@ class Database:
 
     def entries(self) -> dict[str, Entry]:
         return {row[0]: Entry(*row) for row in self._sql.execute("SELECT * FROM entries")}
+
+    def entry(self, path: str) -> Entry | None:
+        row = self._sql.execute("SELECT * FROM entries WHERE path=?", (path,)).fetchone()
+        return Entry(*row) if row else None
+
+    def knows_any(self) -> bool:
+        """Whether there is an entry at all."""
+        return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
+
+    def unsettled(self) -> list[str]:
+        """Paths where the disk does not show what the lane says (`Entry.settled`)."""
+        return differs.column(self._sql.execute("SELECT path FROM entries WHERE want IS NOT shadow"))
+
+    def foreign(self) -> list[str]:
+        """Paths whose lane on this branch is not known (`Entry.foreign`)."""
+        return differs.column(self._sql.execute("SELECT path FROM entries WHERE gen>=?", (FOREIGN,)))
+
+    def moved(self) -> list[str]:
+        return differs.moved(self._sql)
 
     def put_entry(self, entry: Entry) -> None:
         self.put_entries([entry])

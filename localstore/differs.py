@@ -16,6 +16,13 @@ INSERT INTO differs SELECT stats.path, stats.digest FROM stats LEFT JOIN sealed 
     WHERE sealed.digest IS NOT stats.digest;
 INSERT INTO differs SELECT path, NULL FROM sealed WHERE path NOT IN (SELECT path FROM stats);
 """
+MOVED = """
+SELECT path FROM differs
+UNION SELECT path FROM entries LEFT JOIN sealed USING(path)
+    WHERE shadow IS NOT digest OR want IS NOT shadow OR pending>0
+UNION SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM entries)
+ORDER BY path
+"""
 
 
 def looked(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
@@ -70,3 +77,14 @@ def listed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
     for path, absent, unsealed in found:
         (removed if absent else new if unsealed else changed).append(path)
     return changed, new, removed
+
+
+def moved(sql: sqlite3.Connection) -> list[str]:
+    """Paths, sorted, where the disk as last looked at, the last seal, and what is known of the lane are not
+    all the same: every path that may need an update is among them."""
+    return column(sql.execute(MOVED))
+
+
+def column(found: sqlite3.Cursor) -> list[str]:
+    """The only member of each row."""
+    return [one for (one,) in found]

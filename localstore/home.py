@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 from localstore.link import FOLDER
 
@@ -46,7 +45,11 @@ class Home:
     def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
         """SVC_HOME if set, else the platform's place."""
         chosen = environ.get(VARIABLE)
-        return cls(Path(chosen) if chosen else platformdirs.user_data_path("svc", appauthor=False))
+        if chosen:
+            return cls(Path(chosen))
+        from platformdirs import user_data_path
+
+        return cls(user_data_path("svc", appauthor=False))
 
     def copy_folder(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, made if it has none."""

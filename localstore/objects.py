@@ -74,7 +74,7 @@ class Objects:
         """Store texts given as (digest, bytes)."""
         fresh = [(digest, data, True) for digest, data in texts if not self.has(digest)]
         if fresh:
-            self.keep(frame for pack in write_packs(fresh) for frame in pack.frames)
+            self.keep(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
 
     def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, int, int, int, int, int, int, int]]:
         number = self._current()

@@ -48,19 +48,26 @@ class Scan:
         self.ignored = 0
         self.hidden: set[str] = set()
         self.bytes_hashed = 0
-        self._folders: list[Seen | list[Stat]] = []
+        self._folders: dict[str, Seen | list[Stat]] = {}
+        self._opened: dict[str, dict[str, Stat]] = {}
 
-    def add(self, folder: Seen | list[Stat]) -> None:
-        """Take in the files of one folder."""
-        self._folders.append(folder)
+    def add(self, prefix: str, folder: Seen | list[Stat]) -> None:
+        """Take in the files of one folder; `prefix` is its path with a slash behind."""
+        self._folders[prefix] = folder
+
+    def find(self, path: str) -> Stat | None:
+        """What `files` has of one path, at the price of its folder."""
+        prefix = path[: path.rfind("/") + 1]
+        if prefix not in self._opened:
+            self._opened[prefix] = {one.path: one for one in _stats(self._folders.get(prefix, []))}
+        return self._opened[prefix].get(path)
 
     @cached_property
     def files(self) -> dict[str, Stat]:
         """Path → what it was when the walk passed."""
         found: dict[str, Stat] = {}
-        for folder in self._folders:
-            stats = folder.stats() if isinstance(folder, Seen) else folder
-            found.update((one.path, one) for one in stats)
+        for folder in self._folders.values():
+            found.update((one.path, one) for one in _stats(folder))
         return found
 
     def unknown(self, path: str) -> bool:
@@ -68,6 +75,10 @@ class Scan:
         if not self.hidden:
             return False
         return path in self.hidden or any(f"{above}/" in self.hidden for above in paths.parents(path))
+
+
+def _stats(folder: Seen | list[Stat]) -> list[Stat]:
+    return folder.stats() if isinstance(folder, Seen) else folder
 
 
 class News(NamedTuple):
@@ -168,7 +179,7 @@ class _Walker:
         seen = self._seen.get(prefix)
         mark = _mark(ruled, files)
         if seen is not None and mark and seen.mark == mark:
-            self.scan.add(seen)
+            self.scan.add(prefix, seen)
         else:
             self._compare(prefix, map(_Listed._make, files), scope, mark, seen)
 
@@ -195,7 +206,7 @@ class _Walker:
             plain = plain and trusted(stat)
             if stat is not cached:
                 self._news.fresh.append(stat)
-        self.scan.add(stats)
+        self.scan.add(prefix, stats)
         self._news.gone.extend(known.keys() - {stat.path for stat in stats})
         self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
 

@@ -11,33 +11,25 @@ update that passed the reader, its document may be half changed (it cannot roll 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from localstore.core import lane_format, limits, textdiff
+from localstore.core.crdt import Delta, Document
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
-from localstore.core.lane_format import GENESIS_BIT, ROOT
-
-if TYPE_CHECKING:
-    from pycrdt import Doc
+from localstore.core.lane_format import GENESIS_BIT
 
 READER = 1  # client id of a document that nobody writes through
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
 
-Delta = list[
-    dict[str, Any]
-]  # the library's: {"retain": n} | {"delete": n} | {"insert": text}, n in UTF-8 bytes
-
 
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_known", "_problem", "_replica")
+    __slots__ = ("_bytes", "_document", "_halves", "_items", "_known", "_problem", "_replica")
     _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
     _known: dict[int, int] | None
-    _doc: Doc[Any]
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
@@ -56,7 +48,7 @@ class Lane:
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
         lane = cls(genesis_id(branch_id, gen, epoch, text))
-        with lane._library(), lane._doc.transaction():
+        with lane._library(), lane._document.transaction():
             lane._insert(0, text)
         if text.isascii():  # no surrogate pairs
             lane._items = -(-len(text) // limits.GENESIS_PIECE)
@@ -77,7 +69,7 @@ class Lane:
         self._require_sound()
         if self._bytes is None:
             with self._library():
-                self._bytes = str(self._content).encode("utf-8")
+                self._bytes = self._document.text().encode("utf-8")
         return self._bytes
 
     def digest(self) -> bytes:
@@ -88,7 +80,7 @@ class Lane:
         """The whole lane, for `load` and `merge`. Equal lanes may have several encodings: compare digests."""
         self._require_sound()
         with self._library():
-            return bytes(self._doc.get_update())
+            return self._document.state()
 
     def state_vector(self) -> bytes:
         """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
@@ -165,18 +157,15 @@ class Lane:
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
-            twin._doc.apply_update(state)
+            twin._document.apply(state)
         twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
         return twin
 
     # --- the one place where the library is touched
 
     def _open(self, replica: int) -> None:
-        from pycrdt import Doc, Text  # here, because most commands touch no lane and loading it takes 30 ms
-
         self._replica = replica
-        self._doc = Doc(client_id=replica)
-        self._content = self._doc.get(ROOT, type=Text)
+        self._document = Document(replica)
         self._forget()
 
     def _forget(self) -> None:
@@ -193,30 +182,23 @@ class Lane:
     def _absorb(self, updates: Sequence[bytes], expected: dict[int, int]) -> None:
         """Apply checked bytes and make sure that nothing was left pending."""
         self._forget()
-        with self._library(), self._doc.transaction():
+        with self._library(), self._document.transaction():
             for update in updates:
-                self._doc.apply_update(update)
+                self._document.apply(update)
             self._known = self._read_known()
         if self.known() != {client: clock for client, clock in expected.items() if clock}:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
 
     def _read_known(self) -> dict[int, int]:
-        return lane_format.decode_state_vector(bytes(self._doc.get_state()))
+        return lane_format.decode_state_vector(self._document.seen())
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
         self._become(replica)
-        written: list[bytes] = []
         self._forget()
         with self._library():
-            subscription = self._doc.observe(lambda event: written.append(bytes(event.update)))
-            try:
-                with self._doc.transaction():
-                    write()
-            finally:
-                self._doc.unobserve(subscription)
-        update = b"".join(written)
+            update = self._document.written(write)
         self._grow(lane_format.parse(update))
         return update
 
@@ -229,17 +211,17 @@ class Lane:
         state, text = self.state(), self._bytes
         self._open(replica)
         with self._library():
-            self._doc.apply_update(state)
+            self._document.apply(state)
         self._bytes = text
 
     def _delete(self, offset: int, size: int) -> None:
         if size:
-            del self._content[offset : offset + size]
+            self._document.delete(offset, size)
 
     def _insert(self, offset: int, text: bytes) -> None:
         """In pieces, the last one first, so that the library never joins them into one slow block."""
         for piece in reversed(pieces(text)):
-            self._content.insert(offset, piece)
+            self._document.insert(offset, piece)
 
     def _replay(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -256,17 +238,13 @@ class Lane:
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
         """Apply updates out of our own log; what each changed in the text."""
-        deltas: list[Delta] = []
+
+        def replay() -> None:
+            for update in updates:
+                self.replay([update])
+
         with self._library():
-            subscription = self._content.observe(
-                lambda event: deltas.append([dict(step) for step in event.delta])
-            )
-            try:
-                for update in updates:
-                    self.replay([update])
-            finally:
-                self._content.unobserve(subscription)
-        return deltas
+            return self._document.deltas(replay)
 
     # --- what the reader needs to know of the lane
 

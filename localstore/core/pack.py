@@ -25,7 +25,11 @@ from localstore.core.errors import DigestMismatch, Invalid, TooLarge
 from localstore.core.frame import RAW, ZSTD, Bytes, raw_bytes
 
 MAGIC = b"svcpack1"
-ZSTD_LEVEL = 5  # twice the time of level 3, a tenth smaller
+ZSTD_LEVEL, QUICK_LEVEL = 5, 1
+# For shared frames, between levels 4 and 5: as small and quick as level 5 is with frames of twice the size.
+SHARED = zstandard.ZstdCompressionParameters(
+    strategy=zstandard.STRATEGY_GREEDY, window_log=18, hash_log=17, chain_log=16, search_log=4, min_match=5
+)
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough
@@ -96,15 +100,17 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 class PackWriter:
-    """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. One thread at a
-    time; the compressor is reused.
+    """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. `quick`: for what
+    stays on this machine. One thread at a time; the compressors are reused.
 
     An object that was added before is left out.
     """
 
-    def __init__(self, pack_bytes: int = limits.PACK_BYTES) -> None:
+    def __init__(self, pack_bytes: int = limits.PACK_BYTES, *, quick: bool = False) -> None:
         self._pack_bytes = pack_bytes
-        self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+        alone = zstandard.ZstdCompressor(level=QUICK_LEVEL if quick else ZSTD_LEVEL)
+        self._compressor = alone
+        self._shared_compressor = alone if quick else zstandard.ZstdCompressor(compression_params=SHARED)
         self._dull = 0  # objects in a row whose samples did not get shorter
         self._seen: set[bytes] = set()
         self._frames: list[Frame] = []
@@ -123,7 +129,7 @@ class PackWriter:
             return []
         self._seen.add(digest)
         if not text or len(data) >= limits.FRAME_RAW:
-            return self._place(self._frame([(digest, data)], probe=not text))
+            return self._place(self._frame([(digest, data)], self._compressor, probe=not text))
         finished = []
         if self._shared_size + len(data) > limits.FRAME_RAW or len(self._shared) == SHARED_OBJECTS:
             finished = self._close_shared()
@@ -141,16 +147,21 @@ class PackWriter:
     def _close_shared(self) -> list[Pack]:
         if not self._shared:
             return []
-        frame = self._frame(self._shared)
+        frame = self._frame(self._shared, self._shared_compressor)
         self._shared, self._shared_size = [], 0
         return self._place(frame)
 
-    def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
+    def _frame(
+        self,
+        objects: list[tuple[bytes, Bytes]],
+        compressor: zstandard.ZstdCompressor,
+        probe: bool = False,
+    ) -> Frame:
         """`probe`: the objects may be such that trying to compress them is wasted."""
         raw = b"".join(data for _, data in objects)
         codec, stored = RAW, raw
         if not probe or self._promising(raw):
-            compressed = self._compressor.compress(raw)
+            compressed = compressor.compress(raw)
             if len(compressed) <= len(raw) * WORTHWHILE:
                 codec, stored = ZSTD, compressed
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]
@@ -191,9 +202,9 @@ class PackWriter:
         return Pack(msgspec.msgpack.encode([frame.row for frame in frames]), frames)
 
 
-def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]]) -> Iterator[Pack]:
+def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = False) -> Iterator[Pack]:
     """Packs of all `objects` (digest, data, text), each as soon as it is full."""
-    writer = PackWriter()
+    writer = PackWriter(quick=quick)
     for digest, data, text in objects:
         yield from writer.add(digest, data, text)
     yield from writer.finish()

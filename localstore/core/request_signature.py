@@ -21,10 +21,11 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
+
+import msgspec
 
 from localstore.core.encoding import DIGEST_SIZE, b64u, digest
 from localstore.core.errors import Invalid, NotBound
@@ -59,8 +60,7 @@ _VISIBLE = re.compile(r"[!-~]*")
 _FIELD_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
-@dataclass(frozen=True, slots=True)
-class ContentDigest:
+class ContentDigest(msgspec.Struct, frozen=True):
     """The digest of a body that a signature covers. `value` is 32 raw bytes."""
 
     algorithm: Literal["sha-256", "blake3"]
@@ -100,8 +100,7 @@ class ContentDigest:
         self.check(hashlib.sha256(body).digest() if self.algorithm == "sha-256" else digest(body))
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSignature:
+class ParsedSignature(msgspec.Struct, frozen=True):
     """A request signature that reads well and is not verified yet.
 
     `params` is the text after `svc=`, signed as it stands; `created` is in Unix seconds.

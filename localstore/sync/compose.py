@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat as stat_module
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,13 +24,12 @@ from localstore.sync.device import Device
 OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
 
 
-@dataclass
-class Composed:
+class Composed(msgspec.Struct):
     """What is about to be sent, by path, and files over a cap."""
 
-    written: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    written: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
 
 
 class _Departing(NamedTuple):
@@ -51,16 +49,16 @@ def compose(
     `barred` paths were refused for good in this run. With `store` False nothing is put in flight.
     """
     done = Composed()
-    changed = [path for path, stat in scan.files.items() if _differs(device.entries.get(path), stat)]
-    too_large = capture(device, changed)
+    moved = device.db.moved()
+    too_large = capture(device, [path for path in moved if _differs(device, path, scan)])
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []
     with device.db.step():
-        for path in sorted({*scan.files, *device.entries}):
+        for path in moved:
             if path in in_flight or path in barred or scan.unknown(path):
                 continue
-            stat = scan.files.get(path)
+            stat = scan.find(path)
             entry = device.entries.get(path)
             members = _members(device, entry, stat, delete, path in too_large)
             if members is None:
@@ -77,8 +75,9 @@ def compose(
     return done
 
 
-def _differs(entry: Entry | None, stat: Stat) -> bool:
-    return entry is not None and entry.shadow != stat.digest
+def _differs(device: Device, path: str, scan: Scan) -> bool:
+    entry, stat = device.entries.get(path), scan.find(path)
+    return entry is not None and stat is not None and entry.shadow != stat.digest
 
 
 def _members(

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 
 from localstore import link, lock
@@ -19,6 +18,7 @@ from localstore.core.lane import Lane
 from localstore.core.pack import Frame, PackReader
 from localstore.cutting import CutLists
 from localstore.db import Database, Intent, SealedFile, SealedTree
+from localstore.entries import Entries
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.home import Home
@@ -64,6 +64,7 @@ class Device:
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
+        self.entries = Entries(self.db)
         self.edited = EditedLanes()
         self.cuts = CutLists()
 
@@ -106,11 +107,6 @@ class Device:
         return self.key.id if self.key else "offline"
 
     # --- entries
-
-    @cached_property
-    def entries(self) -> dict[str, Entry]:
-        """Every path that this copy knows."""
-        return self.db.entries()
 
     def save_all(self, entries: Iterable[Entry]) -> None:
         """Save many, none of which has lane state, pending updates or an update in flight."""
@@ -279,7 +275,7 @@ class Device:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
-        self.entries = {}
+        self.entries = Entries(self.db)
 
     def detach(self) -> None:
         """Keep of every path only which bytes of the branch the disk showed: another branch, or another key,
@@ -298,7 +294,7 @@ class Device:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
-            self.entries = {}
+            self.entries = Entries(self.db)
             for entry in kept:
                 self.save(entry)
 

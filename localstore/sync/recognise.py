@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from localstore import link
 from localstore.core.errors import LinkDamaged, NotFound, NotLinked
@@ -16,8 +17,7 @@ from localstore.sync.device import RECORDED, Device
 SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
 
-@dataclass
-class Recognised:
+class Recognised(msgspec.Struct):
     """`base`: the seal the folder was recognised as, None if none. `known`: how many files are versions that
     the branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
 

@@ -207,7 +207,7 @@ def entry_of(remote: Remote, shadow: bytes | None) -> Entry:
 def attach(device: Device) -> None:
     """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
     is then an older version of the lane, and edits since are carried onto it."""
-    foreign = [path for path, entry in device.entries.items() if entry.foreign]
+    foreign = device.db.foreign()
     if not foreign:
         return
     rows = device.db.rows()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -23,15 +22,14 @@ from localstore.sync.recognise import recognise
 LANES_PER_REQUEST = 200
 
 
-@dataclass
-class Remote:
+class Remote(msgspec.Struct):
     """One path of the frontier. `state` is the lane's (None: untouched since `genesis`); `finals` are ends
     of older epochs: epoch → (genesis text, state)."""
 
     row: Row
     genesis: bytes
     state: bytes | None = None
-    finals: dict[int, tuple[bytes, bytes | None]] = field(default_factory=dict)
+    finals: dict[int, tuple[bytes, bytes | None]] = msgspec.field(default_factory=dict)
 
 
 class Connected(NamedTuple):

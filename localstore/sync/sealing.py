@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import cast, get_args
 
 import msgspec
@@ -22,14 +21,13 @@ from localstore.sync.device import Device
 from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
 
 
-@dataclass
-class Sealed:
+class Sealed(msgspec.Struct):
     """`seal` None: the tree equals the head's, nothing was sealed. `live_by`: whose live edits the seal also
     holds, by path."""
 
     seal: str | None
-    changed: list[str] = field(default_factory=list)
-    live_by: dict[str, list[str]] = field(default_factory=dict)
+    changed: list[str] = msgspec.field(default_factory=list)
+    live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class _Promise(msgspec.Struct):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -29,14 +28,13 @@ NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
 ENVELOPE = 4096  # bytes of a batch beside its updates
 
 
-@dataclass
-class Sent:
+class Sent(msgspec.Struct):
     """Paths whose update the relay accepted; `lost` ones must be pulled first; `refused` ones it will not
     take at all, with its reason. `bytes` were uploaded."""
 
-    accepted: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
+    accepted: list[str] = msgspec.field(default_factory=list)
+    lost: list[str] = msgspec.field(default_factory=list)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
     bytes: int = 0
 
 

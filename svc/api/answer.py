@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -32,8 +31,7 @@ DETAIL_CHARS = 2000
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(msgspec.Struct, frozen=True):
     """An answer as it came. `headers` keep every value of a repeated name."""
 
     status: int

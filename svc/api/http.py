@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -48,8 +47,7 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 Query = Mapping[str, "str | int | bool | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(msgspec.Struct, frozen=True):
     """A capability token (base64url text) and the key it is bound to."""
 
     token: str
@@ -60,8 +58,7 @@ class Credential:
         return f"Bearer {self.token}"
 
 
-@dataclass(slots=True)
-class Outgoing:
+class Outgoing(msgspec.Struct):
     """One request before it is signed. `body` is bytes, or opens a stream of `length` bytes anew."""
 
     method: str
@@ -69,7 +66,7 @@ class Outgoing:
     body: bytes | Callable[[], Iterable[bytes]] | None = None
     length: int = 0
     digest: ContentDigest | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
 
 

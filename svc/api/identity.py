@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -34,8 +33,7 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """The keys of this machine and where they are kept."""
 
     device: DeviceKey

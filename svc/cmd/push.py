@@ -13,7 +13,6 @@ from localstore.core.errors import UsageError
 from localstore.core.limits import MIB
 from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
-from svc.cmd.editor import written
 from svc.cmd.options import DryRun
 from svc.cmd.working import (
     count,
@@ -101,6 +100,8 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 @contextmanager
 def _said(ctx: Ctx, planned: Pushed) -> Iterator[str]:
     """The message as written in an editor. The folder is not held while somebody writes."""
+    from svc.cmd.editor import written
+
     with written(_remarks(planned), ctx.obj.environment) as (text, file):
         try:
             yield text

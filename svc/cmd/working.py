@@ -35,7 +35,7 @@ def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
 @contextmanager
 def to_write(ctx: Ctx) -> Iterator[Device]:
     """The working copy, signed in and with this machine's key, for a command that sends."""
-    from svc.flows.login import ensure_registered
+    from svc.flows.registered import ensure_registered
 
     root, link = linked(ctx)
     api = ctx.api
@@ -68,7 +68,7 @@ def to_look(ctx: Ctx) -> Iterator[Device]:
 
 def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
     """This machine's key, registered, where the caller may write to `repo`; None for readers."""
-    from svc.flows.login import ensure_registered
+    from svc.flows.registered import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
     if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from localstore import link
 from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
@@ -32,8 +33,7 @@ BATCH = 1000
 DIRECTORIES = 256  # kept open while the files are written
 
 
-@dataclass
-class Cloned:
+class Cloned(msgspec.Struct):
     """`seal` None: the branch has none yet. `bytes` are those of the files."""
 
     folder: Path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from localstore import link
 from localstore.core.keys import DeviceKey
@@ -15,8 +16,7 @@ from localstore.sync.transport import Transport
 from localstore.trouble import told
 
 
-@dataclass
-class Linked:
+class Linked(msgspec.Struct):
     """`base`: the seal the folder was recognised as, None if none. `recognised` files are versions that the
     branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import msgspec
@@ -38,13 +36,12 @@ from svc.api import Api
 from svc.api.http import Credential, Http
 from svc.api.identity import Identity
 from svc.api.origin import same_server
-from svc.api.session import TOKEN_VARIABLE, Session, Sessions
+from svc.api.session import Session, Sessions
 
 INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(msgspec.Struct, frozen=True):
     """What a person needs to approve a sign-in in a browser."""
 
     fingerprint: str
@@ -131,16 +128,6 @@ def by_device_key(origin: str, sessions: Sessions, handle: str, pair: str | None
     )
     sessions.save(session)
     return session
-
-
-def ensure_registered(api: Api, sessions: Sessions) -> None:
-    """Make sure that the account knows this machine's key: the first push registers it."""
-    session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
-    if session is not None and session.registered:
-        return
-    register_device(api, sessions.identity)
-    if session is not None:
-        sessions.save(msgspec.structs.replace(session, registered=True))
 
 
 def register_device(api: Api, identity: Identity) -> DeviceKey:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from localstore.core.errors import LocalEdits
 from localstore.scanner import Scan, Skipped
@@ -19,17 +20,16 @@ from svc.flows.working import begin, dirty, unwritable, verified_head
 Mode = Literal["plain", "merge", "force"]
 
 
-@dataclass
-class Pulled:
+class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
     edits by others that nobody has sealed yet, each with their handles. `conflicts`: (path, name of the copy
     that kept my version). `trash`: where --force put edited files."""
 
     seal: str | None
-    changed: list[str] = field(default_factory=list)
-    live: dict[str, list[str]] = field(default_factory=dict)
-    conflicts: list[tuple[str, str]] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    changed: list[str] = msgspec.field(default_factory=list)
+    live: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
     dry_run: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
 from localstore.scanner import Skipped
@@ -16,20 +16,19 @@ from svc.flows.working import begin, read_caps
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
 
 
-@dataclass
-class Pushed:
+class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
     by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
     `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
     there is anything to seal."""
 
     seal: str | None = None
-    sent: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    conflicts: list[tuple[str, str]] = field(default_factory=list)
-    live_by: dict[str, list[str]] = field(default_factory=dict)
+    sent: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
+    conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     bytes: int = 0
     size: int = 0
     kind: str | None = None
@@ -99,10 +98,7 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
         lost.update(sent.lost)
         if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
             break
-    unsettled = {
-        path for path, entry in device.entries.items() if not entry.settled and _edited(device, path)
-    }
-    return lost | unsettled
+    return lost | {path for path in device.db.unsettled() if _edited(device, path)}
 
 
 def _pending(device: Device, sent: Sent) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.paths import is_inside
@@ -16,11 +17,10 @@ from localstore.sync.device import Device
 from localstore.sync.settle import recover, replace
 
 
-@dataclass
-class Restored:
+class Restored(msgspec.Struct):
     """`trash`: where the replaced contents are, None if nothing was replaced."""
 
-    paths: list[str] = field(default_factory=list)
+    paths: list[str] = msgspec.field(default_factory=list)
     trash: Path | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from localstore.core.errors import ServerUnreachable
 from localstore.scanner import Scan, Skipped
@@ -12,8 +12,7 @@ from localstore.sync.recognise import against_last
 from svc.flows.working import read_caps, unwritable
 
 
-@dataclass
-class Status:
+class Status(msgspec.Struct):
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
     `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer."""
 
@@ -23,11 +22,11 @@ class Status:
     head: str | None = None
     behind: bool = False
     offline: bool = False
-    changed: list[str] = field(default_factory=list)
-    new: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
+    changed: list[str] = msgspec.field(default_factory=list)
+    new: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
     ignored: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
     unsent: int = 0
 
 

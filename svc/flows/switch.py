@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -16,8 +15,7 @@ from svc.flows.pull import Mode, Pulled, pull
 from svc.flows.working import dirty
 
 
-@dataclass
-class Switched:
+class Switched(msgspec.Struct):
     """`pulled`: what the new branch brought. `trash`: where --force put edited files."""
 
     branch: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+import msgspec
 
 from localstore.core.errors import UsageError
 from localstore.core.paths import PROSE, terminal_safe
@@ -14,8 +15,7 @@ from localstore.core.paths import PROSE, terminal_safe
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(msgspec.Struct, frozen=True):
     """How the answer was asked for. `fields` None: not as JSON; empty: the table's columns."""
 
     fields: tuple[str, ...] | None = None

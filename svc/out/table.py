@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+import msgspec
 
 from localstore.core.paths import terminal_safe
 
@@ -20,8 +21,7 @@ STATES = {  # colours that repeat what the word says
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One field of a list or record. `get` derives it from the whole record; without it the field is the
     member called `name`. `kind` says how people read it; programs always get the whole value."""
 

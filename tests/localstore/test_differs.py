@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from localstore.core.encoding import digest
 from localstore.db import SCHEMA, Database, SealedFile
+from localstore.entry import Entry
 from localstore.stats import Seen, Stat
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/e/f"])
@@ -25,6 +26,7 @@ class Differences(RuleBasedStateMachine):
         self.db = Database(Path(self.folder.name) / "state.db")
         self.disk: dict[str, bytes] = {}
         self.sealed: dict[str, bytes] = {}
+        self.known: dict[str, Entry] = {}
 
     def teardown(self) -> None:
         self.db.close()
@@ -50,11 +52,32 @@ class Differences(RuleBasedStateMachine):
             )
         change(self.sealed, changes)
 
+    @rule(path=PATHS, shown=st.none() | BYTES, want=st.none() | BYTES, pending=st.sampled_from([0, 0, 1]))
+    def known_as(self, path: str, shown: bytes | None, want: bytes | None, pending: int) -> None:
+        shadow, wanted = (None if data is None else digest(data) for data in (shown, want))
+        self.known[path] = Entry(path, "text", gen=1, want=wanted, shadow=shadow, pending=pending)
+        with self.db.step():
+            self.db.put_entry(self.known[path])
+
+    @rule(path=PATHS)
+    def in_step(self, path: str) -> None:
+        """As most paths are: one text in all places."""
+        self.looked({path: b"one"}, walk=False)
+        self.sealed_now({path: b"one"})
+        self.known_as(path, b"one", b"one", 0)
+
+    @rule(path=PATHS)
+    def unknown(self, path: str) -> None:
+        with self.db.step():
+            self.db.drop_entries([path])
+        self.known.pop(path, None)
+
     @rule()
     def branch_forgotten(self) -> None:
         with self.db.step():
             self.db.forget_branch()
         self.sealed.clear()
+        self.known.clear()
 
     @invariant()
     def differences_are_right(self) -> None:
@@ -63,6 +86,17 @@ class Differences(RuleBasedStateMachine):
         new = sorted(self.disk.keys() - self.sealed.keys())
         removed = sorted(self.sealed.keys() - self.disk.keys())
         assert self.db.against_seal() == (changed, new, removed)
+
+    @invariant()
+    def what_may_need_an_update_is_told(self) -> None:
+        """Of every other path disk, seal and lane are one, and nothing is pending."""
+        one = {path for path, entry in self.known.items() if self._is_one(path, entry)}
+        assert self.db.moved() == sorted((self.disk.keys() | self.sealed.keys() | self.known.keys()) - one)
+
+    def _is_one(self, path: str, entry: Entry) -> bool:
+        sides = {entry.want, entry.shadow}
+        sides |= {digest(side[path]) if path in side else None for side in (self.disk, self.sealed)}
+        return len(sides) == 1 and not entry.pending
 
 
 TestDifferences = Differences.TestCase

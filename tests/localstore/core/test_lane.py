@@ -265,7 +265,7 @@ def test_a_log_replays_to_the_lane_that_wrote_it(first: bytes, later: list[bytes
     log = [update for number, text in enumerate(later) if (update := here.edit((A, B)[number % 2], text))]
     there.replay(log)
     assert (there.text(), there.state_vector()) == (here.text(), here.state_vector())
-    assert there.known() == decode_state_vector(bytes(there._doc.get_state()))
+    assert there.known() == decode_state_vector(there._document.seen())
 
 
 def test_states_of_one_lane_merge() -> None:

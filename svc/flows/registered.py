@@ -1,0 +1,22 @@
+"""The first push of a machine registers its device key with the account."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from svc.api import Api
+from svc.api.session import TOKEN_VARIABLE, Sessions
+
+
+def ensure_registered(api: Api, sessions: Sessions) -> None:
+    """Make sure that the account knows this machine's key: the first push registers it."""
+    session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
+    if session is not None and session.registered:
+        return
+    from svc.flows.login import register_device  # everything about signing in, for once only
+
+    register_device(api, sessions.identity)
+    if session is not None:
+        sessions.save(msgspec.structs.replace(session, registered=True))
