@@ -3,6 +3,7 @@
 import faulthandler
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -14,7 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core import capability
-from localstore.core.capability import Guard, attenuate, mint, new_root_key, root_public
+from localstore.core.capability import (
+    AUTHORIZE_TIME,
+    AUTHORIZE_TRIES,
+    Guard,
+    Token,
+    attenuate,
+    mint,
+    new_root_key,
+    root_public,
+)
 from localstore.core.errors import Forbidden, Invalid, Unauthorized, Unavailable
 from localstore.core.keys import DeviceKey
 
@@ -201,6 +211,22 @@ def test_the_earliest_end_counts() -> None:
     assert token.capability.expires == sooner
     with pytest.raises(Unauthorized):
         token.authorize("read", sooner)
+
+
+@pytest.mark.parametrize(("late", "refused"), [(AUTHORIZE_TRIES - 1, None), (AUTHORIZE_TRIES, Unavailable)])
+def test_a_machine_that_is_busy_for_a_moment_refuses_nobody(
+    late: int, refused: type[Exception] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([timedelta(0)] * late + [AUTHORIZE_TIME])
+    run = Token._run
+
+    def slow(token: Token, *asked: Any) -> None:
+        monkeypatch.setattr(capability, "AUTHORIZE_TIME", next(answers))
+        run(token, *asked)
+
+    monkeypatch.setattr(Token, "_run", slow)
+    with pytest.raises(refused) if refused else nullcontext():
+        GUARD.inspect(minted()).authorize("read", NOW)
 
 
 names = st.sampled_from(["read", "write", "admin"])
