@@ -137,14 +137,16 @@ class _Entry:
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
         """The handler of a request. A path whose routes are all switched off is no path."""
-        for methods, params in self._router.find(request.path):
-            method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
-            if method not in methods:
-                raise _WrongMethod(allowed(methods))
-            route, handle = methods[method]
-            request.ctx.route = route.name
-            return handle, params
-        raise NotFound
+        found = self._router.find(request.path)
+        if found is None:
+            raise NotFound
+        methods, params = found
+        method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+        if method not in methods:
+            raise _WrongMethod(allowed(methods))
+        route, handle = methods[method]
+        request.ctx.route = route.name
+        return handle, params
 
     async def _send(self, request: Request, answer: Answer) -> None:
         """Send a stream. A failure in its middle must not look like an end: the connection is cut."""

@@ -1,6 +1,6 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by the digest of its bytes; that its session and account still live is read
+A token's verdict is remembered by its text; that its session and account still live is read
 from the database every time. Mutations with a token, and everything a device key does on its own, are signed
 (`localstore.core.request_signature`); the nonce of a signed mutation goes to the Caller, whose effect spends
 it.
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import uuid
 from datetime import UTC, datetime
 from typing import Literal
 
 from sanic.request import Request
 
 from localstore.core import bearer, request_signature
-from localstore.core.capability import Token
 from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
-from localstore.core.keys import key_id
 from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
 from localstore.core.request_signature import SAFE_METHODS, ParsedSignature
 from relay import cookies
@@ -32,6 +29,7 @@ from relay.db import gate
 from relay.db import session as sessions
 from relay.node import Node
 from relay.routing import Anonymous, Read, Route, SignedIn, Write
+from relay.sign_in import Verdict
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
 
@@ -82,15 +80,15 @@ async def _by_token(
     values = request.headers.getall("authorization")
     if len(values) != 1:
         raise Unauthorized("Authorization appears twice; send it once")
-    token = await _authorized(caller.node, bearer.from_authorization(values[0]), route, params)
-    bound = token.capability.bound_key
+    verdict = await _authorized(caller.node, bearer.text_in_authorization(values[0]), route, params)
+    bound = verdict.token.capability.bound_key
     signed = "signature-input" in request.headers or "signature" in request.headers
     if request.method not in SAFE_METHODS or signed:
         if bound is None:
             raise NotBound("this token is bound to no key and cannot sign a change; run: svc login")
         parsed = request_signature.parse(request.headers.items())
         await _verify(caller, request, incoming, body, route.stream, parsed, bound)
-    await _sign_in(caller, token, "bearer", route, params)
+    await _sign_in(caller, verdict, "bearer", route, params)
 
 
 async def _by_cookie(caller: Caller, request: Request, route: Route, params: dict[str, str]) -> None:
@@ -101,10 +99,10 @@ async def _by_cookie(caller: Caller, request: Request, route: Route, params: dic
     if request.method not in SAFE_METHODS or "upgrade" in request.headers:  # no foreign page opens a socket
         cookies.require_own_page(config, request)
     try:
-        token = await _authorized(caller.node, bearer.from_text(text), route, params)
-        if token.capability.bound_key is not None:  # it would change things here without its key's signature
+        verdict = await _authorized(caller.node, text, route, params)
+        if verdict.device_key_id is not None:  # it would change things here without its key's signature
             raise Unauthorized("a token bound to a key is no cookie; send it as Authorization, signed")
-        await _sign_in(caller, token, "cookie", route, params)
+        await _sign_in(caller, verdict, "cookie", route, params)
     except Unauthorized:
         if not isinstance(route.access, Anonymous):
             raise
@@ -140,17 +138,17 @@ async def _by_key(caller: Caller, request: Request, incoming: Incoming, body: by
     )
 
 
-async def _authorized(node: Node, raw: bytes, route: Route, params: dict[str, str]) -> Token:
-    """The token, once the guard and its own limits let it through."""
-    token = await node.sign_in.tokens.inspect(raw, node.signer.public_keys)
+async def _authorized(node: Node, text: str, route: Route, params: dict[str, str]) -> Verdict:
+    """The verdict on a token, once the guard and its own limits let it through."""
+    verdict = await node.sign_in.tokens.inspect(text, node.signer.public_keys)
     audience = request_signature.authority_of(node.config.public_url)
-    token.authorize(
+    verdict.token.authorize(
         op_of(route),
         datetime.fromtimestamp(now_ms() / 1000, UTC),
         repo=_repo(route, params),
         audience=audience,
     )
-    return token
+    return verdict
 
 
 def _repo(route: Route, params: dict[str, str]) -> bytes | None:
@@ -164,17 +162,13 @@ def _repo(route: Route, params: dict[str, str]) -> bytes | None:
 
 
 async def _sign_in(
-    caller: Caller, token: Token, via: Literal["cookie", "bearer"], route: Route, params: dict[str, str]
+    caller: Caller, verdict: Verdict, via: Literal["cookie", "bearer"], route: Route, params: dict[str, str]
 ) -> None:
     """Set the principal, and the sight of the repository where the route is about one: both live in the
     database, read at every request in one statement."""
-    node, capability = caller.node, token.capability
+    node, capability = caller.node, verdict.token.capability
     now = now_ms()
-    whose = {
-        "session_id": capability.session.hex(),
-        "account": str(uuid.UUID(bytes=capability.user)),
-        "now": now,
-    }
+    whose = {"session_id": verdict.session_id, "account": verdict.account_id, "now": now}
     if isinstance(route.access, (Read, Write)):
         found = await node.db.lookup(gate.LIVE_AND_VISIBLE, repo_id=params["id"], **whose)
     else:
@@ -185,7 +179,7 @@ async def _sign_in(
         found, row = gate.parts(found)
         caller.sight = Sight(row)
     live = sessions.live(found)
-    bound = None if capability.bound_key is None else key_id(capability.bound_key)
+    bound = verdict.device_key_id
     if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
         raise Unauthorized("the token does not belong to its session; run: svc login", reason="token")
     if now - (live.last_used_at or 0) > USED_AGAIN:
@@ -200,7 +194,7 @@ async def _sign_in(
         phase=live.phase,
         session_id=live.id,
         session_kind=live.kind,
-        expires_at=min(live.expires_at, int(capability.expires.timestamp()) * 1000),
+        expires_at=min(live.expires_at, verdict.ends),
         caps=capability.caps,
         device_key_id=live.device_key_id,
         via=via,

@@ -58,7 +58,7 @@ class Jobs:
         self, tx: Tx, kind: str, data: dict[str, Any], *, key: str | None = None, run_at: int | None = None
     ) -> None:
         """Queue work in the caller's transaction; `run_at` in ms, None: now. A `key` is used once: with one
-        that is there, nothing is added."""
+        that is there, nothing is added. Work of later is found when it is due, by looking every `POLL`."""
         await tx.many(
             rows.INSERT,
             [
@@ -72,7 +72,8 @@ class Jobs:
                 }
             ],
         )
-        tx.after_commit(self._wake.set)
+        if run_at is None:
+            tx.after_commit(self._wake.set)
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._work())

@@ -7,7 +7,7 @@ takes one non-empty segment and `{name...}` the non-empty rest. Decoding is the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -55,10 +55,9 @@ class Router(Generic[T]):
             raise ValueError(f"{method} {path} is declared twice")
         methods[method] = leaf
 
-    def find(self, path: str) -> Iterator[tuple[dict[str, T], Params]]:
-        """The leaves by method at every place that matches, the most literal one first."""
-        if path.startswith("/"):
-            yield from _walk(self._root, path.split("/")[1:], {})
+    def find(self, path: str) -> tuple[dict[str, T], Params] | None:
+        """The leaves by method at the most literal place that matches."""
+        return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 
 def _below(place: _Place[T], name: str, suffix: str) -> _Place[T]:
@@ -71,21 +70,25 @@ def _below(place: _Place[T], name: str, suffix: str) -> _Place[T]:
     return branch.below
 
 
-def _walk(place: _Place[T], segments: Sequence[str], params: Params) -> Iterator[tuple[dict[str, T], Params]]:
-    if not segments:
-        if place.here:
-            yield place.here, params
-        return
-    first, rest = segments[0], segments[1:]
-    if first in place.static:
-        yield from _walk(place.static[first], rest, params)
+def _walk(
+    place: _Place[T], segments: Sequence[str], at: int, params: Params
+) -> tuple[dict[str, T], Params] | None:
+    if at == len(segments):
+        return (place.here, params) if place.here else None
+    segment = segments[at]
+    literal = place.static.get(segment)
+    if literal is not None and (found := _walk(literal, segments, at + 1, params)):
+        return found
     for branch in place.branches:
-        value = first.removesuffix(branch.suffix)
-        if value and first.endswith(branch.suffix):
-            yield from _walk(branch.below, rest, {**params, branch.name: value})
-    if first:
+        value = segment.removesuffix(branch.suffix)
+        if value and segment.endswith(branch.suffix):
+            found = _walk(branch.below, segments, at + 1, {**params, branch.name: value})
+            if found:
+                return found
+    if segment:
         for name, methods in place.rest.items():
-            yield methods, {**params, name: "/".join(segments)}
+            return methods, {**params, name: "/".join(segments[at:])}
+    return None
 
 
 def parameters(path: str) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from localstore.core import bearer
 from localstore.core.capability import Guard, Token
 from localstore.core.errors import Unauthorized
+from localstore.core.keys import key_id
 
 _VERDICTS = 10_000
 _ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
@@ -22,24 +24,46 @@ _HASHERS_AT_ONCE = 2  # 64 MiB each
 RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 
+@dataclass(slots=True, frozen=True)
+class Verdict:
+    """A token that passed the guard, and what it says as the database spells it. `ends`: milliseconds."""
+
+    token: Token
+    session_id: str
+    account_id: str
+    device_key_id: str | None
+    ends: int
+
+    @classmethod
+    def on(cls, token: Token) -> Verdict:
+        said = token.capability
+        return cls(
+            token=token,
+            session_id=said.session.hex(),
+            account_id=str(uuid.UUID(bytes=said.user)),
+            device_key_id=None if said.bound_key is None else key_id(said.bound_key),
+            ends=int(said.expires.timestamp()) * 1000,
+        )
+
+
 class Tokens:
-    """Tokens that passed the guard, by the digest of their bytes. Bounded; the oldest use goes first."""
+    """Verdicts on tokens, by their text. Bounded; the oldest use goes first."""
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
-        self._known: OrderedDict[bytes, Token] = OrderedDict()
+        self._known: OrderedDict[str, Verdict] = OrderedDict()
         self._guard: Guard | None = None
         self._loaded = 0.0
 
-    async def inspect(self, raw: bytes, root_keys: RootKeys) -> Token:
-        """The verdict on `raw`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
+    async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
+        """The verdict on `text`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
         its public keys: at the first token, and again when a token does not verify, for it may have a new
         key by then."""
-        digest = hashlib.sha256(raw).digest()
-        known = self._known.get(digest)
+        known = self._known.get(text)
         if known is not None:
-            self._known.move_to_end(digest)
+            self._known.move_to_end(text)
             return known
+        raw = bearer.from_text(text)
         guard = self._guard or await self._load(root_keys)
         try:
             token = guard.inspect(raw)
@@ -47,10 +71,10 @@ class Tokens:
             if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
                 raise
             token = (await self._load(root_keys)).inspect(raw)
-        self._known[digest] = token
+        verdict = self._known[text] = Verdict.on(token)
         if len(self._known) > self._size:
             self._known.popitem(last=False)
-        return token
+        return verdict
 
     async def _load(self, root_keys: RootKeys) -> Guard:
         self._guard = Guard(await root_keys())

@@ -32,12 +32,12 @@ def authorization(raw: bytes) -> str:
     return f"Bearer {to_text(raw)}"
 
 
-def from_authorization(value: str) -> bytes:
-    """The token of an Authorization header value; Unauthorized for another scheme."""
+def text_in_authorization(value: str) -> str:
+    """The token's text, for `from_text`, in an Authorization header; Unauthorized for another scheme."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
-    return from_text(text)
+    return text
 
 
 def format_script_token(raw: bytes, binding: DeviceKey) -> str:

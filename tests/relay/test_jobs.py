@@ -54,6 +54,18 @@ async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, mo
             assert await tx.value(select(schema.job.c.error)) == "ValueError: no"
 
 
+async def test_only_work_that_is_due_wakes_the_worker(tmp_path):
+    """Every live update adds a job for later; each wake-up would be a write transaction of its own."""
+    async with database(tmp_path) as db:
+        jobs = Jobs(db)
+        async with db.write() as tx:
+            await jobs.add(tx, "later", {}, run_at=now_ms() + DAY)
+        assert not jobs._wake.is_set()
+        async with db.write() as tx:
+            await jobs.add(tx, "now", {})
+        assert jobs._wake.is_set()
+
+
 async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path, monkeypatch):
     async with database(tmp_path) as db:
         started = asyncio.Event()
