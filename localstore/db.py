@@ -17,39 +17,12 @@ from msgspec.structs import astuple
 from localstore import differs
 from localstore.core.model.live import LaneKind
 from localstore.entry import FOREIGN, Entry, Kind
+from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
 
 PARTIAL = "partial"  # state of an intent: see there
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
-SCHEMA = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE entries(path TEXT PRIMARY KEY, kind TEXT NOT NULL, gen INTEGER NOT NULL, epoch INTEGER NOT NULL,
-    seen INTEGER NOT NULL, genesis BLOB, touched INTEGER NOT NULL, pending INTEGER NOT NULL, want BLOB,
-    size INTEGER NOT NULL, shadow BLOB) WITHOUT ROWID;
-CREATE TABLE lane_states(path TEXT PRIMARY KEY, state BLOB NOT NULL);
-CREATE TABLE pending(id INTEGER PRIMARY KEY, path TEXT NOT NULL, ops BLOB NOT NULL);
-CREATE INDEX pending_path ON pending(path);
-CREATE TABLE flights(n INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
-    body BLOB NOT NULL);
-CREATE TABLE rows(path TEXT PRIMARY KEY, kind TEXT NOT NULL, gen INTEGER NOT NULL, epoch INTEGER NOT NULL,
-    ver INTEGER NOT NULL, other INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL,
-    live INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE sealed(path TEXT PRIMARY KEY, kind TEXT NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL)
-    WITHOUT ROWID;
-CREATE TABLE stats(path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
-    ctime INTEGER NOT NULL, inode INTEGER NOT NULL, kind TEXT NOT NULL, digest BLOB NOT NULL,
-    checked INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE journal(temp TEXT PRIMARY KEY, path TEXT NOT NULL, inode INTEGER, new BLOB, state TEXT NOT NULL);
-CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTEGER NOT NULL,
-    stored INTEGER NOT NULL, codec INTEGER NOT NULL, raw INTEGER NOT NULL, start INTEGER NOT NULL,
-    size INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
-"""
-DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
-SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
-# From each version of the schema to the next.
-STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
 
 
 class Row(NamedTuple):
@@ -200,9 +173,10 @@ class Database:
         return found[0] if found else None
 
     def put_lane_state(self, path: str, state: bytes | None) -> None:
-        self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
-        if state is not None:
-            self._sql.execute("INSERT INTO lane_states VALUES(?,?)", (path, state))
+        if state is None:
+            self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
+        else:
+            self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?)", (path, state))
 
     def pending(self, path: str) -> list[bytes]:
         found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
@@ -210,6 +184,13 @@ class Database:
 
     def add_pending(self, path: str, ops: bytes) -> None:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
+
+    def drop_pending(self, path: str, first: int) -> None:
+        """Forget the first so many pending updates of a path."""
+        self._sql.execute(
+            "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
+            (path, first),
+        )
 
     def put_pending(self, path: str, updates: Iterable[bytes]) -> None:
         """Replace the pending updates of a path."""
@@ -265,9 +246,10 @@ class Database:
         new = tuple.__new__
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
-    def sealed_digests(self) -> list[tuple[str, str]]:
-        """(path, digest in hex) of the last seal, by path."""
-        return self._sql.execute("SELECT path, lower(hex(digest)) FROM sealed ORDER BY path").fetchall()
+    def sealed_digests(self) -> dict[str, str]:
+        """Path → digest in hex of the last seal, in the order of paths."""
+        found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
+        return {path: digest.hex() for path, digest in found}
 
     def against_seal(self) -> tuple[list[str], list[str], list[str]]:
         """Paths of the disk, as last looked at, against the last seal: changed, new and removed, sorted."""

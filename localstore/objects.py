@@ -32,7 +32,12 @@ class Objects:
         self._texts: OrderedDict[bytes, bytes] = OrderedDict()
         self._held = 0
         self._indexed: set[bytes] = set()  # by this process
+        self._open: dict[int, int] = {}  # pack file → its descriptor
         folder.mkdir(exist_ok=True, mode=0o700)
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])
 
     def get(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3; None if it is not here, or what is here is damaged."""
@@ -45,9 +50,8 @@ class Objects:
             return None
         pack, offset, stored, codec, raw, start, size = place
         try:
-            with self._path(pack).open("rb") as file:
-                file.seek(offset)
-                data = bytes(read_object(file.read(stored), codec, raw, start, size))
+            frame = os.pread(self._opened(pack), stored, offset)
+            data = bytes(read_object(frame, codec, raw, start, size))
         except (OSError, Invalid):
             return None
         if blake3_digest(data) != digest:
@@ -110,6 +114,11 @@ class Objects:
         newest = max(numbers, default=1)
         full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
         return newest + 1 if full else newest
+
+    def _opened(self, number: int) -> int:
+        if number not in self._open:
+            self._open[number] = os.open(self._path(number), os.O_RDONLY | os.O_CLOEXEC)
+        return self._open[number]
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}.pack"

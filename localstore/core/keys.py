@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from nacl.bindings import (
+    crypto_box_seal,
+    crypto_box_seal_open,
     crypto_core_ed25519_is_valid_point,
     crypto_scalarmult,
+    crypto_scalarmult_base,
     crypto_sign,
     crypto_sign_open,
     crypto_sign_seed_keypair,
 )
 from nacl.exceptions import BadSignatureError, CryptoError
-from nacl.public import PrivateKey, PublicKey, SealedBox
 
 from localstore.core.encoding import b64u, length_prefixed
 from localstore.core.errors import Invalid, SignatureInvalid
@@ -74,7 +76,7 @@ def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
     Raises Invalid for a key that `check_x25519` refuses.
     """
     check_x25519(x25519_public)
-    return SealedBox(PublicKey(x25519_public)).encrypt(plaintext)
+    return crypto_box_seal(plaintext, x25519_public)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -111,7 +113,7 @@ class TransportKey:
     """The X25519 key that secrets are sealed to. `secret` is 32 bytes; it is never printed."""
 
     secret: bytes
-    _box: PrivateKey
+    public: bytes
 
     @classmethod
     def generate(cls, secret: bytes | None = None) -> TransportKey:
@@ -119,16 +121,12 @@ class TransportKey:
         chosen = secrets.token_bytes(KEY_BYTES) if secret is None else secret
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")
-        return cls(chosen, PrivateKey(chosen))
-
-    @property
-    def public(self) -> bytes:
-        return bytes(self._box.public_key)
+        return cls(chosen, crypto_scalarmult_base(chosen))
 
     def unseal(self, sealed: bytes) -> bytes:
         """Open what `seal_to` made for this key; anything else is Invalid."""
         try:
-            return SealedBox(self._box).decrypt(sealed)
+            return crypto_box_seal_open(sealed, self.public, self.secret)
         except (CryptoError, ValueError):
             raise Invalid("the sealed message was not made for this key") from None
 

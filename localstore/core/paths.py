@@ -30,9 +30,9 @@ _DEVICE_NAMES = frozenset(
 _UNHOLDABLE = re.compile(r'[<>:"|?*]')
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Code points that file systems (HFS+) or readers' eyes skip, beside the whole category Cf.
-_IGNORABLE = frozenset(
-    map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0))
-) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000))))
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+)
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinct
 
@@ -188,7 +188,7 @@ def _folded(segment: str) -> str:
 
 
 def _ignorable(char: str) -> bool:
-    return char in _IGNORABLE or unicodedata.category(char) == "Cf"
+    return _IGNORABLE.match(char) is not None or unicodedata.category(char) == "Cf"
 
 
 def _is_device(segment: str) -> bool:
@@ -219,7 +219,7 @@ def _cut(text: str, size: int) -> str:
 
 
 def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in _HIDDEN_CATEGORIES or char in _IGNORABLE
+    return unicodedata.category(char) in _HIDDEN_CATEGORIES or _IGNORABLE.match(char) is not None
 
 
 def _escape(char: str) -> str:

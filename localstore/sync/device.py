@@ -70,6 +70,7 @@ class Device:
 
     def close(self) -> None:
         self.files.close()
+        self.objects.close()
         self.db.close()
 
     # --- who we are
@@ -268,7 +269,7 @@ class Device:
         self.write_state()
 
     def write_state(self) -> None:
-        link.write_state(self.folder, SealedState(last_seal=self.last, tree=dict(self.db.sealed_digests())))
+        link.write_state(self.folder, SealedState(last_seal=self.last, tree=self.db.sealed_digests()))
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""

@@ -56,6 +56,7 @@ class _Former:
                 if entry.pending and entry.want is not None and not entry.settled:
                     self._unwritten(path, entry.shadow, entry.want)
         finally:
+            self._objects.close()
             self._db.close()
             self._device.files.forget()
 

@@ -207,7 +207,7 @@ def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> None:
         lane = device.confirmed(entry)
         lane.replay(ops)
     device.db.put_lane_state(entry.path, lane.state())
-    device.db.put_pending(entry.path, device.db.pending(entry.path)[len(ops) :])
+    device.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)
     device.save(entry)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from localstore.core.encoding import digest
-from localstore.db import SCHEMA, Database, SealedFile
+from localstore.db import Database, SealedFile
 from localstore.entry import Entry
+from localstore.schema import SCHEMA
 from localstore.stats import Seen, Stat
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/e/f"])
