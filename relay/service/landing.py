@@ -18,6 +18,7 @@ from localstore.core import paths, tree
 from localstore.core.errors import TooLarge
 from localstore.core.lane import onto
 from localstore.core.tree import Entry
+from relay import trees
 from relay.clock import now_ms
 from relay.db import lane as rows
 from relay.db import ref as refs
@@ -44,8 +45,7 @@ async def land(
 ) -> None:
     """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots)."""
     seq = await frontier.lock(tx, ref.id)
-    steps = tree.diff(before, after)
-    changes = await tree.arun(steps, lambda wanted: node.objects.read_many(wanted, None, tx))
+    changes = await trees.drive(tree.diff(before, after), trees.stored(node.objects, tx))
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     loaded = await frontier.load(tx, ref.id, seq, changes)
     await _load_below(tx, loaded, changes)

@@ -1,0 +1,93 @@
+"""What little effort of a client may cost the node: memory that does not grow with it, a free event loop."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from localstore.core import tree
+from localstore.core.errors import TooLarge
+from localstore.core.lane import Lane
+from localstore.core.limits import MIB
+from localstore.core.model.seal import SealChange, TreeDelta
+from localstore.core.tree import change
+from relay.service import epochs, seal_trees
+from tests.relay.service.live_world import Device, World, world
+from tests.relay.service.test_landing import finalize, prepare
+from tests.relay.service.test_seal import files
+
+
+@pytest.fixture
+async def w(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+async def flat(a: Device, count: int) -> str:
+    """A seal of many files in one directory."""
+    digest = await a.world.put(b"x")
+    changes = [SealChange(path=f"file-{n}", kind="text", digest=digest, size=1) for n in range(count)]
+    made = await finalize(a, await prepare(a, None, TreeDelta(message="flat", changes=changes)))
+    return made.items[-1].id
+
+
+async def single(w: World, count: int) -> list[TreeDelta]:
+    """As many seals, each of which changes one file."""
+    digest = await w.put(b"y")
+    return [
+        TreeDelta(message="one", changes=[SealChange(path=f"file-{n}", kind="text", digest=digest, size=1)])
+        for n in range(count)
+    ]
+
+
+async def test_one_character_in_many_copies_of_a_text_is_sealed_a_portion_at_a_time(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epochs, "PORTION", 4 * MIB)
+    a = await w.device()
+    text = b"a" * 4 * MIB
+    await a.send(*[await a.create(f"f{n}", text) for n in range(12)])
+    for row in (await a.bootstrap()).rows:
+        lane = Lane.genesis(a.branch_id, row.gen, 0, text)
+        assert (await a.one(a.edit(row.path, lane, row.gen, text + row.path.encode()))).result == "ok"
+    tracemalloc.start()
+    try:
+        made = await a.finalize(await a.prepare())
+        assert tracemalloc.get_traced_memory()[1] < 32 * MIB
+    finally:
+        tracemalloc.stop()
+    assert {data[len(text) :] for data in (await files(w, made.id)).values()} == {
+        f"f{n}".encode() for n in range(12)
+    }
+
+
+async def test_large_directories_are_changed_off_the_event_loop(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    head = await flat(a, 3000)
+    threads = set()
+
+    def encode(directory: tree.Directory) -> bytes:
+        threads.add(threading.get_ident())
+        return tree.encode(directory)
+
+    monkeypatch.setattr(change, "encode", encode)
+    made = await finalize(a, await prepare(a, head, *await single(w, 3)))
+    assert threads
+    assert threading.get_ident() not in threads
+    monkeypatch.undo()
+    assert list((await files(w, made.items[-1].id)).values()).count(b"y") == 3
+
+
+async def test_trees_of_one_request_are_held_up_to_a_limit(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = await w.device()
+    head = await flat(a, 3000)
+    monkeypatch.setattr(seal_trees, "DIRECTORIES_AT_ONCE", MIB)
+    with pytest.raises(TooLarge, match="prepare fewer seals at once"):
+        await prepare(a, head, *await single(w, 20))
+    await finalize(a, await prepare(a, head, *await single(w, 3)))
