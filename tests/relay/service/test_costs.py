@@ -15,9 +15,10 @@ from localstore.core.lane import Lane
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
-from relay.service import epochs, seal_trees
+from relay.db.lane import LaneRow
+from relay.service import epochs, frontier, seal_trees
 from tests.relay.service.live_world import Device, World, world
-from tests.relay.service.test_landing import finalize, prepare
+from tests.relay.service.test_landing import finalize, land, prepare
 from tests.relay.service.test_seal import files
 
 
@@ -91,3 +92,46 @@ async def test_trees_of_one_request_are_held_up_to_a_limit(w: World, monkeypatch
     with pytest.raises(TooLarge, match="prepare fewer seals at once"):
         await prepare(a, head, *await single(w, 20))
     await finalize(a, await prepare(a, head, *await single(w, 3)))
+
+
+async def looks(w: World, monkeypatch: pytest.MonkeyPatch, count: int) -> int:
+    """How often a row is looked at while files take the place of so many directories with live files."""
+    a = await w.device()
+    head = (await a.bootstrap()).sealed_head
+    names = [f"{count}-{n}" for n in range(count)]
+    await a.send(*[await a.blob(f"{name}/f", b"\0live") for name in names])
+    digest = await w.put(b"x")
+    changes = [SealChange(path=name, kind="text", digest=digest, size=1) for name in names]
+    made = await prepare(a, head, TreeDelta(message="files", changes=changes))
+    looked = 0
+
+    def living(row: LaneRow) -> bool:
+        nonlocal looked
+        looked += 1
+        return row.kind != "gone"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LaneRow, "living", property(living))
+        await finalize(a, made)
+    return looked
+
+
+async def test_files_that_take_the_place_of_directories_do_not_look_at_every_row_for_each(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = [await looks(w, monkeypatch, count) for count in (40, 160)]
+    assert many < 5 * few
+
+
+async def test_live_edits_that_meet_long_texts_are_merged_up_to_a_limit(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    head = await land(a, None, {"a": b"1\n" * MIB, "b": b"2\n" * MIB})
+    for row in (await a.bootstrap()).rows:
+        lane = (await a.fetch(row.path, row.gen))[1]
+        assert (await a.one(a.edit(row.path, lane, row.gen, b"short\n"))).result == "ok"
+    monkeypatch.setattr(frontier, "LOADED_AT_ONCE", 5 * MIB)
+    with pytest.raises(TooLarge, match="land fewer changes at once"):
+        await land(a, head, {"a": b"3\n" * MIB, "b": b"4\n" * MIB})
+    await land(a, head, {"a": b"3\n" * MIB})
