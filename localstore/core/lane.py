@@ -35,14 +35,14 @@ Delta = list[
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_content", "_doc", "_halves", "_items", "_problem", "_replica")
+    __slots__ = ("_bytes", "_content", "_counted", "_doc", "_halves", "_items", "_problem", "_replica")
     _bytes: bytes | None
     _doc: Doc[Any]
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
         self._open(replica)
-        self._items = 0  # at most this many items; exact after `_recount`
+        self._items = self._counted = 0  # at most this many items; exact after `_recount`
         self._halves: set[lane_format.Point] = set()
         self._problem: str | None = None
 
@@ -123,24 +123,49 @@ class Lane:
         None is for updates out of our own log: whoever wrote them, and however large the lane is by now.
         Raises UpdateInvalid; see the module docstring for what the lane is then.
         """
+        if replica is not None:
+            self.take([update], replica)
+            return
         known = self.known()
         parsed = lane_format.parse(update)
-        if replica is None:
-            lane_format.check(parsed, known, None, 0, self._halves)
-        else:
-            if lane_format.work(parsed, self._items) > limits.UPDATE_WORK:
-                self._recount()
-            lane_format.check(parsed, known, replica, self._items, self._halves)
-        for client, clock, length, *_ in parsed.structs:
-            known[client] = clock + length
-        self._absorb(update, known)
-        self._grow(parsed)
+        lane_format.check(parsed, known, None, 0, self._halves)
+        self._take_in(update, parsed, known)
+
+    def take(self, updates: Sequence[bytes], replica: int, budget: int = limits.UPDATE_WORK) -> int:
+        """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
+
+        Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
+        is then as it was.
+        """
+        known = self.known()
+        steps = [lane_format.parse(update) for update in updates]
+        if sum(lane_format.work(step, self._items) for step in steps) > budget and self._grown():
+            self._recount()
+        worked, items, halves, ends = 0, self._items, self._halves, dict(known)
+        for step in steps:
+            worked += lane_format.work(step, items)
+            if worked > budget:
+                raise UpdateInvalid(
+                    "the edits of this lane have too many parts for its size; send the file as a new version"
+                )
+            lane_format.check(step, ends, replica, items, halves)
+            ends |= lane_format.ends_of(step)
+            items += SPLITS * (len(step.structs) + len(step.deletions))
+            halves = halves | own if (own := lane_format.second_halves(step)) else halves
+        for update, step in zip(updates, steps, strict=True):
+            self._take_in(update, step, known)
+        return worked
+
+    @property
+    def sound(self) -> bool:
+        """False once the library has failed in it."""
+        return self._problem is None
 
     def merge(self, state: bytes) -> None:
         """Take in another full state of the same lane and epoch. Raises UpdateInvalid."""
         known = self.known()
         parsed = lane_format.validate_state(state)
-        theirs = lane_format.state_vector_of(parsed)
+        theirs = lane_format.ends_of(parsed)
         if known and theirs and lane_format.genesis_ids(known) != lane_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
         for client, clock in theirs.items():
@@ -155,6 +180,7 @@ class Lane:
         with twin._library():
             twin._doc.apply_update(state)
         twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
+        twin._counted = self._counted
         return twin
 
     # --- the one place where the library is touched
@@ -258,13 +284,23 @@ class Lane:
 
     # --- what the reader needs to know of the lane
 
+    def _take_in(self, update: bytes, parsed: lane_format.Update, known: dict[int, int]) -> None:
+        """Apply an update that was checked; `known` follows it."""
+        known |= lane_format.ends_of(parsed)
+        self._absorb(update, known)
+        self._grow(parsed)
+
     def _grow(self, update: lane_format.Update) -> None:
         self._items += SPLITS * (len(update.structs) + len(update.deletions))
         self._halves |= lane_format.second_halves(update)
 
+    def _grown(self) -> bool:
+        """Whether counting again may find fewer items; it reads all of them, so not after every update."""
+        return self._items - self._counted > self._counted // 8
+
     def _recount(self) -> None:
         update = lane_format.parse(self.state(), lane_format.STATE_CAPS)
-        self._items = len(update.structs)
+        self._items = self._counted = len(update.structs)
         self._halves = lane_format.second_halves(update)
 
     def _affordable(self, changes: list[textdiff.Edit]) -> list[textdiff.Edit]:

@@ -169,8 +169,8 @@ def genesis_ids(known: StateVector) -> set[int]:
     return {client for client in known if client & GENESIS_BIT}
 
 
-def state_vector_of(update: Update) -> dict[int, int]:
-    """The state vector of a full state."""
+def ends_of(update: Update) -> dict[int, int]:
+    """Where each client that writes in the update ends; of a full state, its state vector."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 

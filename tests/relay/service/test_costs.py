@@ -7,16 +7,20 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from localstore.core import tree
+from localstore.core import limits, tree
+from localstore.core.encoding import b64u
 from localstore.core.errors import TooLarge
 from localstore.core.lane import Lane
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
+from localstore.core.update import LiveUpdate
 from relay.db.lane import LaneRow
 from relay.service import epochs, frontier, seal_trees
+from relay.service.live_rules import Batch
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_landing import finalize, land, prepare
 from tests.relay.service.test_seal import files
@@ -135,3 +139,47 @@ async def test_live_edits_that_meet_long_texts_are_merged_up_to_a_limit(
     with pytest.raises(TooLarge, match="land fewer changes at once"):
         await land(a, head, {"a": b"3\n" * MIB, "b": b"4\n" * MIB})
     await land(a, head, {"a": b"3\n" * MIB})
+
+
+async def edited(a: Device, text: bytes) -> tuple[int, Lane]:
+    """A new file `f` and its lane."""
+    answer = await a.one(await a.create("f", text))
+    return answer.gen, Lane.genesis(a.branch_id, answer.gen, 0, text)
+
+
+async def test_a_refused_edit_does_not_read_the_log_of_its_lane(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    gen, lane = await edited(a, b"")
+    await a.one(a.edit("f", lane, gen, b"1\n"))
+    over = lane.copy().edit(a.replica, b"1\n" + b"x" * 1000)
+    good = a.edit("f", lane, gen, b"1\n2\n")
+    nonsense = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(b"\1\2\3")])
+    monkeypatch.setattr(limits, "TEXT_FILE", 500)
+    half = a.make("edit_text", "f", gen, epoch=0, ops=[*(good.ops or []), b64u(b"\1\2\3")])
+    long = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(over or b"")])
+    monkeypatch.setattr(Batch, "_build", lambda *_: pytest.fail("the lane is built again"))
+    results = [one.result for one in await a.send(nonsense, half, long, good)]
+    assert results == ["refused", "refused", "refused", "ok"]
+    monkeypatch.undo()
+    assert (await a.fetch("f", gen))[1].text() == b"1\n2\n"
+
+
+async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_one_update(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    gen, lane = await edited(a, b"")
+    await a.one(a.edit("f", lane, gen, b"0\n"))
+    monkeypatch.setattr(limits, "UPDATE_WORK", 100)
+    batch = [a.edit("f", lane, gen, b"x\n" * n) for n in range(2, 40)]
+    results = [one.result for one in await a.send(*batch)]
+    assert {"ok", "refused"} == set(results)
+    refused = results.index("refused")
+    assert [one.result for one in await a.send(a.sign(renumbered(a, batch[refused])))] == ["ok"]
+
+
+def renumbered(a: Device, update: LiveUpdate) -> LiveUpdate:
+    a.n += 1
+    return msgspec.structs.replace(update, n=a.n)
