@@ -27,14 +27,14 @@ SPLITS = 3  # most items that one item or deletion of an update can add to a lan
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_document", "_halves", "_items", "_known", "_problem", "_replica")
+    __slots__ = ("_bytes", "_counted", "_document", "_halves", "_items", "_known", "_problem", "_replica")
     _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
     _known: dict[int, int] | None
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
         self._open(replica)
-        self._items = 0  # at most this many items; exact after `_recount`
+        self._items = self._counted = 0  # at most this many items; exact after `_recount`
         self._halves: set[lane_format.Point] = set()
         self._problem: str | None = None
 
@@ -51,7 +51,7 @@ class Lane:
         with lane._library(), lane._document.transaction():
             lane._insert(0, text)
         if text.isascii():  # no surrogate pairs
-            lane._items = -(-len(text) // limits.GENESIS_PIECE)
+            lane._items = lane._counted = -(-len(text) // limits.GENESIS_PIECE)
         else:
             lane._recount()
         lane._bytes = text
@@ -119,13 +119,37 @@ class Lane:
 
         Raises UpdateInvalid; see the module docstring for what the lane is then.
         """
-        known = self.known()
-        parsed = lane_format.parse(update)
-        if lane_format.work(parsed, self._items) > limits.UPDATE_WORK:
+        self.take([update], replica)
+
+    def take(self, updates: Sequence[bytes], replica: int, budget: int = limits.UPDATE_WORK) -> int:
+        """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
+
+        Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
+        is then as it was.
+        """
+        steps = [lane_format.parse(update) for update in updates]
+        if sum(lane_format.work(step, self._items) for step in steps) > budget and self._grown():
             self._recount()
-        lane_format.check(parsed, known, replica, self._items, self._halves)
-        self._absorb([update], lane_format.after(parsed, known))
-        self._grow(parsed)
+        worked, items, halves, known = 0, self._items, self._halves, self.known()
+        for step in steps:
+            worked += lane_format.work(step, items)
+            if worked > budget:
+                raise UpdateInvalid(
+                    "the edits of this lane have too many parts for its size; send the file as a new version"
+                )
+            lane_format.check(step, known, replica, items, halves)
+            known = lane_format.after(step, known)
+            items += SPLITS * (len(step.structs) + len(step.deletions))
+            halves = halves | own if (own := lane_format.second_halves(step)) else halves
+        self._absorb(updates, known)
+        for step in steps:
+            self._grow(step)
+        return worked
+
+    @property
+    def sound(self) -> bool:
+        """False once the library has failed in it."""
+        return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
         """Take in updates out of our own log, in order: whoever wrote them, and however large the lane is by
@@ -144,7 +168,7 @@ class Lane:
         """Take in another full state of the same lane and epoch. Raises UpdateInvalid."""
         known = self.known()
         parsed = lane_format.validate_state(state)
-        theirs = lane_format.state_vector_of(parsed)
+        theirs = lane_format.ends_of(parsed)
         if known and theirs and lane_format.genesis_ids(known) != lane_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
         for client, clock in theirs.items():
@@ -159,6 +183,7 @@ class Lane:
         with twin._library():
             twin._document.apply(state)
         twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
+        twin._counted = self._counted
         return twin
 
     # --- the one place where the library is touched
@@ -252,9 +277,13 @@ class Lane:
         self._items += SPLITS * (len(update.structs) + len(update.deletions))
         self._halves |= lane_format.second_halves(update)
 
+    def _grown(self) -> bool:
+        """Whether counting again may find fewer items; it reads all of them, so not after every update."""
+        return self._items - self._counted > self._counted // 8
+
     def _recount(self) -> None:
         update = lane_format.parse(self.state(), lane_format.STATE_CAPS)
-        self._items = len(update.structs)
+        self._items = self._counted = len(update.structs)
         self._halves = lane_format.second_halves(update)
 
     def _affordable(self, changes: list[textdiff.Edit]) -> list[textdiff.Edit]:

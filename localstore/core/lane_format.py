@@ -169,14 +169,14 @@ def genesis_ids(known: StateVector) -> set[int]:
     return {client for client in known if client & GENESIS_BIT}
 
 
-def state_vector_of(update: Update) -> dict[int, int]:
-    """The state vector of a full state; of an update, of the clients that wrote it."""
+def ends_of(update: Update) -> dict[int, int]:
+    """Where each client that writes in the update ends; of a full state, its state vector."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
 def after(update: Update, known: StateVector) -> dict[int, int]:
     """The state vector of a lane with state vector `known` that has taken in `update`."""
-    return {**known, **state_vector_of(update)}
+    return {**known, **ends_of(update)}
 
 
 def second_halves(update: Update) -> set[Point]:

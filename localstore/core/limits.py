@@ -64,6 +64,7 @@ TOKEN_RAW_MAX, TOKEN_BLOCKS_MAX, TOKEN_STATEMENTS_MAX = 2048, 6, 8
 JSON_BODY = 2 * MIB
 PAGE_DEFAULT, PAGE_MAX = 30, 100
 HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX = 100, 1000
+HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose line passes this
 
 # --- live updates
 UPDATES_PER_BATCH, UPDATE_BATCH_BYTES = 500, 1 * MIB
@@ -89,4 +90,5 @@ HAVE_DIGESTS = 65_536  # digests in one `have` query
 BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
 COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
+COMPARE_TEXT_BYTES = 64 * MIB  # texts that one comparison reads: a thousand paths may share two long ones
 BLAME_VERSIONS = 5000  # versions of a file that one blame request goes through

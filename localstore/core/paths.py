@@ -90,11 +90,12 @@ def safe_name(segment: str, *, collides: bool = False) -> str:
     return _cut(stem, room) + tag + ext
 
 
-def conflict_name(path: str, when: datetime, device_key_id: str) -> str:
+def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | None = None) -> str:
     """Where the losing version of a byte file is kept: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
 
     `when` is aware and written in UTC. The result is a valid path: a stem too long is cut and tagged with
-    the digest of the path; below directories too deep to take the name it moves up to one that can.
+    the digest of the path; below directories too deep to take the name it moves up to one that can, and out
+    of the directory `outside`, which is about to be a file.
     """
     if when.tzinfo is None:
         raise ValueError("when has no time zone")
@@ -103,15 +104,19 @@ def conflict_name(path: str, when: datetime, device_key_id: str) -> str:
     mark = f".sync-conflict-{when.astimezone(UTC):%Y%m%d-%H%M%S}-{device_key_id[:7]}"
     folder, _, name = path.rpartition("/")
     tag = "~" + hex_digest(path.encode())[:_SAFE_TAG]
-    while folder and PATH_BYTES - len(folder.encode()) - 1 < len(mark) + len(tag) + 1:
+    lifted = False
+    while folder and (
+        PATH_BYTES - len(folder.encode()) - 1 < len(mark) + len(tag) + 1
+        or (outside is not None and is_inside(folder, outside))
+    ):
         folder, _, above = folder.rpartition("/")
-        name = above + "_" + name
+        name, lifted = above + "_" + name, True
     room = min(PATH_SEGMENT_BYTES, PATH_BYTES - (len(folder.encode()) + 1 if folder else 0)) - len(mark)
     stem, ext = _split_name(name)
     if len(ext.encode()) + len(tag) + 1 > room:
         stem, ext = name, ""
     room -= len(ext.encode())
-    if len(stem.encode()) > room:
+    if lifted or len(stem.encode()) > room:
         stem = _cut(stem, room - len(tag)) + tag
     return (folder + "/" if folder else "") + stem + mark + ext
 

@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass
 
 from relay.db import history as walks
-from relay.db.database import Tx
+from relay.db.database import LIST_CHUNK, Tx
 
 WINDOW = 256  # generations read at once
 _BASE, _HEAD = 1, 2
@@ -24,33 +24,40 @@ class Relation:
 
 
 class Graph:
-    """Seals and their parents, read a window of generations at a time."""
+    """Seals and their parents, read a window of generations at a time, below all seals at its edge at once:
+    below each alone, lines side by side would be read as often as there are lines."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._generation: dict[str, int] = {}
         self._parents: dict[str, list[str]] = {}
+        self._edge: set[str] = set()  # named as parents, not read yet
 
     async def generation(self, seal_id: str) -> int:
         if seal_id not in self._generation:
-            await self._load([seal_id])
+            await self._load(seal_id)
         return self._generation[seal_id]
 
     async def parents(self, seal_id: str) -> list[str]:
         """In order; none for a root."""
         if seal_id not in self._parents:
-            await self._load([seal_id])
+            await self._load(seal_id)
         return self._parents[seal_id]
 
-    async def _load(self, ids: list[str]) -> None:
-        top = await self._tx.value(walks.TOP_GENERATION, ids=ids)
-        found: dict[str, list[str]] = {}
-        for seal_id, generation, parent in await self._tx.all(walks.GRAPH, ids=ids, floor=top - WINDOW):
-            self._generation[seal_id] = generation
-            above = found.setdefault(seal_id, [])
-            if parent is not None:
-                above.append(parent)
-        self._parents.update(found)
+    async def _load(self, seal_id: str) -> None:
+        ids = sorted(self._edge | {seal_id})
+        top = max(row[0] for row in await self._tx.all(walks.TOP_GENERATION, ids=ids))
+        for start in range(0, len(ids), LIST_CHUNK):
+            part = ids[start : start + LIST_CHUNK]
+            found: dict[str, list[str]] = {}
+            for one, generation, parent in await self._tx.all(walks.GRAPH, ids=part, floor=top - WINDOW):
+                self._generation[one] = generation
+                above = found.setdefault(one, [])
+                if parent is not None:
+                    above.append(parent)
+            self._parents.update(found)
+            self._edge.update(parent for above in found.values() for parent in above)
+        self._edge = {one for one in self._edge if one not in self._parents}
 
 
 async def relation(tx: Tx, base: str, head: str) -> Relation:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
 
 from localstore.core import diff
-from localstore.core.limits import COMPARE_PATCH_BYTES, DIFF_BYTES
+from localstore.core.limits import COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES, DIFF_BYTES
 from localstore.core.model import ChangedFile
 from localstore.core.model.history import Compare
 from localstore.core.tree import Entry
@@ -30,8 +31,14 @@ class _Pair:
         return any(side is not None and side.kind != "text" for side in (self.old, self.new))
 
     @property
-    def size(self) -> int:
-        return max(side.size if side else 0 for side in (self.old, self.new))
+    def comparable(self) -> bool:
+        return not self.binary and all(
+            side is None or side.size <= DIFF_BYTES for side in (self.old, self.new)
+        )
+
+    @property
+    def weight(self) -> int:
+        return sum(side.size for side in (self.old, self.new) if side is not None)
 
     @property
     def status(self) -> str:
@@ -69,15 +76,15 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 def _renamed(changes: dict[str, tuple[Entry | None, Entry | None]]) -> list[_Pair]:
     """A file that went and one that came with the same bytes are one that moved."""
-    gone: dict[Entry, list[str]] = {}
+    gone: dict[Entry, deque[str]] = {}
     for path, (old, new) in changes.items():
         if old is not None and new is None and old.size:
-            gone.setdefault(old, []).append(path)
+            gone.setdefault(old, deque()).append(path)
     moved: set[str] = set()
     pairs: list[_Pair] = []
     for path, (old, new) in changes.items():
         if old is None and new is not None and gone.get(new):
-            source = gone[new].pop(0)
+            source = gone[new].popleft()
             moved.add(source)
             pairs.append(_Pair(source, new, path, new))
         else:
@@ -86,12 +93,15 @@ def _renamed(changes: dict[str, tuple[Entry | None, Entry | None]]) -> list[_Pai
 
 
 async def _files(view: View, pairs: list[_Pair]) -> list[ChangedFile]:
-    """Patches in order, until they have taken their share of the answer; the files behind go without."""
-    left = COMPARE_PATCH_BYTES
+    """Patches in order, until they have taken their share of the answer; the files behind go without, and so
+    do those whose texts are more than is left to read."""
+    left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     shown: list[ChangedFile] = []
     for pair in pairs:
-        file = await _file(view, pair, left)
+        compared = left > 0 and pair.comparable and pair.weight <= unread
+        file = await _file(view, pair, left if compared else 0)
         left -= len(file.patch or "")
+        unread -= pair.weight if compared else 0
         shown.append(file)
     return shown
 
@@ -99,7 +109,7 @@ async def _files(view: View, pairs: list[_Pair]) -> list[ChangedFile]:
 async def _file(view: View, pair: _Pair, left: int) -> ChangedFile:
     patch: str | None = None
     added = removed = 0
-    if not pair.binary and pair.size <= DIFF_BYTES and left > 0:
+    if left > 0:
         old, new = await _text(view, pair.old), await _text(view, pair.new)
         added, removed, whole = await asyncio.to_thread(_diff, pair, old, new)
         patch = whole if len(whole) <= left else None

@@ -13,23 +13,23 @@ from relay.db.database import Tx
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.node import Node
+from relay.objects.store import FrameAt
 from relay.service import content, frontier
 
 PORTION = 32 * MIB
 Wanted = list[tuple[LaneKey, LaneRow, Source]]
 
 
-async def texts(
-    tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]
-) -> dict[bytes, bytes]:
-    """The current texts, by digest, of edited lanes whose text the repository does not hold as bytes yet."""
+async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> list[FrameAt]:
+    """Write the current texts of edited lanes whose text the repository does not hold as bytes yet. One
+    portion of them is in memory: a few bytes of an edit make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.held(tx, repo_id, edited.keys())
-    found: dict[bytes, bytes] = {}
+    placed: list[FrameAt] = []
     for part in _portions([row for digest, row in edited.items() if digest not in held]):
         wanted = await _wanted(tx, node, repo_id, branch_id, part)
-        found |= await node.lanes.run(_texts, node.lanes, wanted)
-    return found
+        placed += await node.objects.place(await node.lanes.run(_texts, node.lanes, wanted), tx)
+    return placed
 
 
 async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> None:
@@ -38,10 +38,8 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     edited = [rows.row(one) for one in found]
     if not edited:
         return
-    states: dict[LaneKey, bytes] = {}
     for part in _portions(edited):
-        wanted = await _wanted(tx, node, repo_id, branch_id, part)
-        states |= await node.lanes.run(_states, node.lanes, wanted)
+        await _keep_finals(tx, node, repo_id, branch_id, part)
     await tx.many(
         rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in edited]
     )
@@ -52,6 +50,12 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
             for row in edited
         ],
     )
+    await tx.many(rows.UPDATE, [_next(branch_id, row) for row in edited])
+
+
+async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: list[LaneRow]) -> None:
+    wanted = await _wanted(tx, node, repo_id, branch_id, part)
+    states = await node.lanes.run(_states, node.lanes, wanted)
     await tx.many(
         rows.KEEP_FINAL,
         [
@@ -62,10 +66,9 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
                 "genesis": row.genesis,
                 "state": states[frontier.key_of(branch_id, row)],
             }
-            for row in edited
+            for row in part
         ],
     )
-    await tx.many(rows.UPDATE, [_next(branch_id, row) for row in edited])
 
 
 def _portions(edited: list[LaneRow]) -> Iterator[list[LaneRow]]:

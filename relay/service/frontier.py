@@ -10,6 +10,7 @@ from localstore.core.errors import NotFound, TooLarge
 from localstore.core.keys import KEY_ID_CHARS
 from localstore.core.limits import MIB
 from localstore.core.tree import Entry
+from relay import trees
 from relay.clock import now_ms
 from relay.db import lane as rows
 from relay.db import ref as refs
@@ -166,7 +167,7 @@ async def start(tx: Tx, node: Node, ref: RefRow) -> None:
     root = await seals.root_of(tx, ref.repo_id, ref.head or "")
     if root is None:
         raise NotFound
-    files = await tree.arun(tree.walk(root), lambda wanted: node.objects.read_many(wanted, None, tx))
+    files = await trees.drive(tree.walk(root), trees.stored(node.objects, tx))
     made = [
         LaneRow(path, one.kind, n, 0, n, one.digest, one.size, one.digest, False, 0, n, 0)
         for n, (path, one) in enumerate(files.items(), 1)

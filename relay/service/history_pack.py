@@ -5,7 +5,8 @@
 - later lines: `changes`, arrays (path, kind or null, digest, size) that make its tree from the tree of the
   line above.
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
-out the files of the seal before it in the walk: who follows the walk has them already.
+out the files of the seal before it in the walk: who follows the walk has them already. A slice may end before
+`limit`, and its link says where the next one goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import msgspec
 
 from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX, MIB
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, HISTORY_PACK_MAX, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import Entry
 from relay.caller import View
@@ -31,6 +32,7 @@ from relay.service.archive import end, header, padding
 from relay.service.history import PAGE_SKIP_MAX, seals, walk, wire_entry
 from relay.service.seal import shown
 from relay.threads import apart
+from relay.trees import MANY
 
 PIECE = 256 * 1024
 _ENCODER = msgspec.json.Encoder()
@@ -41,6 +43,7 @@ class _Manifest:
     """The lines, spooled to disk when they are many, and the files to send behind them, by digest."""
 
     file: IO[bytes]
+    lines: int = 0
     size: int = 0
     blobs: dict[bytes, Entry] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
@@ -71,11 +74,11 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
         before = min(skip, 1)  # the seal in front of the slice, for what its reader has already
         ids = await walk(tx, view, head, skip - before, before + size + 1)
         rows = await seals(tx, view, ids[: before + size])
-    more = len(ids) > before + size
     manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
+    more = len(ids) > before + manifest.lines
     length = 512 + manifest.size + len(padding(manifest.size))
     length += sum(len(_head(file)) + file.size + len(padding(file.size)) for file in manifest.blobs.values())
-    headers = {"link": _next(view, head, size, skip + size)} if more else {}
+    headers = {"link": _next(view, head, size, skip + manifest.lines)} if more else {}
     return Reply(
         stream=_stream(view, manifest, length),
         length=length + len(end(length)),
@@ -103,7 +106,10 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
     try:
         if rows:
             await _first_line(view, manifest, rows[0], before)
+        enough = manifest.size + HISTORY_PACK_LINES
         for older, row in itertools.pairwise(rows):
+            if manifest.size > enough:
+                break  # side branches with large trees take turns in the walk: each line may change all files
             await _line(view, manifest, row, older)
         await manifest.flush()
     except BaseException:
@@ -122,6 +128,7 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         if before is None:
             manifest.blobs.setdefault(file.digest, file)
     await manifest.write(b"]}\n")
+    manifest.lines += 1
     if before is not None:
         found = await sealed.changes(view, before.root, row.root)
         sent = {old.digest for old, _ in found.values() if old is not None}
@@ -131,15 +138,22 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
 
 async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
     found = await sealed.changes(view, above.root, row.root)
-    listed = []
-    for path, (_, file) in found.items():
+    brought = {path: file for path, (_, file) in found.items()}
+    for file in brought.values():
         _name(manifest, file)
-        listed.append(
-            SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
-            if file
-            else SealChange(path=path, kind=None)
-        )
-    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + _ENCODER.encode(listed) + b"}\n")
+    listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
+    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + listed + b"}\n")
+    manifest.lines += 1
+
+
+def _changes(brought: dict[str, Entry | None]) -> bytes:
+    listed = [
+        SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
+        if file
+        else SealChange(path=path, kind=None)
+        for path, file in brought.items()
+    ]
+    return msgspec.json.encode(listed)
 
 
 def _name(manifest: _Manifest, file: Entry | None) -> None:

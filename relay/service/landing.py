@@ -8,8 +8,9 @@ version moves to a conflict name. What is written, is written once, under a repl
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -18,6 +19,7 @@ from localstore.core import paths, tree
 from localstore.core.errors import TooLarge
 from localstore.core.lane import onto
 from localstore.core.tree import Entry
+from relay import trees
 from relay.clock import now_ms
 from relay.db import lane as rows
 from relay.db import ref as refs
@@ -44,8 +46,7 @@ async def land(
 ) -> None:
     """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots)."""
     seq = await frontier.lock(tx, ref.id)
-    steps = tree.diff(before, after)
-    changes = await tree.arun(steps, lambda wanted: node.objects.read_many(wanted, None, tx))
+    changes = await trees.drive(tree.diff(before, after), trees.stored(node.objects, tx))
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     loaded = await frontier.load(tx, ref.id, seq, changes)
     await _load_below(tx, loaded, changes)
@@ -75,9 +76,11 @@ class Landing:
     names: Mapping[str, str]
     texts: Mapping[bytes, bytes]
     sources: Mapping[LaneKey, Source]
+    _sorted: list[str] = field(default_factory=list)
 
     def run(self, changes: Changes) -> None:
         """Removals first: a directory may become a file, or the reverse."""
+        self._sorted = sorted(self.frontier.rows)
         for path in sorted(changes, key=lambda path: (changes[path][1] is not None, path)):
             self._path(path, *changes[path])
 
@@ -117,11 +120,14 @@ class Landing:
         """Unsealed versions that stand where the seal puts a file: at it, below it, above it."""
         found = [row] if row is not None else []
         if self.frontier.directories.get(path, 0) > 0:
-            found += [
-                one for one in self.frontier.rows.values() if one.living and one.path.startswith(path + "/")
-            ]
-        above = (self.frontier.living(parent) for parent in paths.parents(path))
+            found += filter(None, map(self.frontier.living, self._below(path)))
+        above = map(self.frontier.living, paths.parents(path))
         return found + [one for one in above if one is not None]
+
+    def _below(self, path: str) -> list[str]:
+        """The paths below this one that were loaded; landing adds none there."""
+        first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
+        return self._sorted[first:last]
 
     def _move(self, row: LaneRow) -> None:
         """The lane keeps its number and its log under the conflict name."""
@@ -162,13 +168,15 @@ async def _conflict_names(tx: Tx, loaded: Frontier, changes: Changes, device_key
         for path, row in loaded.rows.items()
         if row.living and frontier.entry_of(row) != changes.get(path, (None, None))[0]
     ]
+    outside = {path: _file_above(path, changes) for path in left}
     names: dict[str, str] = {}
+    taken: set[str] = set()
     while left:
-        wanted = {path: paths.conflict_name(path, when, device_key_id) for path in left}
+        wanted = {path: paths.conflict_name(path, when, device_key_id, outside[path]) for path in left}
         await _load_more(tx, loaded, list(wanted.values()))
-        taken = set(names.values())
         for path, name in wanted.items():
-            if loaded.living(name) is None and not loaded.clashes(name) and name not in taken:
+            free = loaded.living(name) is None and not loaded.clashes(name) and name not in changes
+            if free and name not in taken:
                 names[path] = name
                 taken.add(name)
         left = [path for path in left if path not in names]
@@ -176,16 +184,26 @@ async def _conflict_names(tx: Tx, loaded: Frontier, changes: Changes, device_key
     return names
 
 
+def _file_above(path: str, changes: Changes) -> str | None:
+    """The topmost directory above the path that is a file after the changes."""
+    return next((one for one in paths.parents(path) if changes.get(one, (None, None))[1] is not None), None)
+
+
 async def _texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
     """Bytes and lanes of the paths that are merged by characters."""
-    wanted: set[bytes] = set()
+    wanted: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:
         row, (old, new) = loaded.rows[path], changes[path]
         if old is not None and new is not None:
-            wanted |= {old.digest, new.digest}
+            wanted |= {old.digest: old.size, new.digest: new.size}
         texts.append(row)
+    if sum(wanted.values()) > frontier.LOADED_AT_ONCE:
+        raise TooLarge(
+            f"the texts that meet live edits here have more than {frontier.LOADED_AT_ONCE} bytes together; "
+            "land fewer changes at once"
+        )
     sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)
     return await content.read(node, tx, ref.repo_id, wanted), sources

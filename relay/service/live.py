@@ -230,7 +230,7 @@ def _run(
     copy = dataclasses.replace(
         loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
     )
-    batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={})
+    batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={}, worked={})
     return batch, batch.run(asked)
 
 

@@ -43,6 +43,9 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
     return f"{path} has {size} bytes; this repository takes files of {cap} at most{remedy}"
 
 
+BYTES_PER_STEP = 80  # of a text, which are read and hashed in the time of one step of `UPDATE_WORK`
+
+
 class LaneSourceMissing(Exception):
     """A lane must be built again and its source was not loaded; nothing of the batch took effect."""
 
@@ -131,7 +134,8 @@ class Frontier:
 class Batch:
     """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
     files that it holds as chunks, likewise; `texts`: which of them are text; `sources`: lanes that are not in
-    memory; `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
+    memory; `worked`: what the edits of a lane were together, which have the budget of one update;
+    `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
     taken, if a file cap is asked for."""
 
     frontier: Frontier
@@ -147,7 +151,7 @@ class Batch:
     manifests: dict[bytes, bytes] = field(default_factory=dict)
     fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
     highest: int = 0
-    used: set[LaneKey] = field(default_factory=set)
+    worked: dict[LaneKey, int] = field(default_factory=dict)
 
     def run(self, updates: list[LiveUpdate]) -> list[UpdateAnswer]:
         return [self.answer(update) for update in updates]
@@ -189,15 +193,18 @@ class Batch:
         operations = decoded_ops(update)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
         lane = self._open(key, row)
+        left = self._afford(key, row)
+        if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
+            lane = lane.copy()  # what becomes too long is given up; the lane stays as it was
         try:
-            for operation in operations:
-                lane.apply(operation, self.replica)
-            text = lane.text()
-            if len(text) > limits.TEXT_FILE:
-                raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
+            self.worked[key] += lane.take(operations, self.replica, left)
         except SvcError:
-            self._restore(key, row)
+            if not lane.sound:
+                self._restore(key, row)
             raise
+        text = lane.text()
+        if len(text) > limits.TEXT_FILE:
+            raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
         now = self.frontier.edit(row, text, operations, self.replica)
         if update.path == MANIFEST:
             self.manifests[now.digest] = text
@@ -209,11 +216,18 @@ class Batch:
         if lane is None:
             lane = self._build(key)
             self.lanes.keep(key, row.stand, lane, row.size)
-        self.used.add(key)
         return lane
 
+    def _afford(self, key: LaneKey, row: LaneRow) -> int:
+        """Count in what it takes to read the text once more; the work that is left for an edit."""
+        self.worked[key] = self.worked.get(key, 0) + row.size // BYTES_PER_STEP
+        left = limits.UPDATE_WORK - self.worked[key]
+        if left < 0:
+            raise TooLarge("these are too many edits of one long text at once; send fewer")
+        return left
+
     def _restore(self, key: LaneKey, row: LaneRow) -> None:
-        """A refused update may have left the lane half changed: make it again as it was."""
+        """The library failed in the lane, which may be half changed: make it again as it was."""
         self.lanes.drop([key])
         self.lanes.keep(key, row.stand, self._build(key), row.size)
 

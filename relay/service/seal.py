@@ -15,6 +15,7 @@ from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.tree import Built, Entry
+from relay import trees
 from relay.caller import View
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import lane as lanes
@@ -25,6 +26,7 @@ from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
 from relay.db.seal import PrepareRow, SealRow
+from relay.objects.store import FrameAt
 from relay.service import chunked, content, epochs, frontier
 from relay.service import replica as replicas
 from relay.service.seal_payload import Draft, check_message, draft, record
@@ -48,7 +50,7 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         if not changes:
             return _unchanged(ref, parent)
         await _require_budget(tx, view, ref)
-        texts = await epochs.texts(tx, view.node, view.repo.id, ref.id, changed)
+        texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         built = await _built(tx, view, parent, changes)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
@@ -204,7 +206,7 @@ async def _changes(
     """What the frontier differs in from the parent's tree."""
 
     steps = tree.lookup(parent, [row.path for row in changed])
-    before = await tree.arun(steps, lambda wanted: view.node.objects.read_many(wanted, None, tx))
+    before = await trees.drive(steps, trees.stored(view.node.objects, tx), len(changed))
     after = {row.path: frontier.entry_of(row) for row in changed}
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
@@ -240,7 +242,7 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 async def _built(tx: Tx, view: View, parent: bytes | None, changes: dict[str, Entry | None]) -> Built:
     steps = tree.update(parent, changes, view.repo.tree_key)
-    return await tree.arun(steps, lambda wanted: view.node.objects.read_many(wanted, None, tx))
+    return await trees.drive(steps, trees.stored(view.node.objects, tx), len(changes))
 
 
 async def store(
@@ -249,17 +251,18 @@ async def store(
     key: KeyRow,
     at: int | None,
     drafts: list[Draft],
-    texts: dict[bytes, bytes],
+    texts: list[FrameAt],
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
 ) -> int:
-    """Write the objects and what was prepared, and drop the answers that `settling` needs no more; when what
-    was prepared expires."""
+    """Write the directories and what was prepared, let the repository reach the placed `texts`, and drop the
+    answers that `settling` needs no more; when what was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     async with view.write() as tx:
         if texts:
-            await view.node.objects.put_many(view.repo.id, texts, tx=tx)
+            names = [one.digest for frame in texts for one in frame.row.objects]
+            await view.node.objects.admit(tx, texts, view.repo.id, names)
         if directories:
             await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
         if settling is not None and settling.replica is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -25,6 +24,7 @@ from localstore.core.model.seal import (
 from localstore.core.names import MANIFEST
 from localstore.core.seal import GitOrigin, MergeOrigin
 from localstore.core.tree import Built, Entry
+from relay import trees
 from relay.caller import View
 from relay.clock import rfc3339
 from relay.db import ref as refs
@@ -36,6 +36,7 @@ from relay.service.live_rules import file_cap, over_cap
 from relay.service.seal_payload import Draft, Wish, check_message, draft, record
 
 SEALS_PER_REQUEST = 1000
+DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
@@ -53,10 +54,17 @@ class _Chain:
     view: View
     tx: Tx
     written: dict[bytes, bytes] = field(default_factory=dict)
+    size: int = 0
 
     async def update(self, root: bytes | None, changes: dict[str, Entry | None]) -> bytes:
         steps = tree.update(root, changes, self.view.repo.tree_key)
-        built: Built = await tree.arun(steps, self.load)
+        built: Built = await trees.drive(steps, self.load, len(changes))
+        self.size += sum(map(len, built.directories.values()))
+        if self.size > DIRECTORIES_AT_ONCE:
+            raise TooLarge(
+                f"the trees of these seals are more than {DIRECTORIES_AT_ONCE} bytes of directories; "
+                "prepare fewer seals at once"
+            )
         self.written.update(built.directories)
         return built.root
 
@@ -81,7 +89,7 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
         chain = _Chain(view, tx)
         drafts = await _drafts(chain, ref, wish, wanted)
         await _require_budget(chain, drafts[-1].root)
-    expires = await seal.store(view, ref, key, None, drafts, {}, chain.written)
+    expires = await seal.store(view, ref, key, None, drafts, [], chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[
@@ -184,7 +192,7 @@ async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, En
     kind = chain.view.repo.kind
     if not large or kind in chunks.BULK_KINDS:
         return
-    before = await tree.arun(tree.lookup(root, [*large, MANIFEST]), chain.load)
+    before = await trees.drive(tree.lookup(root, [*large, MANIFEST]), chain.load, len(large))
     manifest = changes.get(MANIFEST, before.get(MANIFEST))
     text = None
     if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
@@ -231,8 +239,7 @@ async def _require_budget(chain: _Chain, root: bytes) -> None:
     top = tree.decode((await chain.load([root]))[root])
     if sum(child.size for child in top.children) <= limits.BLOB_TREE:
         return
-    load: Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]] = chain.load
-    files = await tree.arun(tree.walk(root), load)
+    files = await trees.drive(tree.walk(root), chain.load)
     blobs = sum(entry.size for entry in files.values() if entry.kind != "text")
     seal.require_budget(chain.view, len(files), blobs)
 

@@ -5,6 +5,7 @@ Paths that are missing, hidden or not of the kind asked for are one answer: not 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from localstore.core.limits import MIB
 from localstore.core.tree import Child, Entry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.read import Change
+from relay import trees
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
@@ -74,19 +76,20 @@ async def entry(view: View, root: bytes, path: str) -> Entry:
 
 async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, Entry]:
     """The files among `paths`."""
-    return await tree.arun(tree.lookup(root, paths), _loader(view))
+    wanted = list(paths)
+    return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
     """The directory at `path`, "" being the root."""
     if path:
         tree.check_path(path)
-    return await tree.arun(tree.list_directory(root, path), _loader(view))
+    return await trees.drive(tree.list_directory(root, path), _loader(view))
 
 
 async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
     """What differs between two trees: path → (old, new), None where a side has no such file."""
-    return await tree.arun(tree.diff(old, new), _loader(view))
+    return await trees.drive(tree.diff(old, new), _loader(view))
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
@@ -110,8 +113,14 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
         if child.digest not in ready:
             ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
             ready = await load(list({child.digest, *ahead}))
-        below = sorted(decode(ready[child.digest]).children, key=_path_order, reverse=True)
+        raw = ready[child.digest]
+        below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
         stack += [(join(path, one.name), one) for one in below]
+
+
+def _below(raw: bytes) -> list[Child]:
+    """The children of a directory object, the last path first."""
+    return sorted(decode(raw).children, key=_path_order, reverse=True)
 
 
 def _path_order(child: Child) -> str:

@@ -12,7 +12,7 @@ file below cannot learn the hidden bytes from a sum. Children sort by entry dige
 names: a hidden child is its entry digest alone, and the parent's digest can still be recomputed.
 
 Reading and changing trees are generators without I/O: they yield lists of directory digests, are sent a
-mapping digest → raw directory object, and return their result. `run` and `arun` drive them.
+mapping digest → raw directory object, and return their result. `run` drives them.
 """
 
 from localstore.core.tree.build import Built, Hidden, build, check_path, root_digest
@@ -32,7 +32,7 @@ from localstore.core.tree.directory import (
     path_salt,
     verify,
 )
-from localstore.core.tree.drive import Steps, arun, run
+from localstore.core.tree.drive import Steps, run
 from localstore.core.tree.read import Verification, diff, hidden_entries, list_directory, lookup, walk
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "Kind",
     "Steps",
     "Verification",
-    "arun",
     "build",
     "check_path",
     "decode",

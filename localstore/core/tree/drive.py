@@ -1,8 +1,8 @@
-"""Drivers for the tree's generators: the only place where their requests meet a store."""
+"""The driver of the tree's generators, and what they ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TypeAlias, TypeVar
 
 from localstore.core.errors import PayloadMissing
@@ -20,16 +20,6 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
         wanted = next(steps)
         while True:
             wanted = steps.send(load(wanted))
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-
-
-async def arun(steps: Steps[Result], load: Callable[[list[bytes]], Awaitable[Objects]]) -> Result:
-    """Drive `steps` with an asynchronous loader."""
-    try:
-        wanted = next(steps)
-        while True:
-            wanted = steps.send(await load(wanted))
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core.limits import DIFF_BYTES
+from localstore.core.limits import COMPARE_TEXT_BYTES, DIFF_BYTES
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -151,3 +151,25 @@ def test_long_texts_go_without_a_patch(http: httpx.Client, owner: Account) -> No
     assert files["big.txt"]["patch"] is None
     assert files["big.txt"]["binary"] is False
     assert files["small.txt"]["patch"] is not None
+
+
+def test_patches_read_a_share_of_texts_and_no_more(http: httpx.Client, owner: Account) -> None:
+    """Two long texts under many paths cost as much for each of them."""
+    mine = create(http, owner, "shared")
+    count = 10
+    old = b"x\n" * (DIFF_BYTES // 2 - 1000)
+    (first,) = mine.seal({f"f{n:02}": old for n in range(count)})
+    mine.seal({f"f{n:02}": old + b"y\n" for n in range(count)} | {"small": b"1\n"})
+    files = mine.get("/compare", base=first, head="main")["files"]
+    read = COMPARE_TEXT_BYTES // (2 * len(old) + 2)
+    assert [one["patch"] is not None for one in files] == [*[n < read for n in range(count)], True]
+
+
+def test_many_copies_of_a_file_that_move_are_all_renamed(http: httpx.Client, owner: Account) -> None:
+    mine = create(http, owner, "moved")
+    (first,) = mine.seal({f"a/{n:04}": b"same\n" for n in range(500)})
+    mine.seal({f"a/{n:04}": None for n in range(500)} | {f"b/{n:04}": b"same\n" for n in range(500)})
+    files = mine.get("/compare", base=first, head="main")["files"]
+    assert [(one["old_path"], one["path"]) for one in files] == [
+        (f"a/{n:04}", f"b/{n:04}") for n in range(500)
+    ]

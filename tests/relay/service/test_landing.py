@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from localstore.core import paths
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid, NotText, PathInvalid, PayloadMissing, SignatureInvalid, StaleHead
 from localstore.core.lane import Lane
@@ -19,7 +21,7 @@ from localstore.core.model.seal import (
     SealChange,
     TreeDelta,
 )
-from relay.service import seal_trees
+from relay.service import landing, seal_trees
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_seal import files
 
@@ -141,6 +143,34 @@ async def test_other_live_versions_move_to_a_conflict_name(w: World) -> None:
     kept = {path: data for path, data in after.items() if path not in sealed}
     assert all(".sync-conflict-" in path for path in kept)
     assert set(kept.values()) == {b"1 live", b"\0live", b"in the way", b"above"}
+
+
+async def test_live_files_leave_a_directory_that_becomes_a_file(w: World) -> None:
+    a = await w.device()
+    head = await land(a, None, {"x": b"1"})
+    live = {f"d/{one}": one.encode() for one in ("f", "g/h", "g_h")} | {"deep/d/f.txt": b"deep"}
+    await a.send(*[await a.create(path, data) for path, data in live.items()])
+    head = await land(a, head, {"d": b"a file", "deep/d": b"another"})
+    after = await now(a)
+    sealed = {"x": b"1", "d": b"a file", "deep/d": b"another"}
+    assert {path: after.pop(path) for path in sealed} == sealed
+    assert sorted(after.values()) == sorted(live.values())
+    assert not any(path.startswith(("d/", "deep/d/")) for path in after)
+    assert await files(w, (await a.seal(head)).id) == sealed | after
+
+
+async def test_a_seal_that_brings_the_very_conflict_name_takes_nothing(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    head = await land(a, None, {"x": b"\0"})
+    at = 1_700_000_000_000
+    name = paths.conflict_name("x", datetime.fromtimestamp(at / 1000, UTC), a.key.id)
+    (gen,) = [row.gen for row in (await a.bootstrap()).rows]
+    await a.send(await a.blob("x", b"\0live", gen, gen))
+    monkeypatch.setattr(landing, "now_ms", lambda: at)
+    await land(a, head, {"x": b"\0sealed", name: b"\0taken"})
+    assert sorted((await now(a)).values()) == [b"\0live", b"\0sealed", b"\0taken"]
 
 
 async def test_what_is_wrong_with_a_tree_is_said_before_anything_is_signed(w: World) -> None:

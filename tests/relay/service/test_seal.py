@@ -28,6 +28,7 @@ from localstore.core.keys import verify_registration
 from localstore.core.lane import Lane, carry
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.core.tree import Entry
+from relay import trees
 from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
@@ -47,7 +48,7 @@ async def files(w: World, seal_id: str) -> dict[str, bytes]:
         root = await seal_rows.root_of(tx, w.repo_id, seal_id)
         view = await w.view(w.owner)
         steps = tree.walk(root, verification=tree.Verification(view.repo.tree_key))
-        found = await tree.arun(steps, lambda asked: w.node.objects.read_many(asked, None, tx))
+        found = await trees.drive(steps, trees.stored(w.node.objects, tx))
     return {path: await w.node.objects.read(one.digest, w.repo_id) for path, one in found.items()}
 
 

@@ -137,17 +137,6 @@ def test_one_change_reads_and_writes_only_the_directories_on_its_path() -> None:
     assert tree.run(tree.update(root, {"d1/e2/f3": text("123")}, KEY), store.load) == tree.Built(root, {})
 
 
-async def test_async_driver_gives_the_same() -> None:
-    store = Store()
-    model = {"a/b": text("1"), "c": text("2")}
-    root = store.keep(tree.build(model, KEY))
-
-    async def load(digests: list[bytes]) -> dict[bytes, bytes]:
-        return store.load(digests)
-
-    assert await tree.arun(tree.walk(root), load) == model
-
-
 def test_file_and_directory_may_change_places_in_one_update() -> None:
     store = Store()
     root = store.keep(tree.build({"a": text("1"), "b/c": text("2")}, KEY))

@@ -1,0 +1,185 @@
+"""What little effort of a client may cost the node: memory that does not grow with it, a free event loop."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from localstore.core import limits, tree
+from localstore.core.encoding import b64u
+from localstore.core.errors import TooLarge
+from localstore.core.lane import Lane
+from localstore.core.limits import MIB
+from localstore.core.model.seal import SealChange, TreeDelta
+from localstore.core.tree import change
+from localstore.core.update import LiveUpdate
+from relay.db.lane import LaneRow
+from relay.service import epochs, frontier, seal_trees
+from relay.service.live_rules import Batch
+from tests.relay.service.live_world import Device, World, world
+from tests.relay.service.test_landing import finalize, land, prepare
+from tests.relay.service.test_seal import files
+
+
+@pytest.fixture
+async def w(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+async def flat(a: Device, count: int) -> str:
+    """A seal of many files in one directory."""
+    digest = await a.world.put(b"x")
+    changes = [SealChange(path=f"file-{n}", kind="text", digest=digest, size=1) for n in range(count)]
+    made = await finalize(a, await prepare(a, None, TreeDelta(message="flat", changes=changes)))
+    return made.items[-1].id
+
+
+async def single(w: World, count: int) -> list[TreeDelta]:
+    """As many seals, each of which changes one file."""
+    digest = await w.put(b"y")
+    return [
+        TreeDelta(message="one", changes=[SealChange(path=f"file-{n}", kind="text", digest=digest, size=1)])
+        for n in range(count)
+    ]
+
+
+async def test_one_character_in_many_copies_of_a_text_is_sealed_a_portion_at_a_time(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epochs, "PORTION", 4 * MIB)
+    a = await w.device()
+    text = b"a" * 4 * MIB
+    await a.send(*[await a.create(f"f{n}", text) for n in range(12)])
+    for row in (await a.bootstrap()).rows:
+        lane = Lane.genesis(a.branch_id, row.gen, 0, text)
+        assert (await a.one(a.edit(row.path, lane, row.gen, text + row.path.encode()))).result == "ok"
+    tracemalloc.start()
+    try:
+        made = await a.finalize(await a.prepare())
+        assert tracemalloc.get_traced_memory()[1] < 32 * MIB
+    finally:
+        tracemalloc.stop()
+    assert {data[len(text) :] for data in (await files(w, made.id)).values()} == {
+        f"f{n}".encode() for n in range(12)
+    }
+
+
+async def test_large_directories_are_changed_off_the_event_loop(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    head = await flat(a, 3000)
+    threads = set()
+
+    def encode(directory: tree.Directory) -> bytes:
+        threads.add(threading.get_ident())
+        return tree.encode(directory)
+
+    monkeypatch.setattr(change, "encode", encode)
+    made = await finalize(a, await prepare(a, head, *await single(w, 3)))
+    assert threads
+    assert threading.get_ident() not in threads
+    monkeypatch.undo()
+    assert list((await files(w, made.items[-1].id)).values()).count(b"y") == 3
+
+
+async def test_trees_of_one_request_are_held_up_to_a_limit(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = await w.device()
+    head = await flat(a, 3000)
+    monkeypatch.setattr(seal_trees, "DIRECTORIES_AT_ONCE", MIB)
+    with pytest.raises(TooLarge, match="prepare fewer seals at once"):
+        await prepare(a, head, *await single(w, 20))
+    await finalize(a, await prepare(a, head, *await single(w, 3)))
+
+
+async def looks(w: World, monkeypatch: pytest.MonkeyPatch, count: int) -> int:
+    """How often a row is looked at while files take the place of so many directories with live files."""
+    a = await w.device()
+    head = (await a.bootstrap()).sealed_head
+    names = [f"{count}-{n}" for n in range(count)]
+    await a.send(*[await a.blob(f"{name}/f", b"\0live") for name in names])
+    digest = await w.put(b"x")
+    changes = [SealChange(path=name, kind="text", digest=digest, size=1) for name in names]
+    made = await prepare(a, head, TreeDelta(message="files", changes=changes))
+    looked = 0
+
+    def living(row: LaneRow) -> bool:
+        nonlocal looked
+        looked += 1
+        return row.kind != "gone"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LaneRow, "living", property(living))
+        await finalize(a, made)
+    return looked
+
+
+async def test_files_that_take_the_place_of_directories_do_not_look_at_every_row_for_each(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = [await looks(w, monkeypatch, count) for count in (40, 160)]
+    assert many < 5 * few
+
+
+async def test_live_edits_that_meet_long_texts_are_merged_up_to_a_limit(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    head = await land(a, None, {"a": b"1\n" * MIB, "b": b"2\n" * MIB})
+    for row in (await a.bootstrap()).rows:
+        lane = (await a.fetch(row.path, row.gen))[1]
+        assert (await a.one(a.edit(row.path, lane, row.gen, b"short\n"))).result == "ok"
+    monkeypatch.setattr(frontier, "LOADED_AT_ONCE", 5 * MIB)
+    with pytest.raises(TooLarge, match="land fewer changes at once"):
+        await land(a, head, {"a": b"3\n" * MIB, "b": b"4\n" * MIB})
+    await land(a, head, {"a": b"3\n" * MIB})
+
+
+async def edited(a: Device, text: bytes) -> tuple[int, Lane]:
+    """A new file `f` and its lane."""
+    answer = await a.one(await a.create("f", text))
+    return answer.gen, Lane.genesis(a.branch_id, answer.gen, 0, text)
+
+
+async def test_a_refused_edit_does_not_read_the_log_of_its_lane(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    gen, lane = await edited(a, b"")
+    await a.one(a.edit("f", lane, gen, b"1\n"))
+    over = lane.copy().edit(a.replica, b"1\n" + b"x" * 1000)
+    good = a.edit("f", lane, gen, b"1\n2\n")
+    nonsense = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(b"\1\2\3")])
+    monkeypatch.setattr(limits, "TEXT_FILE", 500)
+    half = a.make("edit_text", "f", gen, epoch=0, ops=[*(good.ops or []), b64u(b"\1\2\3")])
+    long = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(over or b"")])
+    monkeypatch.setattr(Batch, "_build", lambda *_: pytest.fail("the lane is built again"))
+    results = [one.result for one in await a.send(nonsense, half, long, good)]
+    assert results == ["refused", "refused", "refused", "ok"]
+    monkeypatch.undo()
+    assert (await a.fetch("f", gen))[1].text() == b"1\n2\n"
+
+
+async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_one_update(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    gen, lane = await edited(a, b"")
+    await a.one(a.edit("f", lane, gen, b"0\n"))
+    monkeypatch.setattr(limits, "UPDATE_WORK", 100)
+    batch = [a.edit("f", lane, gen, b"x\n" * n) for n in range(2, 40)]
+    results = [one.result for one in await a.send(*batch)]
+    assert {"ok", "refused"} == set(results)
+    refused = results.index("refused")
+    assert [one.result for one in await a.send(a.sign(renumbered(a, batch[refused])))] == ["ok"]
+
+
+def renumbered(a: Device, update: LiveUpdate) -> LiveUpdate:
+    a.n += 1
+    return msgspec.structs.replace(update, n=a.n)
