@@ -14,12 +14,15 @@ from typing import NamedTuple, cast
 
 from msgspec.structs import astuple
 
-from localstore import differs
+from localstore import asides, differs, disk
 from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
+from localstore.found import Aside, Part
 from localstore.stats import Seen, Stat, joined
+from localstore.watch.talk import Token, token_of
 
 PARTIAL = "partial"  # state of an intent: see there
+LOOKED = "looked"  # the watcher's token up to which the records of the disk are true
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 SCHEMA = """
@@ -47,9 +50,8 @@ CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTE
 CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
-SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
+STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, asides.SCHEMA)
 
 
 class Row(NamedTuple):
@@ -293,8 +295,38 @@ class Database:
 
     def folders(self) -> dict[str, Seen]:
         """What walks recorded, by folder, and what single looks at files added since."""
-        found = {path: Seen(mark, files) for path, mark, files in self._sql.execute("SELECT * FROM folders")}
-        return found | joined(found, (Stat(*row) for row in self._sql.execute("SELECT * FROM stats")))
+        return disk.folders(self._sql)
+
+    def folders_in(self, part: Part) -> dict[str, Seen]:
+        """The same of some folders."""
+        return disk.folders_in(self._sql, part)
+
+    def single_folders(self) -> set[str]:
+        """The folders of files that were looked at since the last walk."""
+        return disk.single_folders(self._sql)
+
+    def file(self, path: str) -> Stat | None:
+        """One file as last looked at."""
+        return disk.file(self._sql, path)
+
+    def asides(self) -> dict[str, Aside]:
+        """What the last look left out, by folder."""
+        return asides.read(self._sql)
+
+    def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
+        asides.write(self._sql, changes)
+
+    def looked(self) -> Token | None:
+        """The moment up to which all records of the disk are true, if a watcher told one."""
+        return token_of(self.get(LOOKED))
+
+    def put_looked(self, token: Token | None) -> None:
+        self.put(LOOKED, token.encoded() if token else None)
+
+    def doubt_disk(self) -> None:
+        """Other paths are tracked than at the last look: what rules leave out may be others too, and no event
+        tells. The next look goes everywhere."""
+        self._sql.execute("DELETE FROM meta WHERE key=?", (LOOKED,))
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
@@ -313,6 +345,7 @@ class Database:
 
     def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """A whole new seal, and files that are on the disk beside those that are known."""
+        self.doubt_disk()
         self._sql.execute("DELETE FROM sealed")
         self._sql.executemany(
             "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
@@ -320,8 +353,8 @@ class Database:
         folders = self.folders()
         folders |= joined(folders, stats)
         self.put_folders(folders, (), ())
-        disk = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
-        differs.compared(self._sql, disk, {path: file.digest for path, file in sealed.items()})
+        here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
+        differs.compared(self._sql, here, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""

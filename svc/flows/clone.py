@@ -19,7 +19,7 @@ from localstore.files import Blocked, Content, Fetched
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
-from localstore.scanner import Skipped
+from localstore.found import Skipped
 from localstore.stats import Stat
 from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download

@@ -8,7 +8,8 @@ import pytest
 
 from localstore.core.encoding import digest
 from localstore.files import Files
-from localstore.scanner import Scan, scan
+from localstore.found import Scan
+from localstore.scanner import scan
 from localstore.stats import RACY, Seen, Stat
 
 
