@@ -1,5 +1,6 @@
-"""What the disk had when it was last looked at, as the tables `folders` and `stats` keep it: by folder what walks
-recorded, and single files that were looked at since. Each function is part of its caller's transaction."""
+"""What the disk had when it was last looked at, as the tables `folders` and `stats` keep it: by folder what
+walks recorded, and single files that were looked at since. Each function is part of its caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -58,5 +59,5 @@ def _folder(path: str) -> str:
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Where the paths that begin with this one begin and end: 0 follows the slash, bytes follow every text."""
+    """Where the paths that begin with this one begin and end: 0 follows the slash, bytes every text."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

@@ -40,9 +40,10 @@ def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]
             fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError:
             continue
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            continue
         with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                continue
             data = file.read(IGNORE_FILE_BYTES + 1)
         if len(data) > IGNORE_FILE_BYTES:
             shown = terminal_safe(prefix + source)

@@ -90,8 +90,8 @@ class Scan:
 
     @cached_property
     def hidden(self) -> set[str]:
-        """Paths, and folders ending in `/`, whose contents the walk could not see: what lies there is unknown,
-        not removed."""
+        """Paths, and folders ending in `/`, whose contents the walk could not see: what lies there is
+        unknown, not removed."""
         return {os.fsdecode(one) for aside in self.asides.values() for one in aside.hidden}
 
     def unknown(self, path: str) -> bool:

@@ -1,7 +1,7 @@
 """A look at a working copy: everywhere, or only where a watcher says that something changed.
 
-The records carry the moment up to which they are true, in the step that makes them so. The moment of a look is
-asked for before the look begins, so what changes meanwhile is told again.
+The records carry the moment up to which they are true, written in the step that makes them so. The moment of
+a look is asked for before it begins, so that what changes meanwhile is told again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from localstore.watch.talk import Changes, Token
 def look_around(
     db: Database, files: Files, record: Path, lists: CutLists | None = None, lean: bool = False
 ) -> Scan:
-    """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the folders
-    that did not change. Without a watcher, or where its word leads nowhere, the look goes everywhere."""
+    """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
+    folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere."""
     since = db.looked()
     told = talk.changes(record, since)
     if lean and told is not None and told.known and since is not None:

@@ -38,9 +38,9 @@ def scan(
     lists: CutLists | None = None,
     part: Part | None = None,
 ) -> tuple[Scan, News]:
-    """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that are
-    walked. `lists` is given the chunks of the large files that are hashed. Lost when a folder on the way to
-    one of `part` cannot be entered."""
+    """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
+    are walked. `lists` is given the chunks of the large files that are hashed. Lost when a folder on the way
+    to one of `part` cannot be entered."""
     walker = _Walker(files, seen, tracked, lists, part)
     walker.run()
     files.forget()
@@ -134,8 +134,12 @@ class _Walker:
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
             self._listing(prefix, _told_apart(listed), scope, ruled)
-        for name in sorted(part.on_the_way.get(prefix, ())):
-            entered = self._directory(fd, name, prefix + name, scope, ruled, whole=False)
+        below = part.on_the_way.get(prefix, set())
+        there = {
+            entry.name for entry in listed if entry.name in below and entry.is_dir(follow_symlinks=False)
+        }
+        for name in below:
+            entered = name in there and self._directory(fd, name, prefix + name, scope, ruled, whole=False)
             if not entered and f"{prefix}{name}/" not in part.all:
                 raise Lost
 

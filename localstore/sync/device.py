@@ -21,12 +21,12 @@ from localstore.cutting import CutLists
 from localstore.db import Database, Intent, SealedFile, SealedTree
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
+from localstore.found import Scan
 from localstore.home import Home
 from localstore.link import RepoLink, SealedState
 from localstore.looking import look_around
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.found import Scan
 from localstore.stats import Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport

@@ -97,5 +97,5 @@ def _refused(code: int, limit: str) -> NotWatchable:
         now, more = 0, ""
     what = "folders" if limit == "max_user_watches" else "queues of events"
     return NotWatchable(
-        f"the system lets each user watch {now:,} {what} in all (fs.inotify.{limit}) and they are used up{more}"
+        f"the system lets a user watch {now:,} {what} in all (fs.inotify.{limit}), which are used up{more}"
     )

@@ -13,7 +13,11 @@ from localstore.core.paths import terminal_safe
 TABLE = Path("/proc/self/mountinfo")
 # All changes go through this kernel. Others (NFS, SMB, FUSE, 9p, cluster file systems) are changed elsewhere.
 LOCAL = frozenset(
-    "bcachefs btrfs exfat ext2 ext3 ext4 f2fs jfs nilfs2 ntfs3 overlay ramfs reiserfs tmpfs vfat xfs zfs".split()
+    (
+        *("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiserfs", "xfs", "zfs"),
+        *("exfat", "ntfs3", "vfat"),
+        *("overlay", "ramfs", "tmpfs"),
+    )
 )
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
@@ -50,8 +54,8 @@ def check(folder: Path, table: bytes) -> None:
     if above is None or above.kind not in LOCAL:
         kind = above.kind if above else "unknown"
         raise NotWatchable(
-            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) whose changes may come "
-            "from elsewhere, unseen; svc status walks it instead"
+            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that may change from "
+            "elsewhere, unseen; svc status walks it instead"
         )
     if inside is not None:
         raise NotWatchable(

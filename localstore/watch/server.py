@@ -1,8 +1,8 @@
 """The process that watches one working copy and answers on its socket.
 
-It holds `watcher.lock` in the copy's record while it lives, and ends by itself when there is nothing to watch or
-nobody could reach it: the folder is moved, deleted or unlinked, a file system is mounted there, its socket goes.
-It reads nothing of the records and writes none of them. While nothing happens it sleeps.
+It holds `watcher.lock` in the copy's record while it lives, and ends by itself when there is nothing to watch
+or nobody could reach it: the folder is moved, deleted or unlinked, a file system is mounted there, its socket
+goes. It reads nothing of the records and writes none of them. While nothing happens it sleeps.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import contextlib
 import os
 import secrets
 import select
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -52,8 +50,6 @@ def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Sa
     questions are answered. NotWatchable, also when another process watches it."""
     try:
         with exclusive(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, _told_to_end)
             ready(watcher.about())
             watcher.run()
     except Held as other:
@@ -61,10 +57,6 @@ def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Sa
     except Ended as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")
-
-
-def _told_to_end(number: int, _frame: Any) -> None:
-    raise Ended(f"told to end ({signal.Signals(number).name})")
 
 
 class _Watcher:

@@ -1,4 +1,4 @@
-"""What a command asks the watcher of a working copy, and what it answers, over a Unix socket beside the record.
+"""What a command asks the watcher of a working copy, and what it answers: a Unix socket beside the record.
 
 One question a connection: MessagePack up to the end of the stream, both ways. Paths travel as the system's
 bytes. The socket is reached through the record's open folder, since the kernel takes 107 bytes of path.
@@ -48,8 +48,9 @@ class Stop(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
-    """Everything since the token in folders, by path with a slash behind: `files` changed, or `all` below.
-    `known` False: it may be anywhere. All changes before the question are in it, those after `token` are not."""
+    """What changed since the token asked about, as folders by path with a slash behind: their `files`, or
+    `all` below. `known` False: it may be anywhere. Every change before the question is in it, or was told
+    before; those after it may not be."""
 
     token: Token
     known: bool

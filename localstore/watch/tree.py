@@ -1,9 +1,8 @@
 """Which folders of a working copy are watched, and when each changed last.
 
-Watched is each folder that the rules alone let a look enter. A look counts with two words about a folder: its
-files changed; or all below it may have, because it appeared, went, or its rules changed. Words are numbered
-by one serial. "All" is said once every watch below stands: what happened before that was not heard of, and what
-happens later is.
+Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files changed;
+or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one serial.
+"All" is said once every watch below stands: what happened before that was not heard of, what happens later is.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ class Tree:
                 self._renew(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """Folders, as paths with a slash behind, of which a word was said after `serial`: their files changed,
-        or all below. None: what was said is not remembered."""
+        """Folders, as paths with a slash behind, of which a word was said after `serial`: their files
+        changed, or all below. None: what was said is not remembered."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))

@@ -13,7 +13,7 @@ from localstore.core.errors import NotLinked, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.watch.talk import Watching
 from svc.cmd.context import Ctx
-from svc.flows.watcher import running
+from svc.flows.watcher import running, stay
 from svc.flows.watcher import start as start_watcher
 from svc.flows.watcher import stop as stop_watcher
 from svc.out import Column
@@ -30,8 +30,8 @@ def start(
     """Watch this folder, so that svc status need not walk it
 
     A process in the background notes which directories change; svc status then looks at those alone. It ends
-    with svc watcher stop, with the machine, or by itself when the folder is moved, deleted or unlinked. Without
-    it everything works as before, only slower. Linux only, on file systems of this machine.
+    with svc watcher stop, with the machine, or by itself when the folder is moved, deleted or unlinked.
+    Without it everything works as before, only slower. Linux only, on file systems of this machine.
 
     Examples:
     svc watcher start
@@ -72,9 +72,7 @@ def list_watched(ctx: Ctx) -> None:
 
 
 def _stay(ctx: Ctx, folder: Path, record: Path) -> None:
-    from localstore.watch.server import watch
-
-    reason = watch(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
+    reason = stay(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
     ctx.out.note(f"ended: {reason}")
 
 

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from localstore.core.errors import NotWatchable
 from localstore.home import Home
 from localstore.lock import Held, exclusive
 from localstore.watch import talk
-from localstore.watch.server import LOCK_NAME, LOG_NAME
+from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
 from localstore.watch.talk import SOCKET_NAME, Watching
+from localstore.watch.tree import Ended
 
 FOREGROUND = ("watcher", "start", "--foreground")
 LOOK_SECONDS = 0.05  # between two looks at a process that starts or ends
 END_SECONDS = 10.0
+
+
+def stay(folder: Path, record: Path, ready: Callable[[Watching], None], say: Callable[[str], None]) -> str:
+    """Watch the linked `folder` in this process until there is a reason to end, which is returned. `ready` is
+    called once questions are answered. NotWatchable."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _told_to_end)
+    return watch(folder, record, ready, say)
 
 
 def start(folder: Path, record: Path) -> tuple[Watching, bool]:
@@ -63,6 +75,10 @@ def running(home: Home) -> list[Watching]:
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
     found = (talk.about(record) for record in records)
     return sorted((one for one in found if one is not None), key=_folder)
+
+
+def _told_to_end(number: int, _frame: Any) -> None:
+    raise Ended(f"told to end ({signal.Signals(number).name})")
 
 
 def _folder(one: Watching) -> bytes:
