@@ -17,6 +17,7 @@ from msgspec.structs import astuple
 from localstore import asides, differs, disk
 from localstore.core.model.live import LaneKind
 from localstore.entry import Entry, Kind
+from localstore.folders import is_utf8
 from localstore.found import Aside, Part
 from localstore.stats import Seen, Stat, joined
 from localstore.watch.talk import Token, token_of
@@ -162,11 +163,13 @@ class Database:
         )
 
     def tracks(self, path: str) -> bool:
-        """Whether there is an entry for this file."""
-        return self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        """Whether there is an entry for this file; there is none for a name that is not UTF-8."""
+        return is_utf8(path) and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
 
     def tracks_below(self, folder: str) -> bool:
         """Whether there is an entry for any file below this directory."""
+        if not is_utf8(folder):
+            return False
         found = self._sql.execute(
             "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1", (folder + "/", folder + "0")
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from localstore.folders import fault_of
+from localstore.folders import is_utf8
 from localstore.found import Part
 from localstore.stats import Seen, Stat, joined
 
@@ -27,8 +27,8 @@ def folders_in(sql: sqlite3.Connection, part: Part) -> dict[str, Seen]:
     """The same of some folders."""
     found: dict[str, Seen] = {}
     for path in part.files | part.all:
-        if fault_of(path.rstrip("/") or "x"):
-            continue  # nothing is recorded under such a name
+        if not is_utf8(path):
+            continue
         below = path in part.all
         rows = sql.execute(_BELOW if below else _ONE, _range(path) if below else (path,))
         found.update((path, Seen(mark, files)) for path, mark, files in rows)

@@ -20,15 +20,22 @@ LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def fault_of(path: str) -> str | None:
     """Why nothing may be taken under this name; None where it may."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
+    if not is_utf8(path):
         return "not UTF-8"
     try:
         paths.check(path)
     except PathInvalid:
         return "unsafe name"
     return None
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the system's name is text: nothing is recorded under another."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
