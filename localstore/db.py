@@ -14,13 +14,17 @@ from typing import NamedTuple, cast
 
 from msgspec.structs import astuple
 
-from localstore import differs
+from localstore import asides, differs, disk
 from localstore.core.model.live import LaneKind
 from localstore.entry import FOREIGN, Entry, Kind
+from localstore.folders import is_utf8
+from localstore.found import Aside, Part
 from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
+from localstore.watch.talk import Token, token_of
 
 PARTIAL = "partial"  # state of an intent: see there
+LOOKED = "looked"  # the watcher's token up to which the records of the disk are true
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 
@@ -152,11 +156,16 @@ class Database:
         )
 
     def tracks(self, path: str) -> bool:
-        """Whether there is an entry for this file."""
-        return self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        """Whether there is an entry for this file; there is none for a name that is not UTF-8."""
+        return (
+            is_utf8(path)
+            and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        )
 
     def tracks_below(self, folder: str) -> bool:
         """Whether there is an entry for any file below this directory."""
+        if not is_utf8(folder):
+            return False
         found = self._sql.execute(
             "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1", (folder + "/", folder + "0")
         )
@@ -294,8 +303,38 @@ class Database:
 
     def folders(self) -> dict[str, Seen]:
         """What walks recorded, by folder, and what single looks at files added since."""
-        found = {path: Seen(mark, files) for path, mark, files in self._sql.execute("SELECT * FROM folders")}
-        return found | joined(found, (Stat(*row) for row in self._sql.execute("SELECT * FROM stats")))
+        return disk.folders(self._sql)
+
+    def folders_in(self, part: Part) -> dict[str, Seen]:
+        """The same of some folders."""
+        return disk.folders_in(self._sql, part)
+
+    def single_folders(self) -> set[str]:
+        """The folders of files that were looked at since the last walk."""
+        return disk.single_folders(self._sql)
+
+    def file(self, path: str) -> Stat | None:
+        """One file as last looked at."""
+        return disk.file(self._sql, path)
+
+    def asides(self) -> dict[str, Aside]:
+        """What the last look left out, by folder."""
+        return asides.read(self._sql)
+
+    def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
+        asides.write(self._sql, changes)
+
+    def looked(self) -> Token | None:
+        """The moment up to which all records of the disk are true, if a watcher told one."""
+        return token_of(self.get(LOOKED))
+
+    def put_looked(self, token: Token | None) -> None:
+        self.put(LOOKED, token.encoded() if token else None)
+
+    def doubt_disk(self) -> None:
+        """Other paths are tracked than at the last look: what rules leave out may be others too, and no event
+        tells. The next look goes everywhere."""
+        self._sql.execute("DELETE FROM meta WHERE key=?", (LOOKED,))
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
@@ -314,6 +353,7 @@ class Database:
 
     def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """A whole new seal, and files that are on the disk beside those that are known."""
+        self.doubt_disk()
         self._sql.execute("DELETE FROM sealed")
         self._sql.executemany(
             "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
@@ -321,8 +361,8 @@ class Database:
         folders = self.folders()
         folders |= joined(folders, stats)
         self.put_folders(folders, (), ())
-        disk = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
-        differs.compared(self._sql, disk, {path: file.digest for path, file in sealed.items()})
+        here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
+        differs.compared(self._sql, here, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""

@@ -4,6 +4,7 @@
     copies/<id>/lock         held by the one process that works there
     copies/<id>/state.db     entries, journal, stat cache (`localstore.db`)
     copies/<id>/objects/     texts this copy has seen, in packs (`localstore.objects`)
+    copies/<id>/watcher.*    lock, socket and log of the process that watches it (`localstore.watch`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` moved out of the way
 
 A working copy's record is found by the identity of its `.svc` folder (device and inode), so that a renamed
@@ -54,7 +55,7 @@ class Home:
     def copy_folder(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, made if it has none."""
         here = _identify(folder, repo_id)
-        for record, known in self._records():
+        for record, known in self.records():
             if (known.repo_id, known.device, known.inode) != (repo_id, here.device, here.inode):
                 continue
             if known.folder != here.folder:
@@ -71,7 +72,7 @@ class Home:
         current = (folder / FOLDER).stat()
         return [
             record
-            for record, known in self._records()
+            for record, known in self.records()
             if known.folder == here and (known.device, known.inode) != (current.st_dev, current.st_ino)
         ]
 
@@ -88,7 +89,8 @@ class Home:
             return trash
         raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
 
-    def _records(self) -> list[tuple[Path, CopyRecord]]:
+    def records(self) -> list[tuple[Path, CopyRecord]]:
+        """Every record that can be read, with whose it is."""
         found = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:

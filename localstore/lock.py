@@ -5,24 +5,43 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from localstore.core.errors import CopyBusy
 
 
+class Held(Exception):
+    """Another process has the lock: `owner` names it."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(owner)
+        self.owner = owner
+
+
 @contextmanager
-def owned(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold the lock of a working copy. CopyBusy, naming the process, if another one has it."""
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold a lock that keeps this process's id. Held if another one has it."""
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-            raise CopyBusy(folder, f"process {owner}" if owner else "process unknown") from None
+            raise Held(f"process {owner}" if owner else "process unknown") from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, str(os.getpid()).encode("ascii"), 0)
         yield
     finally:
         os.close(fd)
+
+
+@contextmanager
+def owned(lock: Path, folder: Path) -> Iterator[None]:
+    """Hold the lock of a working copy. CopyBusy, naming the process, if another one has it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(exclusive(lock))
+        except Held as other:
+            raise CopyBusy(folder, other.owner) from None
+        yield

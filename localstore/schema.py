@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore import differs
+from localstore import asides, differs, disk
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -29,6 +29,5 @@ CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTE
 CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
-SEEN = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, SEEN + DIRECTORIES + differs.SCHEMA + differs.FILL)
+STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, asides.SCHEMA)

@@ -346,6 +346,12 @@ class CopyBusy(ClientError):
         )
 
 
+class NotWatchable(ClientError):
+    """No watcher can know what changes in this folder."""
+
+    code = "not_watchable"
+
+
 class FolderNotEmpty(ClientError):
     code = "folder_not_empty"
 

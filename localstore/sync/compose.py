@@ -16,7 +16,7 @@ from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
 from localstore.core.update import LiveUpdate, signing_bytes
 from localstore.entry import Entry
-from localstore.scanner import Scan, Skipped
+from localstore.found import Scan, Skipped
 from localstore.stats import Stat
 from localstore.sync.capture import capture
 from localstore.sync.device import Device

@@ -21,11 +21,12 @@ from localstore.db import Database, Intent, SealedFile, SealedTree
 from localstore.entries import Entries
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
+from localstore.found import Scan
 from localstore.home import Home
 from localstore.link import RepoLink, SealedState
+from localstore.looking import look_around
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.scanner import Scan, scan
 from localstore.stats import Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
@@ -58,7 +59,7 @@ class Device:
     ) -> None:
         self.folder, self.repo, self.home, self.key = folder, repo, home, key
         self.now, self.progress = now, progress
-        self._transport = transport
+        self.record, self._transport = record, transport
         self.db = Database(record / "state.db")
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
@@ -112,16 +113,21 @@ class Device:
     def save_all(self, entries: Iterable[Entry]) -> None:
         """Save many, none of which has lane state, pending updates or an update in flight."""
         kept = list(entries)
+        if not all(entry.path in self.entries for entry in kept):
+            self.db.doubt_disk()
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.put_entries(kept)
 
     def save(self, entry: Entry) -> None:
+        if entry.path not in self.entries:
+            self.db.doubt_disk()
         self.entries[entry.path] = entry
         self.db.put_entry(entry)
 
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
-        self.entries.pop(path, None)
+        if self.entries.pop(path, None) is not None:
+            self.db.doubt_disk()
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
@@ -194,14 +200,11 @@ class Device:
 
     # --- the folder
 
-    def look_around(self) -> Scan:
-        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent."""
+    def look_around(self, lean: bool = False) -> Scan:
+        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent. With
+        `lean` only where a watcher says that something changed, if one runs."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        found, news = scan(self.files, self.db.folders(), self.db, self.cuts if sends else None)
-        if any(news):
-            with self.db.step():
-                self.db.put_folders(*news)
-        return found
+        return look_around(self.db, self.files, self.record, self.cuts if sends else None, lean)
 
     def occupied(self, path: str) -> bool:
         return self.files.stat(path) is not None

@@ -10,7 +10,7 @@ from localstore import link
 from localstore.core.errors import LinkDamaged, NotFound, NotLinked
 from localstore.db import SealedFile
 from localstore.entry import known_by_bytes
-from localstore.scanner import Scan
+from localstore.found import Scan
 from localstore.sync import verify
 from localstore.sync.device import RECORDED, Device
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core import paths
 from localstore.db import Row
 from localstore.entry import Entry
-from localstore.scanner import Scan
+from localstore.found import Scan
 from localstore.stats import look
 from localstore.sync.capture import capture
 from localstore.sync.device import Device

@@ -11,7 +11,7 @@ from localstore.core.encoding import digest as blake3
 from localstore.core.errors import Conflict
 from localstore.entry import Entry
 from localstore.files import Content
-from localstore.scanner import NESTED
+from localstore.folders import NESTED
 from localstore.stats import look
 from localstore.sync.capture import absorb, capture
 from localstore.sync.chunked_download import download

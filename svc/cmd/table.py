@@ -24,6 +24,7 @@ GROUPS: dict[str, str] = {
     "repo": "Repositories: create, clone, look, settle",
     "repo device": "This machine's device key",
     "repo tag": "Tags",
+    "watcher": "Watch folders, so that svc status need not walk them",
 }
 
 COMMANDS: dict[str, Entry] = {
@@ -66,6 +67,9 @@ COMMANDS: dict[str, Entry] = {
         "repo_device:status", "Show this machine's device key and whether it is registered"
     ),
     "repo api": Entry("api:api", "Call any route of the server"),
+    "watcher start": Entry("watcher:start", "Watch this folder, so that svc status need not walk it"),
+    "watcher stop": Entry("watcher:stop", "End the watcher of this folder"),
+    "watcher list": Entry("watcher:list_watched", "List the folders that are watched on this machine"),
     "completions": Entry("completions:completions", "Print a completion script for your shell"),
     "version": Entry("version:version", "Show the versions of this program and of the server"),
 }

@@ -9,8 +9,8 @@ from pathlib import Path
 from localstore.core.errors import NotLinked, UsageError
 from localstore.core.keys import DeviceKey
 from localstore.core.model import Repo
+from localstore.found import Skipped
 from localstore.link import RepoLink
-from localstore.scanner import Skipped
 from localstore.sync.device import Device, opened
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx

@@ -17,10 +17,10 @@ from localstore.core.paths import case_key, terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Blocked, Content, Fetched
+from localstore.found import Skipped
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
-from localstore.scanner import Skipped
 from localstore.stats import Stat
 from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import LocalEdits
-from localstore.scanner import Scan, Skipped
+from localstore.found import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
 from localstore.sync.device import Device

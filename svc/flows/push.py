@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
-from localstore.scanner import Skipped
+from localstore.found import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
 from localstore.sync.sealing import seal

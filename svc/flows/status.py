@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localstore.core.errors import ServerUnreachable
-from localstore.scanner import Scan, Skipped
+from localstore.found import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
@@ -32,7 +32,7 @@ class Status(msgspec.Struct):
 
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. An unreachable server counts as offline."""
-    scan = device.look_around()
+    scan = device.look_around(lean=True)
     last, changed, new, removed = against_last(device, scan)
     recorded = device.db.unwritable()
     result = Status(
@@ -56,8 +56,8 @@ def _leave_out(device: Device, scan: Scan, result: Status) -> None:
     read_caps(device)
     caps = Caps(device, scan)
     for path in sorted({*result.changed, *result.new}):
-        stat = scan.files[path]
-        over = caps.over(path, stat) if stat.kind == "blob" else None
+        stat = scan.find(path)
+        over = caps.over(path, stat) if stat and stat.kind == "blob" else None
         if over is not None:
             result.skipped.append(over)
             for paths in (result.changed, result.new):

@@ -7,7 +7,7 @@ from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import foreign_lane
-from localstore.scanner import Scan, Skipped
+from localstore.found import Scan, Skipped
 from localstore.sync import verify
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state

@@ -127,3 +127,11 @@ def test_a_record_of_the_first_schema_is_taken_over(tmp_path: Path) -> None:
     assert db.against_seal() == (["changed"], ["new"], ["removed"])
     assert {one.path for one in db.folders()[""].stats()} == {"same", "changed", "new"}
     db.close()
+
+
+def test_nothing_is_tracked_under_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    """A rule may leave such a file out; whether it is tracked is asked before its name is looked at."""
+    db = Database(tmp_path / "state.db")
+    assert not db.tracks("odd\udcff.log")
+    assert not db.tracks_below("odd\udcff")
+    db.close()

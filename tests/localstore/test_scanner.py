@@ -8,7 +8,8 @@ import pytest
 
 from localstore.core.encoding import digest
 from localstore.files import Files
-from localstore.scanner import Scan, scan
+from localstore.found import Scan
+from localstore.scanner import scan
 from localstore.stats import RACY, Seen, Stat
 
 
@@ -214,3 +215,8 @@ def test_a_file_that_became_something_else_is_not_taken_for_itself(tmp_path: Pat
     found, _ = scan(Files(tmp_path), seen, Known())
     assert sorted(found.files) == ["d/b.txt"]
     assert [one.reason for one in found.skipped] == ["special"]
+
+
+def test_a_folder_named_like_an_ignore_file_is_a_folder(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore/a.txt")
+    assert sorted(walk(tmp_path).files) == [".gitignore/a.txt"]

@@ -1,0 +1,8 @@
+"""The watcher: a process beside a working copy that knows which of its folders changed since when (Linux).
+
+inotify   the kernel's events
+tree      which folders are watched, and when each changed last
+mounts    where events cannot be relied on
+talk      questions and answers, and how a command asks
+server    the process: its lock, its socket, its end
+"""

@@ -1,0 +1,101 @@
+"""Linux's inotify, for directories: every change of an entry is in the queue before the call that made it
+returns."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from localstore.core.errors import NotWatchable
+
+MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
+MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
+DELETE_SELF, MOVE_SELF = 0x400, 0x800
+UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000
+ONLY_DIRECTORY, IS_DIRECTORY = 0x01000000, 0x40000000
+CONTENT = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
+ITSELF = DELETE_SELF | MOVE_SELF
+READ_BYTES = 1 << 16
+_HEAD = struct.Struct("=iIII")
+_LIMITS = Path("/proc/sys/fs/inotify")
+
+
+class Event(NamedTuple):
+    """`watch` −1: the queue ran over. `name` is empty where it is about the watched directory itself."""
+
+    watch: int
+    mask: int
+    name: bytes
+
+
+class Inotify:
+    """One queue of events. NotWatchable where the system has none, or no more."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        if not hasattr(self._libc, "inotify_init1"):
+            raise NotWatchable("only Linux tells svc what changes in a folder; svc status walks it instead")
+        self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0:
+            raise _refused(ctypes.get_errno(), "max_user_instances")
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    def add(self, directory: int, mask: int = CONTENT) -> int | None:
+        """Watch an open directory, whatever its name has become; None when it is gone or may not be read."""
+        path = f"/proc/self/fd/{directory}".encode("ascii")
+        watch = self._libc.inotify_add_watch(self.fd, path, mask | ONLY_DIRECTORY)
+        if watch >= 0:
+            return int(watch)
+        code = ctypes.get_errno()
+        if code in (errno.ENOENT, errno.EACCES, errno.ENOTDIR):
+            return None
+        raise _refused(code, "max_user_watches")
+
+    def remove(self, watch: int) -> None:
+        """End a watch; one that the kernel ended already does no harm."""
+        self._libc.inotify_rm_watch(self.fd, watch)
+
+    def events(self) -> Iterator[Event]:
+        """What is in the queue now; it may fill faster than it is read."""
+        waiting = _waiting(self.fd)
+        while waiting > 0:
+            data = os.read(self.fd, READ_BYTES)
+            waiting -= len(data)
+            at = 0
+            while at < len(data):
+                watch, mask, _, length = _HEAD.unpack_from(data, at)
+                at += _HEAD.size
+                yield Event(watch, mask, data[at : at + length].rstrip(b"\0"))
+                at += length
+
+
+def _waiting(fd: int) -> int:
+    """Bytes in the queue."""
+    found = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, found)
+    return found[0]
+
+
+def _refused(code: int, limit: str) -> NotWatchable:
+    """What the kernel's refusal means, and what mends it."""
+    if code not in (errno.ENOSPC, errno.EMFILE):
+        return NotWatchable(f"the system refuses to watch folders: {os.strerror(code)}")
+    try:
+        now = int((_LIMITS / limit).read_text("ascii"))
+        more = f"; allow more: sudo sysctl fs.inotify.{limit}={now * 4}"
+    except (OSError, ValueError):
+        now, more = 0, ""
+    what = "folders" if limit == "max_user_watches" else "queues of events"
+    return NotWatchable(
+        f"the system lets a user watch {now:,} {what} in all (fs.inotify.{limit}), which are used up{more}"
+    )

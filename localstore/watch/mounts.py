@@ -1,0 +1,64 @@
+"""Where the kernel's events cannot be relied on: file systems that others write to without telling it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from localstore.core.errors import NotWatchable
+from localstore.core.paths import terminal_safe
+
+TABLE = Path("/proc/self/mountinfo")
+# All changes go through this kernel. Others (NFS, SMB, FUSE, 9p, cluster file systems) are changed elsewhere.
+LOCAL = frozenset(
+    (
+        *("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiserfs", "xfs", "zfs"),
+        *("exfat", "ntfs3", "vfat"),
+        *("overlay", "ramfs", "tmpfs"),
+    )
+)
+_ESCAPE = re.compile(rb"\\([0-7]{3})")
+
+
+class Mount(NamedTuple):
+    """Where a file system is mounted, and its kind."""
+
+    point: str
+    kind: str
+
+
+def mounts(table: bytes) -> list[Mount]:
+    """The lines of /proc/self/mountinfo."""
+    found = []
+    for line in table.splitlines():
+        before, _, after = line.partition(b" - ")
+        fields = before.split(b" ")
+        if len(fields) >= 5 and after:
+            point = _ESCAPE.sub(lambda octal: bytes([int(octal[1], 8) & 0xFF]), fields[4])
+            found.append(Mount(os.fsdecode(point), os.fsdecode(after.split(b" ")[0])))
+    return found
+
+
+def check(folder: Path, table: bytes) -> None:
+    """NotWatchable, saying why, unless all of the canonical `folder` lies on one file system of this
+    machine."""
+    above, inside = None, None
+    for mount in mounts(table):
+        if str(folder).startswith(mount.point.rstrip("/") + "/") or mount.point == str(folder):
+            if above is None or len(mount.point) >= len(above.point):
+                above = mount  # of two at one point the later one is seen
+        elif mount.point.startswith(str(folder).rstrip("/") + "/"):
+            inside = mount
+    if above is None or above.kind not in LOCAL:
+        kind = above.kind if above else "unknown"
+        raise NotWatchable(
+            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that may change from "
+            "elsewhere, unseen; svc status walks it instead"
+        )
+    if inside is not None:
+        raise NotWatchable(
+            f"another file system is mounted at {terminal_safe(inside.point)}, inside of the folder; "
+            "svc status walks it instead"
+        )

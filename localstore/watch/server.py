@@ -1,0 +1,205 @@
+"""The process that watches one working copy and answers on its socket.
+
+It holds `watcher.lock` in the copy's record while it lives, and ends by itself when there is nothing to watch
+or nobody could reach it: the folder is moved, deleted or unlinked, a file system is mounted there, its socket
+goes. It reads nothing of the records and writes none of them. While nothing happens it sleeps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.errors import NotWatchable
+from localstore.lock import Held, exclusive
+from localstore.watch import mounts
+from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
+from localstore.watch.talk import (
+    ANSWER_BYTES,
+    ENCODE,
+    QUESTION_BYTES,
+    QUESTIONS,
+    SOCKET_NAME,
+    About,
+    Changes,
+    Since,
+    Token,
+    Watching,
+    read_all,
+    socket_path,
+)
+from localstore.watch.tree import Ended, Overrun, Tree
+
+LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
+REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
+HEAR_SECONDS = 0.25  # for one question to arrive: who is slower holds up the others
+
+Say = Callable[[str], None]
+
+
+def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Say) -> str:
+    """Watch the canonical `folder` until there is a reason to end, which is returned. `ready` is called once
+    questions are answered. NotWatchable, also when another process watches it."""
+    try:
+        with exclusive(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
+            ready(watcher.about())
+            watcher.run()
+    except Held as other:
+        raise NotWatchable(f"{other.owner} watches {folder} already") from None
+    except Ended as end:
+        return str(end)
+    raise AssertionError("a watcher runs until it ends")
+
+
+class _Watcher:
+    def __init__(self, folder: Path, record: Path, say: Say) -> None:
+        self._folder, self._record, self._say = folder, record, say
+        self._since = int(time.time())
+        self._mounts = mounts.TABLE.open("rb", buffering=0)
+        mounts.check(folder, self._mounts.read())
+        self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._begin()
+        self._listening = _listen(record)
+        self._record_events = Inotify()
+        with _opened(record) as opened:
+            self._record_events.add(opened, DELETE | MOVED_FROM | ITSELF)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            (self._record / SOCKET_NAME).unlink()
+        self._listening.close()
+        self._record_events.close()
+        self._inotify.close()
+        self._mounts.close()
+        os.close(self._root)
+
+    def about(self) -> Watching:
+        return Watching(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
+
+    def run(self) -> None:
+        """Until Ended or NotWatchable."""
+        poll = select.poll()
+        for fd, events in (
+            (self._mounts.fileno(), select.POLLPRI),
+            (self._record_events.fd, select.POLLIN),
+            (self._listening.fileno(), select.POLLIN),
+        ):
+            poll.register(fd, events)
+        rested = 0.0
+        while True:
+            resting = rested - time.monotonic()
+            if resting > 0:
+                happened = dict(poll.poll(resting * 1000))
+            else:
+                poll.register(self._inotify.fd, select.POLLIN)
+                happened = dict(poll.poll())
+                poll.unregister(self._inotify.fd)
+            if self._mounts.fileno() in happened:
+                self._mounts.seek(0)
+                mounts.check(self._folder, self._mounts.read())
+            if self._record_events.fd in happened:
+                self._still_reachable()
+            if self._inotify.fd in happened:
+                self._catch_up()
+                rested = time.monotonic() + REST
+            if self._listening.fileno() in happened:
+                self._hear()
+
+    # --- what happens in the folder
+
+    def _begin(self) -> None:
+        """Watch everything, knowing nothing of what was before."""
+        self._inotify = Inotify()
+        self._id = secrets.token_bytes(16)
+        try:
+            self._tree = Tree(self._root, self._inotify)
+        except BaseException:
+            self._inotify.close()
+            raise
+
+    def _catch_up(self) -> None:
+        try:
+            self._tree.take()
+        except Overrun:
+            self._say("more happened than the system remembers; starting over")
+            self._inotify.close()
+            self._begin()
+
+    def _still_reachable(self) -> None:
+        for event in self._record_events.events():
+            if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
+                raise Ended("its socket was removed")
+
+    def _still_there(self) -> None:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self._folder.stat(), os.fstat(self._root)):
+                return
+        raise Ended("the folder was moved or deleted")
+
+    # --- questions
+
+    def _hear(self) -> None:
+        """Answer who connected, if they speak in time."""
+        try:
+            peer, _ = self._listening.accept()
+        except OSError:
+            return
+        with peer, contextlib.suppress(OSError, msgspec.MsgspecError):
+            data = read_all(peer, QUESTION_BYTES, time.monotonic() + HEAR_SECONDS)
+            if data is None:
+                return
+            question = QUESTIONS.decode(data)
+            self._still_there()
+            self._catch_up()
+            if isinstance(question, Since):
+                _send(peer, self._changes(question.token))
+                return
+            _send(peer, self.about())
+            if not isinstance(question, About):
+                raise Ended("told to end (svc watcher stop)")
+
+    def _changes(self, token: Token | None) -> Changes:
+        now = Token(self._id, self._tree.serial)
+        found = self._tree.since(token.serial) if token and token.watcher == self._id else None
+        if found is not None:
+            files, below = ([os.fsencode(path) for path in paths] for paths in found)
+            if sum(map(len, files)) + sum(map(len, below)) + 5 * len(files + below) < ANSWER_BYTES // 2:
+                return Changes(now, True, files, below)
+        return Changes(now, False, [], [])
+
+
+def _send(peer: socket.socket, answer: Changes | Watching) -> None:
+    peer.settimeout(HEAR_SECONDS)
+    peer.sendall(ENCODE(answer))
+
+
+def _listen(record: Path) -> socket.socket:
+    """The socket of a record, in place of one that a killed watcher left."""
+    (record / SOCKET_NAME).unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    mask = os.umask(0o177)  # nothing else runs until it is put back
+    try:
+        with socket_path(record) as path:
+            listening.bind(path)
+    finally:
+        os.umask(mask)
+    listening.listen()
+    listening.setblocking(False)
+    return listening
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield opened
+    finally:
+        os.close(opened)

@@ -1,0 +1,257 @@
+"""Which folders of a working copy are watched, and when each changed last.
+
+Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files changed;
+or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one serial.
+"All" is said once every watch below stands: what happened before that was not heard of, what happens later is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+
+from localstore.core import ignore
+from localstore.core.errors import TooLarge
+from localstore.core.ignore import SOURCES, Scope
+from localstore.core.paths import parents
+from localstore.folders import LISTED, NESTED, fault_of, rules_in
+from localstore.link import FOLDER
+from localstore.watch.inotify import (
+    ATTRIB,
+    CONTENT,
+    CREATE,
+    IGNORED,
+    IS_DIRECTORY,
+    ITSELF,
+    OVERFLOW,
+    UNMOUNT,
+    Event,
+    Inotify,
+)
+
+_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a look says so
+KEPT = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
+
+
+class Overrun(Exception):
+    """Events were lost: nothing is known any more."""
+
+
+class Ended(Exception):
+    """There is nothing to watch any more; the reason, for people."""
+
+
+class _Node:
+    """A watched folder: `prefix` is its path with a slash behind, `scope` the rules inside it."""
+
+    __slots__ = ("below", "prefix", "scope", "watch")
+
+    def __init__(self, prefix: str, watch: int, scope: Scope) -> None:
+        self.prefix, self.watch, self.scope = prefix, watch, scope
+        self.below: dict[str, _Node] = {}
+
+
+class Tree:
+    """The folders below an open directory `root`, which `inotify` watches from now on."""
+
+    def __init__(self, root: int, inotify: Inotify) -> None:
+        self._root, self._inotify = root, inotify
+        self._by_watch: dict[int, _Node] = {}
+        self._link = _identity(root)
+        self.serial = 0
+        self._floor = 0
+        self._stale: set[str] = set()
+        self._files = _Latest()
+        self._all = _Latest()
+        self._top = self._watch_top()
+
+    def __len__(self) -> int:
+        return len(self._by_watch)
+
+    def take(self) -> None:
+        """Work through the queue of events. Overrun, Ended, NotWatchable."""
+        for event in self._inotify.events():
+            self._take(event)
+        stale, self._stale = self._stale, set()
+        for prefix in sorted(stale):
+            if not (prefix and "" in stale) and not any(
+                f"{above}/" in stale for above in parents(prefix[:-1])
+            ):
+                self._renew(prefix)
+
+    def since(self, serial: int) -> tuple[list[str], list[str]] | None:
+        """Folders, as paths with a slash behind, of which a word was said after `serial`: their files
+        changed, or all below. None: what was said is not remembered."""
+        if not self._floor <= serial <= self.serial:
+            return None
+        return list(self._files.since(serial)), list(self._all.since(serial))
+
+    # --- events
+
+    def _take(self, event: Event) -> None:
+        if event.mask & OVERFLOW:
+            raise Overrun
+        node = self._by_watch.get(event.watch)
+        if node is None:
+            return  # of a folder that went, which was said
+        if event.mask & UNMOUNT:
+            raise Ended("its file system was unmounted")
+        if event.mask & IGNORED:
+            del self._by_watch[event.watch]
+        if node is self._top and event.mask & (ITSELF | IGNORED):
+            raise Ended("the folder was moved or deleted")
+        if event.name:
+            self._entry(node, os.fsdecode(event.name), event.mask)
+        elif node is self._top and event.mask & ATTRIB:
+            self._stale.add("")
+
+    def _entry(self, node: _Node, name: str, mask: int) -> None:
+        if node is self._top and name == FOLDER and _identity(self._root) != self._link:
+            raise Ended("the folder is not linked any more")
+        if name in SOURCES or (name in NESTED and node is not self._top):
+            self._stale.add(node.prefix)  # one save is several events
+        elif not mask & IS_DIRECTORY:
+            self._say(self._files, node.prefix)
+        elif not (mask & CREATE and name in node.below):  # else it was met before its event
+            self._appear(node, name)
+
+    def _say(self, said: _Latest, prefix: str) -> None:
+        self.serial += 1
+        said.say(prefix, self.serial)
+        if len(said) > KEPT:
+            self._floor = max(self._floor, said.shorten())
+
+    # --- which folders are watched
+
+    def _watch_top(self) -> _Node:
+        watch = self._inotify.add(self._root, CONTENT | ITSELF)
+        if watch is None:
+            raise Ended("the folder cannot be read")
+        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(self._root, "")))
+        self._descend(top, os.dup(self._root))
+        return top
+
+    def _renew(self, prefix: str) -> None:
+        """The rules of a folder changed, or whether it is a repository of its own."""
+        if not prefix:
+            self._drop(self._top)
+            self._top = self._watch_top()
+            self._say(self._all, "")
+            return
+        above: _Node | None = self._top
+        *names, last = prefix[:-1].split("/")
+        for name in names:
+            above = above.below.get(name) if above else None
+        if above is not None:  # else it went meanwhile, which was said
+            self._appear(above, last)
+
+    def _appear(self, above: _Node, name: str) -> None:
+        """A folder came, went, or is to be watched anew; all below it is said to have changed."""
+        former = above.below.pop(name, None)
+        if former is not None:
+            self._drop(former)
+        prefix = f"{above.prefix}{name}/"
+        if not above.scope.prune(name) and fault_of(prefix[:-1]) is None:
+            opened = self._open(prefix)
+            if opened is not None:
+                self._enter(above, name, opened)
+        self._say(self._all, prefix)
+
+    def _enter(self, above: _Node, name: str, opened: int) -> None:
+        """Watch an open folder and what is below; the descriptor is closed."""
+        watch = self._inotify.add(opened)
+        if watch is None:
+            os.close(opened)
+            return
+        prefix = f"{above.prefix}{name}/"
+        scope = above.scope.enter(name, self._rules(opened, prefix))
+        node = above.below[name] = self._by_watch[watch] = _Node(prefix, watch, scope)
+        self._descend(node, opened)
+
+    def _descend(self, node: _Node, opened: int) -> None:
+        """Go on below a folder whose watch stands, so that nothing appears unheard of."""
+        try:
+            with os.scandir(opened) as listed:
+                entries = list(listed)
+            if node.prefix and any(entry.name in NESTED for entry in entries):
+                return
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False) or node.scope.prune(entry.name):
+                    continue
+                if fault_of(node.prefix + entry.name) is None:
+                    below = _opened(entry.name, opened)
+                    if below is not None:
+                        self._enter(node, entry.name, below)
+        except OSError as error:
+            if error.errno not in _CLOSED:
+                raise
+        finally:
+            os.close(opened)
+
+    def _drop(self, node: _Node) -> None:
+        for below in node.below.values():
+            self._drop(below)
+        if self._by_watch.get(node.watch) is node:  # else it was met again elsewhere, or is gone
+            del self._by_watch[node.watch]
+            self._inotify.remove(node.watch)
+
+    def _open(self, prefix: str) -> int | None:
+        """The folder itself, opened without following a link on the way."""
+        opened: int | None = os.dup(self._root)
+        for name in prefix[:-1].split("/"):
+            above, opened = opened, None if opened is None else _opened(name, opened)
+            if above is not None:
+                os.close(above)
+        return opened
+
+    def _rules(self, opened: int, prefix: str) -> dict[str, str]:
+        try:
+            return rules_in(opened, prefix, SOURCES)
+        except TooLarge:
+            return {}  # a look fails at it, until it changes
+
+
+class _Latest:
+    """What was said of folders last, the oldest first."""
+
+    def __init__(self) -> None:
+        self._serials: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._serials)
+
+    def say(self, prefix: str, serial: int) -> None:
+        self._serials.pop(prefix, None)
+        self._serials[prefix] = serial
+
+    def since(self, serial: int) -> Iterator[str]:
+        for prefix, said in reversed(self._serials.items()):
+            if said <= serial:
+                return
+            yield prefix
+
+    def shorten(self) -> int:
+        """Forget the older half; up to which serial."""
+        kept = list(self._serials.items())
+        half = len(kept) // 2
+        self._serials = dict(kept[half:])
+        return kept[half - 1][1]
+
+
+def _opened(name: str, above: int) -> int | None:
+    try:
+        return os.open(name, LISTED, dir_fd=above)
+    except OSError as error:
+        if error.errno not in _CLOSED:
+            raise
+        return None
+
+
+def _identity(root: int) -> tuple[int, int] | None:
+    """Device and inode of the folder's link."""
+    try:
+        found = os.stat(FOLDER, dir_fd=root, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

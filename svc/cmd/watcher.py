@@ -1,0 +1,103 @@
+"""`svc watcher …`."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotLinked, UsageError
+from localstore.core.paths import terminal_safe
+from localstore.watch.talk import Watching
+from svc.cmd.context import Ctx
+from svc.flows.watcher import running, stay
+from svc.flows.watcher import start as start_watcher
+from svc.flows.watcher import stop as stop_watcher
+from svc.out import Column
+
+COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column("directories"))
+
+
+def start(
+    ctx: Ctx,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Watch in this process, until it is ended")
+    ] = False,
+) -> None:
+    """Watch this folder, so that svc status need not walk it
+
+    A process in the background notes which directories change; svc status then looks at those alone. It ends
+    with svc watcher stop, with the machine, or by itself when the folder is moved, deleted or unlinked.
+    Without it everything works as before, only slower. Linux only, on file systems of this machine.
+
+    Examples:
+    svc watcher start
+    svc watcher start --foreground
+    """
+    folder, record = _here(ctx)
+    if foreground:
+        _stay(ctx, folder, record)
+        return
+    found, new = start_watcher(folder, record)
+    _done(ctx, "Watching" if new else "Already watching", found)
+
+
+def stop(ctx: Ctx) -> None:
+    """End the watcher of this folder
+
+    Examples:
+    svc watcher stop
+    """
+    folder, record = _here(ctx)
+    found = stop_watcher(record)
+    if found is None:
+        empty = dict.fromkeys((column.name for column in COLUMNS), None) | {"folder": str(folder)}
+        ctx.out.done(f"Nothing watches {terminal_safe(str(folder))}", empty, COLUMNS)
+        return
+    _done(ctx, "No longer watching", found)
+
+
+def list_watched(ctx: Ctx) -> None:
+    """List the folders that are watched on this machine
+
+    Examples:
+    svc watcher list
+    svc watcher list --json folder,pid
+    """
+    found = [_record(one) for one in running(ctx.obj.home)]
+    ctx.out.rows(found, COLUMNS, empty="no folder is watched; svc watcher start watches one")
+
+
+def _stay(ctx: Ctx, folder: Path, record: Path) -> None:
+    reason = stay(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
+    ctx.out.note(f"ended: {reason}")
+
+
+def _here(ctx: Ctx) -> tuple[Path, Path]:
+    """The linked folder around here, and its record."""
+    run = ctx.obj
+    if run.given.get("repo"):
+        raise UsageError("this command works on the folder you stand in; leave -R away")
+    if run.linked is None:
+        raise NotLinked(str(run.folder))
+    folder, link = run.linked
+    return folder, run.home.copy_folder(folder, link.repo_id)
+
+
+def _record(found: Watching) -> dict[str, object]:
+    return {
+        "folder": os.fsdecode(found.folder).encode("utf-8", "backslashreplace").decode("utf-8"),
+        "pid": found.pid,
+        "since": datetime.fromtimestamp(found.since, UTC).isoformat(),
+        "directories": found.directories,
+    }
+
+
+def _done(ctx: Ctx, what: str, found: Watching) -> None:
+    record = _record(found)
+    directories = "1 directory" if found.directories == 1 else f"{found.directories:,} directories"
+    sentence = f"{what} {terminal_safe(str(record['folder']))} ({directories}, process {found.pid})"
+    ctx.out.done(sentence, record, COLUMNS, value=str(found.pid))

@@ -1,0 +1,100 @@
+"""`svc watcher`: a process of its own for a working copy, started, found and ended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from localstore.core.errors import NotWatchable
+from localstore.home import Home
+from localstore.lock import Held, exclusive
+from localstore.watch import talk
+from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
+from localstore.watch.talk import SOCKET_NAME, Watching
+from localstore.watch.tree import Ended
+
+FOREGROUND = ("watcher", "start", "--foreground")
+LOOK_SECONDS = 0.05  # between two looks at a process that starts or ends
+END_SECONDS = 10.0
+
+
+def stay(folder: Path, record: Path, ready: Callable[[Watching], None], say: Callable[[str], None]) -> str:
+    """Watch the linked `folder` in this process until there is a reason to end, which is returned. `ready` is
+    called once questions are answered. NotWatchable."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _told_to_end)
+    return watch(folder, record, ready, say)
+
+
+def start(folder: Path, record: Path) -> tuple[Watching, bool]:
+    """Have the linked `folder` watched by a process in the background; what it is, and whether it is new.
+    Returns once it answers. NotWatchable, in its own words, when it cannot."""
+    found = talk.about(record)
+    if found is not None:
+        return found, False
+    log = record / LOG_NAME
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "svc", *FOREGROUND],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+    try:
+        while process.poll() is None:
+            found = talk.about(record)
+            if found is not None:
+                return found, True
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        process.terminate()
+        raise
+    raise NotWatchable(_last_words(log))
+
+
+def stop(record: Path) -> Watching | None:
+    """End the watcher of a record, and wait until it has gone; what it was, None if there was none."""
+    found = talk.stop(record)
+    until = time.monotonic() + END_SECONDS
+    while found is not None and not _ended(record):
+        if time.monotonic() > until:
+            raise NotWatchable(f"the watcher does not end; end it: kill -9 {found.pid}")
+        time.sleep(LOOK_SECONDS)
+    return found
+
+
+def running(home: Home) -> list[Watching]:
+    """Every watcher of this home that answers, by folder."""
+    records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
+    found = (talk.about(record) for record in records)
+    return sorted((one for one in found if one is not None), key=_folder)
+
+
+def _told_to_end(number: int, _frame: Any) -> None:
+    raise Ended(f"told to end ({signal.Signals(number).name})")
+
+
+def _folder(one: Watching) -> bytes:
+    return one.folder
+
+
+def _ended(record: Path) -> bool:
+    try:
+        with exclusive(record / LOCK_NAME):
+            return True
+    except Held:
+        return False
+
+
+def _last_words(log: Path) -> str:
+    """The last line that a process wrote before it ended, without the program's name."""
+    lines = log.read_text("utf-8", "replace").split("\n")
+    words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a word")
+    return words.removeprefix("svc: ")
