@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,16 +21,24 @@ PORTION = 32 * MIB
 Wanted = list[tuple[LaneKey, LaneRow, Source]]
 
 
-async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> list[FrameAt]:
+class Texts(NamedTuple):
+    """Texts that a repository is to reach, by digest, and where those lie that nobody had stored before."""
+
+    digests: Sequence[bytes] = ()
+    placed: Sequence[FrameAt] = ()
+
+
+async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
     """Write the current texts of edited lanes whose text the repository does not hold as bytes yet. One
     portion of them is in memory: a few bytes of an edit make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.held(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
-    for part in _portions([row for digest, row in edited.items() if digest not in held]):
+    lacking = {digest: row for digest, row in edited.items() if digest not in held}
+    for part in _portions([*lacking.values()]):
         wanted = await _wanted(tx, node, repo_id, branch_id, part)
         placed += await node.objects.place(await node.lanes.run(_texts, node.lanes, wanted), tx)
-    return placed
+    return Texts([*lacking], placed)
 
 
 async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> None:

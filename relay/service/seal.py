@@ -26,9 +26,9 @@ from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
 from relay.db.seal import PrepareRow, SealRow
-from relay.objects.store import FrameAt
 from relay.service import chunked, content, epochs, frontier
 from relay.service import replica as replicas
+from relay.service.epochs import Texts
 from relay.service.seal_payload import Draft, check_message, draft, record
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
@@ -251,18 +251,17 @@ async def store(
     key: KeyRow,
     at: int | None,
     drafts: list[Draft],
-    texts: list[FrameAt],
+    texts: Texts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
 ) -> int:
-    """Write the directories and what was prepared, let the repository reach the placed `texts`, and drop the
+    """Write the directories and what was prepared, let the repository reach `texts`, and drop the
     answers that `settling` needs no more; when what was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     async with view.write() as tx:
-        if texts:
-            names = [one.digest for frame in texts for one in frame.row.objects]
-            await view.node.objects.admit(tx, texts, view.repo.id, names)
+        if texts.digests:
+            await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
         if directories:
             await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
         if settling is not None and settling.replica is not None:

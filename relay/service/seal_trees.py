@@ -32,6 +32,7 @@ from relay.db import seal as rows
 from relay.db.database import Tx
 from relay.db.ref import RefRow
 from relay.service import content, frontier, landing, seal
+from relay.service.epochs import Texts
 from relay.service.live_rules import file_cap, over_cap
 from relay.service.seal_payload import Draft, Wish, check_message, draft, record
 
@@ -89,7 +90,7 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
         chain = _Chain(view, tx)
         drafts = await _drafts(chain, ref, wish, wanted)
         await _require_budget(chain, drafts[-1].root)
-    expires = await seal.store(view, ref, key, None, drafts, [], chain.written)
+    expires = await seal.store(view, ref, key, None, drafts, Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[

@@ -133,3 +133,16 @@ def readable(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_an_edit_whose_text_another_repository_holds_already_is_sealed(alice: Svc) -> None:
+    for name in ("one", "two"):
+        Path(name).mkdir()
+        os.chdir(name)
+        assert alice("repo", "create", name).code == 0
+        assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/{name}").code == 0
+        for text in ("first\n", "first\nand the same edit in both\n"):
+            Path("a.txt").write_text(text)
+            told = alice("push", "-m", "x")
+            assert told.code == 0, told.err
+        os.chdir("..")
