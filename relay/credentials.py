@@ -1,7 +1,7 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by its text; that its session and account still live is read
-from the database every time. Mutations with a token, and everything a device key does on its own, are signed
+A token's verdict is remembered by its digest; that its session and account still live is read from the
+database every time. Mutations with a token, and everything a device key does on its own, are signed
 (`localstore.core.request_signature`); the nonce of a signed mutation goes to the Caller, whose effect spends
 it.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 import uuid
 from collections import OrderedDict
@@ -47,11 +48,11 @@ class Verdict:
 
 
 class Tokens:
-    """Verdicts on tokens, by their text. Bounded; the oldest use goes first."""
+    """Verdicts on tokens, by the digest of their text. Bounded; the oldest use goes first."""
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
-        self._known: OrderedDict[str, Verdict] = OrderedDict()
+        self._known: OrderedDict[bytes, Verdict] = OrderedDict()
         self._guard: Guard | None = None
         self._loaded = 0.0
 
@@ -59,9 +60,10 @@ class Tokens:
         """The verdict on `text`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
         its public keys: at the first token, and again when a token does not verify, for it may have a new
         key by then."""
-        known = self._known.get(text)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.get(digest)
         if known is not None:
-            self._known.move_to_end(text)
+            self._known.move_to_end(digest)
             return known
         raw = bearer.from_text(text)
         guard = self._guard or await self._load(root_keys)
@@ -71,7 +73,7 @@ class Tokens:
             if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
                 raise
             token = (await self._load(root_keys)).inspect(raw)
-        verdict = self._known[text] = Verdict.on(token)
+        verdict = self._known[digest] = Verdict.on(token)
         if len(self._known) > self._size:
             self._known.popitem(last=False)
         return verdict

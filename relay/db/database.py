@@ -11,7 +11,7 @@ bound with `bindparam(..., expanding=True)` is expanded and, when long, split in
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from operator import itemgetter
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 
 Row = Sequence[Any]
+Look = Callable[..., Awaitable[Row | None]]  # `Tx.one` or `Database.lookup`: a statement and its parameters
 LIST_CHUNK = 10_000
 
 
@@ -70,7 +71,9 @@ class Tx(Protocol):
     async def run(self, statement: ClauseElement, **params: Any) -> int:
         """Number of rows the statement changed."""
 
-    async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None: ...
+    async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
+        """Once for each row, before the next statement or the commit at the latest."""
+
     def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
         """Rows as they come, in a transaction of `Database.read`."""
 

@@ -16,7 +16,7 @@ from relay.db import lane as rows
 from relay.db import ref as refs
 from relay.db import replica as replicas
 from relay.db import seal as seals
-from relay.db.database import Tx
+from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
@@ -28,19 +28,19 @@ from relay.service.live_rules import Frontier
 LOADED_AT_ONCE = 256 * MIB
 
 
-async def branch(tx: Tx, repo_id: str, name: str) -> RefRow:
+async def branch(look: Look, repo_id: str, name: str) -> RefRow:
     """The branch, or NotFound."""
-    row = await tx.one(refs.ONE, repo_id=repo_id, type="branch", name=name)
+    row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
     return refs.row(row)
 
 
-async def device_key(tx: Tx, account_id: str, key_id: str) -> KeyRow | None:
+async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
     """The registered key of this account, None when there is none or it is revoked."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
-    found = await tx.one(replicas.KEY, key_id=key_id)
+    found = await look(replicas.KEY, key_id=key_id)
     key = replicas.key(found) if found else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None
 
@@ -128,7 +128,7 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
             for one in operations
         ],
     )
-    await tx.run(rows.COUNT, ref_id=branch_id, to=after.seq, now=now_ms())
+    await tx.many(rows.COUNT, [{"ref_id": branch_id, "to": after.seq, "now": now_ms()}])
 
 
 async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], after: dict[str, int]) -> None:

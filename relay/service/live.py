@@ -32,7 +32,7 @@ from localstore.core.update import LiveUpdate
 from relay.caller import View
 from relay.db import lane as rows
 from relay.db import replica as replica_rows
-from relay.db.database import Tx
+from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
@@ -44,6 +44,7 @@ from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
 
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
+VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
@@ -52,8 +53,8 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
     if not 0 <= wish.since <= updates.NUMBER_MAX or not 0 <= wish.n <= updates.NUMBER_MAX:
         raise Invalid("since and n are between 0 and 2**53-1")
     async with view.write() as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
-        key = await _my_key(tx, view, wish.device_key_id)
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        key = await _my_key(tx.one, view, wish.device_key_id)
         if wish.replica is None:
             replica = await replicas.issue(tx, view, ref, key)
         else:
@@ -85,7 +86,7 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
     found: list[LaneState] = []
     missing: list[str] = []
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
         known = await tx.all(
             rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
         )
@@ -106,7 +107,7 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
 async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> ProofContext:
     """The bytes that the device signs for this update."""
     async with view.read() as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
     replicas.check_id(wish.replica)
     raw = updates.signing_bytes(view.repo.id, ref.id, wish.replica, wish.device_key_id, wish.update)
     return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
@@ -115,11 +116,14 @@ async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> P
 async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
     _check_shape(batch)
+    ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
+    key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
-        key = await _my_key(tx, view, batch.device_key_id)
         texts = await _texts(tx, view, batch)
-    await asyncio.to_thread(_verify, view.repo.id, ref.id, batch, key.ed25519)
+    if len(batch.updates) <= VERIFIED_AT_ONCE:
+        _verify(view.repo.id, ref.id, batch, key.ed25519)
+    else:
+        await asyncio.to_thread(_verify, view.repo.id, ref.id, batch, key.ed25519)
     used: set[LaneKey] = set()
     try:
         async with view.write() as tx:
@@ -133,7 +137,7 @@ async def _take(
     tx: Tx, view: View, ref: RefRow, batch: UpdateBatch, texts: frozenset[bytes], used: set[LaneKey]
 ) -> UpdateAnswers:
     seq = await frontier.lock(tx, ref.id)
-    key = await _my_key(tx, view, batch.device_key_id)
+    key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
@@ -293,8 +297,8 @@ def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 
-async def _my_key(tx: Tx, view: View, key_id: str) -> KeyRow:
-    key = await frontier.device_key(tx, view.me.account_id, key_id)
+async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
+    key = await frontier.device_key(look, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key

@@ -62,7 +62,6 @@ def require_clock(replica: ReplicaRow, n: int) -> None:
 async def settle(tx: Tx, replica: ReplicaRow, settled: int, highest: int) -> None:
     """Answers up to `settled` reached the device and go; numbers up to `highest` are used."""
     if settled > replica.settled:
-        await tx.run(rows.FORGET, replica_id=replica.id, settled=settled)
-    await tx.run(
-        rows.PASS, replica_id=replica.id, to_settled=max(settled, replica.settled), to_highest=highest
-    )
+        await tx.many(rows.FORGET, [{"replica_id": replica.id, "settled": settled}])
+    passed = {"replica_id": replica.id, "to_settled": max(settled, replica.settled), "to_highest": highest}
+    await tx.many(rows.PASS, [passed])

@@ -40,7 +40,7 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
     """Fix the tree of the frontier as it is now and the exact bytes to sign."""
     check_message(wish.message)
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
         key = await signing_key(tx, view, wish.device_key_id)
         _require_head(ref, wish)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
@@ -78,7 +78,7 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
 async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Seal:
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
     async with view.write() as tx:
-        ref = await frontier.branch(tx, view.repo.id, branch)
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(wish.prepare_id)
         known = await find(tx, view.repo.id, [wish.prepare_id])
         if known:
@@ -113,7 +113,7 @@ def require_prepare_id(text: str) -> None:
 
 async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
     """The caller's own registered key; Forbidden otherwise."""
-    key = await frontier.device_key(tx, view.me.account_id, key_id)
+    key = await frontier.device_key(tx.one, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key

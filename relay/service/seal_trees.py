@@ -81,7 +81,7 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
         raise Invalid(f"prepare 1 to {SEALS_PER_REQUEST} seals at once", pointer="/seals")
     wanted = [_entries(view, delta) for delta in wish.seals]
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx, view.repo.id, wish.branch)
+        ref = await frontier.branch(tx.one, view.repo.id, wish.branch)
         key = await seal.signing_key(tx, view, wish.device_key_id)
         if wish.expected_head != ref.head:
             raise StaleHead(ref.name, ref.head)
