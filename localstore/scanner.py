@@ -218,7 +218,7 @@ class _Walker:
         if scope.prune(name) and not self._tracked.tracks_below(path):
             self.scan.ignored += 1
             return
-        if not self._nameable(path):
+        if path + "/" not in self._seen and not self._nameable(path):
             return
         try:
             fd = os.open(name, LISTED, dir_fd=above)
