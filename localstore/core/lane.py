@@ -50,6 +50,7 @@ class Lane:
         lane = cls(genesis_id(branch_id, gen, epoch, text))
         with lane._library(), lane._document.transaction():
             lane._insert(0, text)
+        lane._bytes = text
         lane._recount()
         return lane
 
