@@ -175,7 +175,19 @@ class Database:
         """Forget the paths: record, lane state, pending updates and the update in flight."""
         rows = [(path,) for path in paths]
         for table in ("entries", "lane_states", "pending", "flights"):
-            self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608 - fixed names
+            self._delete(table, rows)
+
+    def _delete(self, table: str, rows: list[tuple[str]]) -> None:
+        """Delete by path from a table, which often is empty."""
+        if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
+            self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
+
+    def replace_entries(self, entries: Collection[Entry]) -> None:
+        """These records, without lane states and pending updates, for what was known of their paths."""
+        rows = [(entry.path,) for entry in entries]
+        for table in ("lane_states", "pending"):
+            self._delete(table, rows)
+        self.put_entries(entries)
 
     def lane_state(self, path: str) -> bytes | None:
         found = self._sql.execute("SELECT state FROM lane_states WHERE path=?", (path,)).fetchone()
@@ -223,8 +235,8 @@ class Database:
         """(n, path, kind, encoded update)."""
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
-    def drop_flights(self, paths: Iterable[str]) -> None:
-        self._sql.executemany("DELETE FROM flights WHERE path=?", [(path,) for path in paths])
+    def drop_flights(self, numbers: Iterable[int]) -> None:
+        self._sql.executemany("DELETE FROM flights WHERE n=?", [(n,) for n in numbers])
 
     # --- the frontier and the last seal
 

@@ -70,12 +70,16 @@ class Files:
 
     def open(self, path: str) -> int:
         """A descriptor for reading the regular file. OSError if it is anything else."""
+        return self._opened(path)[0]
+
+    def _opened(self, path: str) -> tuple[int, os.stat_result]:
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
+        info = os.fstat(opened)
+        if not stat.S_ISREG(info.st_mode):
             os.close(opened)
             raise OSError(errno.EINVAL, "not a regular file", path)
-        return opened
+        return opened, info
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """The file's bytes, a MiB at a time."""
@@ -87,6 +91,24 @@ class Files:
         """The whole file, which the caller knows to be small enough."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
+
+    def read_up_to(self, path: str, most: int) -> bytes | None:
+        """The bytes of a regular file; None if there is none to be read, or it has more than `most`."""
+        try:
+            opened, info = self._opened(path)
+        except OSError:
+            return None
+        try:
+            data = b""
+            room = min(info.st_size, most) + 1  # one more shows that it grew
+            while room and (piece := os.read(opened, room)):
+                data = data + piece if data else piece
+                room = most + 1 - len(data)
+            return data if len(data) <= most else None
+        except OSError:
+            return None
+        finally:
+            os.close(opened)
 
     def names(self, path: str) -> list[str]:
         """The names in a directory."""

@@ -194,7 +194,7 @@ class _Walker:
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
             return False
-        if not self._nameable(prefix, path):
+        if prefix not in self._seen and not self._nameable(prefix, path):
             return False
         try:
             fd = os.open(name, LISTED, dir_fd=above)

@@ -80,10 +80,7 @@ def _refuse_inexact(value: Any) -> None:
     if kind is int and -_EXACT < value < _EXACT:
         return
     if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str) or not key.isascii():
-                raise Invalid("signed data has ASCII keys only")
-            _refuse_inexact(item)
+        _refuse_inexact_members(value)
     elif isinstance(value, (list, tuple)):
         for item in value:
             _refuse_inexact(item)
@@ -96,6 +93,14 @@ def _refuse_inexact(value: Any) -> None:
         return
     elif not isinstance(value, int) or abs(value) >= _EXACT:
         raise Invalid("signed data holds exact integers only")
+
+
+def _refuse_inexact_members(members: dict[Any, Any]) -> None:
+    for key, item in members.items():
+        if not isinstance(key, str) or not key.isascii():
+            raise Invalid("signed data has ASCII keys only")
+        if type(item) is not str or not item.isascii():  # most members need no call
+            _refuse_inexact(item)
 
 
 def length_prefixed(*parts: bytes) -> bytes:

@@ -120,6 +120,8 @@ class Scope:
         if self._closed or _reserved(name):
             return True
         verdicts = self._all_verdicts(name, is_dir=True)
+        if not any(verdicts):
+            return False
         for layers, verdict in zip(self._layers, verdicts, strict=True):
             if verdict is not None:
                 return not verdict.rule.negated
@@ -135,6 +137,8 @@ class Scope:
         verdicts = self._all_verdicts(name, is_dir=True)
         decided = next(filter(None, verdicts), None)
         added = {} if closed or not files or (decided and not decided.rule.negated) else files
+        if not added and not any(layer.reachable for source in self._layers for layer in source):
+            return Scope(path, self._layers, verdicts, closed, self._screen)
         layers = tuple(
             _own_layer(added, source, path) + tuple(_narrowed(layer, path) for layer in inherited)
             for source, inherited in zip((*SOURCES, BUILT_IN), self._layers, strict=True)

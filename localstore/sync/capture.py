@@ -112,11 +112,5 @@ def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
 
 
 def _text_on_disk(device: Device, path: str) -> bytes | None:
-    info = device.files.stat(path)
-    if info is None or info.st_size > TEXT_FILE:
-        return None
-    try:
-        data = device.files.read(path)
-    except OSError:
-        return None
-    return data if kind_of(data) == "text" else None
+    data = device.files.read_up_to(path, TEXT_FILE)
+    return data if data is not None and kind_of(data) == "text" else None

@@ -131,9 +131,11 @@ class Device:
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
-        """Take these (record, lane state) for whatever was known of their paths."""
-        self.db.drop_entries(entries)
-        self.save_all(entry for entry, _ in entries.values())
+        """Take these (record, lane state) for whatever was known of their paths, of which none has an update
+        in flight."""
+        kept = [entry for entry, _ in entries.values()]
+        self.entries.update((entry.path, entry) for entry in kept)
+        self.db.replace_entries(kept)
         for path, (_, state) in entries.items():
             if state is not None:
                 self.db.put_lane_state(path, state)

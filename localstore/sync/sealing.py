@@ -20,6 +20,8 @@ from localstore.sync import sealed_tree
 from localstore.sync.device import Device
 from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
 
+KINDS = get_args(Kind)
+
 
 class Sealed(msgspec.Struct):
     """`seal` None: the tree equals the head's, nothing was sealed. `live_by`: whose live edits the seal also
@@ -102,7 +104,7 @@ def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
         check(change.path)
         if change.kind is None:
             files[change.path] = None
-        elif change.kind in get_args(Kind):
+        elif change.kind in KINDS:
             files[change.path] = SealedFile(cast(Kind, change.kind), unhex(change.digest), change.size)
         else:
             raise ServerMisbehaved(f"the server prepared {change.path} as {change.kind}")

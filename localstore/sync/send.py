@@ -128,19 +128,8 @@ def _is_large(device: Device, update: LiveUpdate) -> bool:
 
 def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
     """The bytes that an update names, if this machine still has them: the user may have saved again."""
-    data = _on_disk(device, path)
+    data = device.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else device.objects.get(digest)
-
-
-def _on_disk(device: Device, path: str) -> bytes | None:
-    """A file that fits one object, as it is now."""
-    info = device.files.stat(path)
-    if info is None or info.st_size > limits.FRAME_RAW_MAX:
-        return None
-    try:
-        return device.files.read(path)
-    except OSError:
-        return None
 
 
 # --- answers
@@ -155,7 +144,7 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
     states = _adopted_states(device, answered)
     made: dict[str, tuple[Entry, bytes | None]] = {}
     with device.db.step():
-        device.db.drop_flights(update.path for update, _ in answered)
+        device.db.drop_flights(update.n for update, _ in answered)
         for update, answer in answered:
             if answer.result != "ok":
                 _not_accepted(device, update, answer, sent)

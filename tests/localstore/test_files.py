@@ -116,3 +116,34 @@ def test_a_special_file_is_not_opened(root: Path) -> None:
     os.mkfifo(root / "pipe")
     with pytest.raises(OSError):
         Files(root).read("pipe")
+
+
+def test_a_whole_file_is_read_only_where_it_is_one_and_small_enough(root: Path) -> None:
+    files = Files(root)
+    (root / "full").write_bytes(b"12345")
+    (root / "empty").write_bytes(b"")
+    (root / "link").symlink_to("full")
+    (root / "d").mkdir()
+    assert files.read_up_to("full", 5) == b"12345"
+    assert files.read_up_to("full", 4) is None
+    assert files.read_up_to("empty", 0) == b""
+    for nothing in ("link", "d", "no", "no/no", "full/no"):
+        assert files.read_up_to(nothing, 9) is None
+    files.close()
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_or_not_at_all(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, fstat = Files(root), os.fstat
+    (root / "grows").write_bytes(b"1")
+
+    def then_it_grows(fd: int) -> os.stat_result:
+        before = fstat(fd)
+        (root / "grows").write_bytes(b"123456789")
+        return before
+
+    monkeypatch.setattr(os, "fstat", then_it_grows)
+    assert files.read_up_to("grows", 9) == b"123456789"
+    (root / "grows").write_bytes(b"1")
+    assert files.read_up_to("grows", 8) is None
