@@ -72,7 +72,8 @@ class Jobs:
                 }
             ],
         )
-        tx.after_commit(self._wake.set)
+        if run_at is None or run_at <= now_ms():
+            tx.after_commit(self._wake.set)
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._work())
