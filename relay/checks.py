@@ -4,25 +4,33 @@ result when it asks again."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Hashable
+from collections.abc import Coroutine
 from typing import Any
 
 from localstore.core.errors import Unavailable
 
 PATIENCE = 20.0  # seconds that one request waits
 RETRY_AFTER = 10
+OF_ONE, OF_ALL = 2, 8  # checks that run at once; they go on, and hold their memory, when who asked has gone
+
+
+Key = tuple[str, bytes]
 
 
 class Checks:
-    """One task for each key while it runs."""
+    """One task for each key while it runs. A key begins with whom it is for."""
 
     def __init__(self) -> None:
-        self._running: dict[Hashable, asyncio.Task[None]] = {}
+        self._running: dict[Key, asyncio.Task[None]] = {}
 
-    async def join(self, key: Hashable, work: Coroutine[Any, Any, None]) -> None:
+    async def join(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the check of `key`, started with `work` unless it runs already; what it raises, this
-        raises. Unavailable, with the time to ask again, when it takes longer than one request may."""
+        raises. Unavailable, with the time to ask again, when it takes longer than one request may, or too
+        many run."""
         task = self._running.get(key)
+        if task is None and self._full(key[0]):
+            work.close()
+            raise Unavailable("the server reads other files first; ask again", retry_after=RETRY_AFTER)
         if task is None:
             task = asyncio.create_task(work)
             self._running[key] = task
@@ -34,7 +42,10 @@ class Checks:
             raise Unavailable("the server is still reading this file; ask again", retry_after=RETRY_AFTER)
         task.result()
 
-    def _finished(self, key: Hashable, done: asyncio.Task[None]) -> None:
+    def _full(self, owner: str) -> bool:
+        return len(self._running) >= OF_ALL or sum(key[0] == owner for key in self._running) >= OF_ONE
+
+    def _finished(self, key: Key, done: asyncio.Task[None]) -> None:
         del self._running[key]
         if not done.cancelled():
             done.exception()  # whoever waited was told; nobody may have

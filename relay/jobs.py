@@ -72,7 +72,7 @@ class Jobs:
                 }
             ],
         )
-        if run_at is None:
+        if run_at is None or run_at <= now_ms():
             tx.after_commit(self._wake.set)
 
     async def start(self) -> None:

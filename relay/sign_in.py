@@ -17,6 +17,7 @@ from localstore.core import bearer
 from localstore.core.capability import Guard, Token
 from localstore.core.errors import Unauthorized
 from localstore.core.keys import key_id
+from relay.threads import apart
 
 _VERDICTS = 10_000
 _ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
@@ -85,7 +86,7 @@ class Tokens:
 
 
 class Passwords:
-    """Argon2id, 2 passes over 64 MiB, in threads, a few at a time."""
+    """Argon2id, 2 passes over 64 MiB, in threads, a few at a time: also of those whose clients have gone."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
@@ -94,7 +95,7 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         async with self._turn:
-            return await asyncio.to_thread(self._hasher.hash, password)
+            return await apart(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
         """Whether `password` is the one stored. For an account without a password the same work is done
@@ -102,7 +103,7 @@ class Passwords:
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:
-            good = await asyncio.to_thread(self._verify, stored or self._decoy, password)
+            good = await apart(self._verify, stored or self._decoy, password)
         return good and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:

@@ -8,7 +8,6 @@ there.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import shutil
@@ -98,7 +97,7 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
     one = Pack(name, size, "")
     to = folder / one.file
     if files.size_of(to) == size:
-        return known.get(one.file) or Pack(name, size, await asyncio.to_thread(files.digest_of, to)), 0
+        return known.get(one.file) or Pack(name, size, await apart(files.digest_of, to)), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -107,7 +106,7 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
                 raise Unavailable(
                     f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
                 ) from error
-            await asyncio.to_thread(writing.write, piece)
+            await apart(writing.write, piece)
     return Pack(name, size, writing.digest()), size
 
 

@@ -21,6 +21,7 @@ from relay.db import url as urls
 from relay.objects.backend import Packs
 from relay.objects.packs import PackFiles
 from relay.objects.place import open_packs
+from relay.threads import apart
 
 Say = Callable[[str], None]
 
@@ -81,7 +82,7 @@ async def _packs(backup: Path, storage: Storage, making: Path, found: Manifest) 
 
 
 async def _pack(source: Path, one: Pack, packs: Packs) -> None:
-    await asyncio.to_thread(_check, source, one.size, one.blake3)
+    await apart(_check, source, one.size, one.blake3)
     await packs.adopt(one.name, source)
 
 

@@ -9,7 +9,6 @@ value = nil | boolean | integer of 64 bits | text | bytes
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from localstore.core.limits import MIB
 from relay.backup.files import Writing
 from relay.db.database import Tx
 from relay.db.schema import metadata
+from relay.threads import apart
 
 ROWS = 1000  # fetched and encoded at once
 ITEM = 1 * MIB  # bytes after which an item ends
@@ -64,10 +64,10 @@ async def write(tx: Tx, to: Path) -> int:
                 lot.append(row)
                 if len(lot) == ROWS:
                     count += len(lot)
-                    await asyncio.to_thread(out.rows, lot, booleans)
+                    await apart(out.rows, lot, booleans)
                     lot = []
             count += len(lot)
-            await asyncio.to_thread(out.rows, lot, booleans)
+            await apart(out.rows, lot, booleans)
             out.flush()
         out.end()
     return count

@@ -177,9 +177,9 @@ LAST_CHECKPOINT = (
     .limit(1)
 )
 CHECKPOINT = insert(checkpoint)
-# Branches that went quiet with changes after their last checkpoint.
-QUIET = select(ref.c.id, ref.c.seq).where(
-    ref.c.type == "branch",
+# The counter of a branch that went quiet with changes after its last checkpoint.
+QUIET = select(ref.c.seq).where(
+    ref.c.id == bindparam("branch_id"),
     ref.c.deleted_at.is_(None),
     ref.c.seq > ref.c.sealed_seq,
     ref.c.updated_at <= bindparam("before"),

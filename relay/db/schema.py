@@ -307,11 +307,12 @@ checkpoint = Table(
     "checkpoint",
     metadata,
     Column("id", String, primary_key=True),
-    Column("branch_id", ForeignKey("ref.id"), nullable=False, index=True),
+    Column("branch_id", ForeignKey("ref.id"), nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("reason", String, nullable=False),  # turn, idle
     Column("turn_id", String),
     _at("created_at"),
+    Index("ix_checkpoint_last", "branch_id", "seq", "created_at"),
 )
 
 # --- seals
@@ -455,8 +456,14 @@ job = Table(
     Column("attempts", Integer, nullable=False, default=0),
     Column("error", Text),
     Column("leased_until", BigInteger),
-    Column("run_at", BigInteger, nullable=False, index=True),
+    _at("run_at"),
     _at("done_at", True),
+    Index(
+        "ix_job_open",
+        "run_at",
+        sqlite_where=text("done_at IS NULL"),
+        postgresql_where=text("done_at IS NULL"),
+    ),
 )
 
 audit = Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import and_, bindparam, delete, insert, select
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.database import Row, Tx
@@ -112,6 +112,19 @@ PREPARED = select(
     prepare.c.expires_at,
 ).where(prepare.c.id == bindparam("prepare_id"))
 DROP_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
+_OWN_PREPARED = and_(
+    prepare.c.branch_id == bindparam("branch_id"), prepare.c.device_key_id == bindparam("device_key_id")
+)
+# All that a device prepared for the branch but the latest.
+CROWD_OUT = delete(prepare).where(
+    _OWN_PREPARED,
+    prepare.c.id.not_in(
+        select(prepare.c.id)
+        .where(_OWN_PREPARED)
+        .order_by(prepare.c.expires_at.desc(), prepare.c.id)
+        .limit(bindparam("keep"))
+    ),
+)
 PURGE_PREPARED = delete(prepare).where(prepare.c.expires_at < bindparam("before"))
 
 

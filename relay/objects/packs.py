@@ -24,6 +24,7 @@ from localstore.core.limits import GIB, KIB, MIB
 from relay.clock import now_ms
 from relay.ids import new_id
 from relay.objects.backend import PackGone, PackInfo, Place
+from relay.threads import apart
 
 SUFFIX = ".pack"
 FOLDER = "objects"
@@ -117,7 +118,7 @@ class PackFiles:
 
     async def adopt(self, name: str, file: Path) -> None:
         try:
-            await asyncio.to_thread(_copy, file, self.folder / (name + SUFFIX))
+            await apart(_copy, file, self.folder / (name + SUFFIX))
         except OSError as error:
             raise Unavailable(f"a pack cannot be written: {error.strerror or error}") from None
 

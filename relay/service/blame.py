@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import msgspec
 
@@ -16,12 +17,13 @@ from localstore.core import blame as kernel
 from localstore.core.classify import kind_of
 from localstore.core.diff import lines
 from localstore.core.errors import NotFound, NotText, TooLarge
-from localstore.core.limits import BLAME_VERSIONS, DIFF_BYTES, MIB
+from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model import Blame, BlameRange
 from localstore.core.tree import Entry
 from relay.caller import View
 from relay.db import blame as rows
 from relay.db import seal as seals
+from relay.db.database import Row
 from relay.db.seal import SealRow
 from relay.service import sealed
 from relay.service.history import seals as seal_rows
@@ -43,14 +45,25 @@ class _Version:
 
 
 @dataclass(slots=True)
+class _Spent:
+    """What one request has gone through."""
+
+    versions: int = 0
+    lines: int = 0
+
+    def enough(self) -> bool:
+        return self.versions >= BLAME_VERSIONS or self.lines >= BLAME_LINES
+
+
+@dataclass(slots=True)
 class _Work:
-    """One request's progress. `owners`: by the seal that brought the version; not of every version.
+    """The progress on one path. `owners`: by the seal that brought the version; not of every version.
     `unkept`: steps since owners were last put into the database."""
 
     view: View
     path: str
+    spent: _Spent
     owners: dict[str, Owners] = field(default_factory=dict)
-    steps: int = 0
     unkept: int = 0
     depth: int = 0
 
@@ -102,9 +115,10 @@ async def _resolve(view: View, path: str, seal_id: str, file: Entry) -> Owners:
     """Owners of the file at the seal. A history that goes down further than the interpreter can, through
     renames or merges of merges, is gone through from its deep end: what is found there is kept."""
     waiting = [(path, seal_id, file)]
+    spent = _Spent()
     while True:
         try:
-            owners = await _owners(_Work(view, waiting[-1][0]), *waiting[-1][1:])
+            owners = await _owners(_Work(view, waiting[-1][0], spent), *waiting[-1][1:])
         except _TooDeep as deep:
             waiting.append(deep.wanted)
             if len(waiting) > BLAME_VERSIONS // DEEPEST:
@@ -125,19 +139,15 @@ async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
 
 
 async def _owners_below(work: _Work, seal_id: str, file: Entry) -> Owners:
-    versions = await _versions(work, seal_id)
+    versions, start = await _versions(work, seal_id)
     if not versions or versions[0].digest != file.digest:
         raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
-    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
-    if start != 0:  # something newer may be kept
-        kept = await _kept(work, versions[:start])
-        start = start if kept is None else kept
     if start != 0 and work.depth > DEEPEST:
         raise _TooDeep(work.path, seal_id, file)
     older = versions[start] if start is not None else None
     ahead = versions[:start][::-1]  # oldest first
     while ahead:
-        if work.steps >= BLAME_VERSIONS:
+        if work.spent.enough():
             await _keep(work, older)
             raise _too_long(work.path)
         batch = _together(ahead)
@@ -152,23 +162,39 @@ def _too_long(path: str) -> TooLarge:
     return TooLarge(f"{path} has too long a history for one answer; ask again to go on")
 
 
-async def _versions(work: _Work, seal_id: str) -> list[_Version]:
-    """Versions of the path along first parents, newest first, back to where it was not there or not text.
-    Looks ever further down while the file is there, so that a history of renames is not walked to its end for
-    each name."""
+async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
+    """Versions of the path along first parents, newest first, back to where it was not there or not text, or
+    as far as the newest one whose owners are known, and the place of that. Looks ever further down, so that a
+    history is not walked to its end for each name that a file had, nor for each branch that was merged."""
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
         async with work.view.read() as tx:
             found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
         below = found.pop()[0] if found and found[-1][1] == steps else None
-        for one, _, kind, digest, size in found:
-            if kind != "text" or size > DIFF_BYTES:
-                return versions
-            versions.append(_Version(one, bytes(digest), size))
-        if below is None or (found and not await _there(work, below)):
-            return versions
+        fresh = list(takewhile(_is_text, found))
+        page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
+        known = await _known(work, page)
+        versions += page
+        if known is not None:
+            return versions, len(versions) - len(page) + known
+        if below is None or len(fresh) < len(found) or (found and not await _there(work, below)):
+            return versions, None
         head, steps = below, steps * 2
+
+
+def _is_text(row: Row) -> bool:
+    _, _, kind, _, size = row
+    return bool(kind == "text" and size <= DIFF_BYTES)
+
+
+async def _known(work: _Work, versions: list[_Version]) -> int | None:
+    """The place of the newest of these whose owners are known."""
+    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
+    if start == 0 or not versions:
+        return start
+    kept = await _kept(work, versions[:start])  # something newer may be
+    return start if kept is None else kept
 
 
 async def _there(work: _Work, seal_id: str) -> bool:
@@ -195,7 +221,8 @@ async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None)
     texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
     plain: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
-        work.steps, work.unkept = work.steps + 1, work.unkept + 1
+        work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
+        work.spent.lines += texts[version.digest].count(b"\n") + 1
         if len(parents[version.seal_id]) == 1 and (plain or older):
             plain.append(version)
             continue
@@ -273,7 +300,7 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | No
     before = await sealed.entries(work.view, parent.root, gone)
     for path, file in sorted(before.items()):
         if file.digest == version.digest and file.kind == "text":
-            return await _owners(_Work(work.view, path, steps=work.steps, depth=work.depth), parent.id, file)
+            return await _owners(_Work(work.view, path, work.spent, depth=work.depth), parent.id, file)
     return None
 
 

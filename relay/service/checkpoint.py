@@ -19,7 +19,11 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
     updates of the same half minute, run when the last of them is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
-        tx, "checkpoint", {}, key=f"checkpoint:{branch_id}:{window}", run_at=(window + 2) * IDLE
+        tx,
+        "checkpoint",
+        {"branch_id": branch_id},
+        key=f"checkpoint:{branch_id}:{window}",
+        run_at=(window + 2) * IDLE,
     )
 
 
@@ -34,13 +38,13 @@ async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
     return True
 
 
-async def idle_checkpoints(node: Node) -> int:
-    """Checkpoint every branch that changed and has been quiet for `IDLE`; how many. For the job queue."""
-    async with node.db.write("idle checkpoints") as tx:
-        quiet = await tx.all(rows.QUIET, before=now_ms() - IDLE)
-        for branch_id, seq in quiet:
+async def if_idle(node: Node, branch_id: str) -> bool:
+    """Checkpoint the branch if it changed and has been quiet for `IDLE`. For the job queue."""
+    async with node.db.write(f"idle checkpoint {branch_id}") as tx:
+        seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)
+        if seq is not None:
             await _mark(tx, branch_id, seq, "idle", None)
-    return len(quiet)
+    return seq is not None
 
 
 async def _mark(tx: Tx, branch_id: str, seq: int, reason: str, turn_id: str | None) -> None:

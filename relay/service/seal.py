@@ -32,6 +32,7 @@ from relay.service.epochs import Texts
 from relay.service.seal_payload import Draft, check_message, draft, record
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
+PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -268,6 +269,7 @@ async def store(
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
         await tx.run(rows.PURGE_PREPARED, before=now - KEEP_PREPARED)
+        await tx.run(rows.CROWD_OUT, branch_id=ref.id, device_key_id=key.id, keep=PREPARED_AT_ONCE - 1)
         await tx.run(
             rows.PREPARE,
             id=drafts[-1].id,

@@ -29,8 +29,9 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         while await purge(node):
             pass
 
-    async def checkpoint_job(_: dict[str, Any]) -> None:
-        await checkpoint.idle_checkpoints(node)
+    async def checkpoint_job(data: dict[str, Any]) -> None:
+        if "branch_id" in data:  # jobs of earlier versions name none
+            await checkpoint.if_idle(node, data["branch_id"])
 
     node.jobs.register("checkpoint", checkpoint_job)
     node.jobs.register("sweep", sweep_job, hourly=True)

@@ -9,17 +9,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from sqlalchemy import func, select
 
 from localstore.core import limits, tree
 from localstore.core.encoding import b64u
-from localstore.core.errors import TooLarge
+from localstore.core.errors import NotFound, TooLarge
 from localstore.core.lane import Lane
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
 from localstore.core.update import LiveUpdate
+from relay.db import schema
 from relay.db.lane import LaneRow
-from relay.service import epochs, frontier, seal_trees
+from relay.service import epochs, frontier, seal, seal_trees
 from relay.service.live_rules import Batch
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_landing import finalize, land, prepare
@@ -183,3 +185,14 @@ async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_one_update(
 def renumbered(a: Device, update: LiveUpdate) -> LiveUpdate:
     a.n += 1
     return msgspec.structs.replace(update, n=a.n)
+
+
+async def test_what_a_device_prepares_again_and_again_is_kept_a_few_times(w: World) -> None:
+    a = await w.device()
+    await a.one(await a.create("f", b"1\n"))
+    made = [await a.prepare() for _ in range(3 * seal.PREPARED_AT_ONCE)]
+    async with w.node.db.read() as tx:
+        assert await tx.value(select(func.count()).select_from(schema.prepare)) == seal.PREPARED_AT_ONCE
+    with pytest.raises(NotFound):
+        await a.finalize(made[0])
+    assert (await a.finalize(made[-1])).id == made[-1].prepare_id

@@ -423,12 +423,12 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
         answer = await live.take(a.view, "main", a.batch(await a.create(path, b""), turn=turn))
         made.append(answer.checkpoint)
     assert made == [True, False, True, False]
-    assert await checkpoint.idle_checkpoints(w.node) == 0
+    assert not await checkpoint.if_idle(w.node, a.branch_id)
     old = update(schema.ref).values(updated_at=bindparam("at"))
     async with w.node.db.write() as tx:
         await tx.run(old, at=1)
-    assert await checkpoint.idle_checkpoints(w.node) == 1
-    assert await checkpoint.idle_checkpoints(w.node) == 0
+    assert await checkpoint.if_idle(w.node, a.branch_id)
+    assert not await checkpoint.if_idle(w.node, a.branch_id)
     assert await count(w, schema.checkpoint) == 3
 
 
