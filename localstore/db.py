@@ -164,7 +164,10 @@ class Database:
 
     def tracks(self, path: str) -> bool:
         """Whether there is an entry for this file; there is none for a name that is not UTF-8."""
-        return is_utf8(path) and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        return (
+            is_utf8(path)
+            and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        )
 
     def tracks_below(self, folder: str) -> bool:
         """Whether there is an entry for any file below this directory."""
