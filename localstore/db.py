@@ -171,12 +171,9 @@ class Database:
 
     def tracks_below(self, folder: str) -> bool:
         """Whether there is an entry for any file below this directory."""
-        if not is_utf8(folder):
-            return False
-        found = self._sql.execute(
-            "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1", (folder + "/", folder + "0")
-        )
-        return found.fetchone() is not None
+        below = "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1"
+        between = (folder + "/", folder + "0")
+        return is_utf8(folder) and self._sql.execute(below, between).fetchone() is not None
 
     def drop_entries(self, paths: Iterable[str]) -> None:
         """Forget the paths: record, lane state, pending updates and the update in flight."""
