@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.bench.git_server import git_server
-from scripts.bench.sides import Git, Svc
+from scripts.bench.sides import Git, Side, Svc
 from scripts.tour import start_relay
 
 
@@ -24,11 +24,11 @@ def relay_in(base: Path) -> Iterator[Svc]:
 
 
 @contextlib.contextmanager
-def both() -> Iterator[tuple[Path, tuple[Svc, Git]]]:
+def both() -> Iterator[tuple[Path, list[Side]]]:
     """The folder to work in, and svc and git beside their running servers."""
     with contextlib.ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         (base / "git").mkdir()
         svc = stack.enter_context(relay_in(base))
         pid, url = stack.enter_context(git_server(base / "git"))
-        yield base, (svc, Git(base / "git", url, pid))
+        yield base, [svc, Git(base / "git", url, pid)]

@@ -4,8 +4,8 @@
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
 files: status with nothing changed, each a new process; the same beside svc's watcher, then with a few files
-edited. Both sides take turns; medians. CPU is user and system time of client, server and watcher together; both
-servers are on loopback.
+edited. Both sides take turns; medians. CPU is user and system time of client, server and watcher together;
+both servers are on loopback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from scripts.bench import report, trees
 from scripts.bench.cpu import Cost, serving
 from scripts.bench.servers import both
-from scripts.bench.sides import Git, Side, Svc
+from scripts.bench.sides import Side, Svc
 
 Figures = dict[str, dict[str, list[Cost]]]
 Bytes = dict[str, list[dict[str, int]]]
@@ -55,7 +55,7 @@ def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures,
         shutil.rmtree(done)
 
 
-def many(sides: tuple[Svc, Git], files: int, rounds: int, base: Path, figures: Figures) -> None:
+def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figures) -> None:
     for side in sides:
         trees.text_tree(base / f"{side.name}-many", files, files * MANY_MEAN)
         side.open(base / f"{side.name}-many")
@@ -65,6 +65,8 @@ def many(sides: tuple[Svc, Git], files: int, rounds: int, base: Path, figures: F
         for side in sides:
             figures[STATUS][side.name].append(side.status(base / f"{side.name}-many"))
     svc, git = sides
+    if not isinstance(svc, Svc):
+        raise TypeError(svc)
     with svc.watched(base / "svc-many") as watcher:
         svc.status(base / "svc-many")  # the first one goes everywhere
         for number in range(rounds):
