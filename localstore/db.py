@@ -164,12 +164,9 @@ class Database:
 
     def tracks_below(self, folder: str) -> bool:
         """Whether there is an entry for any file below this directory."""
-        if not is_utf8(folder):
-            return False
-        found = self._sql.execute(
-            "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1", (folder + "/", folder + "0")
-        )
-        return found.fetchone() is not None
+        below = "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1"
+        between = (folder + "/", folder + "0")
+        return is_utf8(folder) and self._sql.execute(below, between).fetchone() is not None
 
     def drop_entries(self, paths: Iterable[str]) -> None:
         """Forget the paths: record, lane state, pending updates and the update in flight."""
@@ -341,31 +338,21 @@ class Database:
         return token_of(self.get(LOOKED))
 
     def put_looked(self, token: Token | None) -> None:
+        """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
+        what rules leave out may be others too, and no event tells."""
         self.put(LOOKED, token.encoded() if token else None)
-
-    def doubt_disk(self) -> None:
-        """Other paths are tracked than at the last look: what rules leave out may be others too, and no event
-        tells. The next look goes everywhere."""
-        self._sql.execute("DELETE FROM meta WHERE key=?", (LOOKED,))
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
         """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
         new or changed, and paths without one."""
-        self._sql.execute("DELETE FROM stats")
-        self._sql.executemany(
-            "DELETE FROM folders WHERE path=?", [(path,) for path, seen in folders.items() if seen is None]
-        )
-        self._sql.executemany(
-            "INSERT OR REPLACE INTO folders VALUES(?,?,?)",
-            [(path, *seen) for path, seen in folders.items() if seen is not None],
-        )
+        disk.put_folders(self._sql, folders)
         differs.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
 
     def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """A whole new seal, and files that are on the disk beside those that are known."""
-        self.doubt_disk()
+        self.put_looked(None)
         self._sql.execute("DELETE FROM sealed")
         self._sql.executemany(
             "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
@@ -379,8 +366,7 @@ class Database:
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""
         stats, gone = list(stats), list(gone)
-        self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
-        self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", stats)
+        disk.put_single(self._sql, stats, gone)
         differs.looked(self._sql, ((one.path, one.digest) for one in stats), gone)
 
     # --- journal

@@ -5,7 +5,7 @@ walks recorded, and single files that were looked at since. Each function is par
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from localstore.folders import is_utf8
 from localstore.found import Part
@@ -47,6 +47,24 @@ def file(sql: sqlite3.Connection, path: str) -> Stat | None:
     for (files,) in sql.execute("SELECT files FROM folders WHERE path=?", (_folder(path),)):
         return next((one for one in Seen(b"", files).stats() if one.path == path), None)
     return None
+
+
+def put_folders(sql: sqlite3.Connection, found: Mapping[str, Seen | None]) -> None:
+    """Record folders, None to forget one; they hold all that single looks found."""
+    sql.execute("DELETE FROM stats")
+    sql.executemany(
+        "DELETE FROM folders WHERE path=?", [(path,) for path, one in found.items() if one is None]
+    )
+    sql.executemany(
+        "INSERT OR REPLACE INTO folders VALUES(?,?,?)",
+        [(path, *one) for path, one in found.items() if one is not None],
+    )
+
+
+def put_single(sql: sqlite3.Connection, found: Iterable[Stat], gone: Iterable[str]) -> None:
+    """Record single files, and that others are gone."""
+    sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
+    sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", found)
 
 
 def _single(sql: sqlite3.Connection) -> Iterator[Stat]:

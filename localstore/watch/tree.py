@@ -1,8 +1,9 @@
 """Which folders of a working copy are watched, and when each changed last.
 
-Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files changed;
-or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one serial.
-"All" is said once every watch below stands: what happened before that was not heard of, what happens later is.
+Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files
+changed; or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one
+serial. "All" is said once every watch below stands: what happened before was not heard of, what happens later
+is.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ class Ended(Exception):
 
 
 class _Node:
-    """A watched folder: `prefix` is its path with a slash behind, `scope` the rules inside it."""
+    """A watched folder: `prefix` is its path with a slash behind, `scope` the rules inside it. `foreign`: it
+    is a repository of its own, of which nothing counts but that it ceases to be one."""
 
-    __slots__ = ("below", "prefix", "scope", "watch")
+    __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
     def __init__(self, prefix: str, watch: int, scope: Scope) -> None:
         self.prefix, self.watch, self.scope = prefix, watch, scope
         self.below: dict[str, _Node] = {}
+        self.foreign = False
 
 
 class Tree:
@@ -109,7 +112,11 @@ class Tree:
     def _entry(self, node: _Node, name: str, mask: int) -> None:
         if node is self._top and name == FOLDER and _identity(self._root) != self._link:
             raise Ended("the folder is not linked any more")
-        if name in SOURCES or (name in NESTED and node is not self._top):
+        if name in NESTED and node is not self._top:
+            self._stale.add(node.prefix)
+        elif node.foreign:
+            return
+        elif name in SOURCES:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._say(self._files, node.prefix)
@@ -175,6 +182,7 @@ class Tree:
             with os.scandir(opened) as listed:
                 entries = list(listed)
             if node.prefix and any(entry.name in NESTED for entry in entries):
+                node.foreign = True
                 return
             for entry in entries:
                 if not entry.is_dir(follow_symlinks=False) or node.scope.prune(entry.name):

@@ -9,22 +9,27 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from localstore.home import Home
 from scripts.bench.cpu import Cost, run, serving
 from scripts.bench.trees import stored_bytes
+from svc.flows.watcher import running
 
 FIRST = ("add", "-A", "-f"), ("commit", "-qm", "first"), ("push", "-q", "origin", "main")
 NEXT = ("commit", "-qam", "next"), ("push", "-q", "origin", "main")
 
 
 class Svc:
-    """The real client against a real relay with its data in `base`/relay; signed in as bench."""
+    """The real client against a real relay with its data in `base`/relay; signed in as bench. `serving`: the
+    processes whose CPU counts with the client's."""
 
     name = "svc"
 
     def __init__(self, base: Path, server: str, pid: int) -> None:
-        self.base, self.pid = base, pid
+        self.base, self.pid, self.serving = base, pid, [pid]
         self.environment = {
             **os.environ,
             "SVC_HOME": str(base / "home"),
@@ -39,7 +44,9 @@ class Svc:
 
     def python(self, module: str, *words: str, cwd: Path) -> Cost:
         cost = Cost()
-        with serving(self.pid, cost):
+        with ExitStack() as stack:
+            for pid in self.serving:
+                stack.enter_context(serving(pid, cost))
             own = run([sys.executable, "-P", "-m", module, *words], cwd, self.environment)
         return Cost(cost.cpu + own.cpu, own.wall)
 
@@ -56,6 +63,18 @@ class Svc:
 
     def status(self, folder: Path) -> Cost:
         return self.run("status", cwd=folder)
+
+    @contextmanager
+    def watched(self, folder: Path) -> Iterator[int]:
+        """The folder has a watcher, whose CPU counts too; its process."""
+        self.run("watcher", "start", cwd=folder)
+        (watcher,) = running(Home(self.base / "home"))
+        self.serving.append(watcher.pid)
+        try:
+            yield watcher.pid
+        finally:
+            self.serving.remove(watcher.pid)
+            self.run("watcher", "stop", cwd=folder)
 
     def clone(self, folder: Path, target: Path) -> Cost:
         return self.run("repo", "clone", f"bench/{folder.name}", str(target), cwd=target.parent)

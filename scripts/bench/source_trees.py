@@ -3,8 +3,9 @@
     python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--write]
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
-files: status with nothing changed, each a new process. Both sides take turns; medians. CPU is user and system
-time of client and server process trees together; both servers are on loopback.
+files: status with nothing changed, each a new process; the same beside svc's watcher, then with a few files
+edited. Both sides take turns; medians. CPU is user and system time of client, server and watcher together;
+both servers are on loopback.
 """
 
 from __future__ import annotations
@@ -16,17 +17,26 @@ from collections import defaultdict
 from pathlib import Path
 
 from scripts.bench import report, trees
-from scripts.bench.cpu import Cost
+from scripts.bench.cpu import Cost, serving
 from scripts.bench.servers import both
-from scripts.bench.sides import Side
+from scripts.bench.sides import Side, Svc
 
 Figures = dict[str, dict[str, list[Cost]]]
 Bytes = dict[str, list[dict[str, int]]]
 EDITED = 100
 MEAN = 9_700  # bytes of a file: 97 MB in 10,000
 MANY_MEAN = 1_000  # bytes of each of the 100,000 files whose status is asked
+FEW = 10  # files edited between two statuses
 FIRST, EDITS, CLONE, STATUS = "first push", "push of 100 edits", "clone", "status, nothing changed"
-AIMS = {FIRST: 1 / 3, EDITS: 1.5, CLONE: 1.2, STATUS: 2.5}  # CPU, as a ratio to git
+WATCHED, FEW_WATCHED = f"{STATUS}, watcher running", f"status, {FEW} edited, watcher running"
+AIMS = {
+    FIRST: 1 / 3,
+    EDITS: 1.5,
+    CLONE: 1.2,
+    STATUS: 2.5,
+    WATCHED: 1.0,
+    FEW_WATCHED: None,
+}  # CPU, as a ratio to git
 WALL_AIMS = {CLONE: 1.2}
 STORED_AIM = 1.0
 
@@ -54,6 +64,20 @@ def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figure
     for _ in range(rounds):
         for side in sides:
             figures[STATUS][side.name].append(side.status(base / f"{side.name}-many"))
+    svc, git = sides
+    if not isinstance(svc, Svc):
+        raise TypeError(svc)
+    with svc.watched(base / "svc-many") as watcher:
+        svc.status(base / "svc-many")  # the first one goes everywhere
+        for number in range(rounds):
+            for side in sides:
+                figures[WATCHED][side.name].append(side.status(base / f"{side.name}-many"))
+            for side in sides:
+                heard = Cost()
+                with serving(watcher if side is svc else git.pid, heard):
+                    trees.edit_some(base / f"{side.name}-many", FEW, seed=number)
+                cost = side.status(base / f"{side.name}-many")
+                figures[FEW_WATCHED][side.name].append(Cost(heard.cpu + cost.cpu, cost.wall))
 
 
 def written(figures: Figures, kept: Bytes, files: dict[str, int]) -> str:
@@ -102,7 +126,8 @@ def main() -> int:
             shutil.rmtree(base / "tree")
         if options.many:
             many(sides, options.many, options.rounds, base, figures)
-    counts = {FIRST: options.files, EDITS: options.files, CLONE: options.files, STATUS: options.many}
+    counts = dict.fromkeys((FIRST, EDITS, CLONE), options.files)
+    counts |= dict.fromkeys((STATUS, WATCHED, FEW_WATCHED), options.many)
     report.show("source_trees", written(figures, kept, counts), options.write)
     return 0
 

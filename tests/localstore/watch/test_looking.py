@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -172,10 +172,8 @@ def answering(record: Path, answer: bytes | None) -> Iterator[None]:
             kept.append(peer)
             if answer is not None:
                 peer.recv(4096)
-                try:
+                with suppress(OSError):
                     peer.sendall(answer)
-                except OSError:
-                    pass
                 peer.close()
 
     thread = threading.Thread(target=answer_all)

@@ -46,8 +46,8 @@ def play(root: Path, seed: int) -> None:
             assert not running.ended
     finally:
         changing.close()
-        for above, _, _ in os.walk(os.fsencode(place.folder)):
-            os.chmod(above, 0o755)
+        for above, _, _ in os.walk(place.folder):
+            Path(above).chmod(0o755)  # for whoever removes it
 
 
 def judge(device: Device, found: Scan, changing: Changing) -> None:
