@@ -15,9 +15,10 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.db import SCHEMA, STEPS, Database
+from localstore.db import Database
 from localstore.entry import known_by_bytes
 from localstore.found import Scan
+from localstore.schema import SCHEMA, STEPS
 from localstore.stats import Seen
 from localstore.watch import talk
 from localstore.watch.talk import ENCODE, Changes, Token

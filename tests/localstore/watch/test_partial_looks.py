@@ -57,8 +57,8 @@ def judge(device: Device, found: Scan, changing: Changing) -> None:
     assert {p: one.digest for p, one in found.files.items()} == {
         p: one.digest for p, one in truth.files.items()
     }, tale
-    assert all(found.file(path) == one for path, one in found.files.items()), tale
-    assert found.file("no such file") is None
+    assert all(found.find(path) == one for path, one in found.files.items()), tale
+    assert found.find("no such file") is None
     assert found.skipped == truth.skipped, tale
     assert found.hidden == truth.hidden, tale
     assert found.ignored == truth.ignored, tale
