@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from relay import app
 from tests.relay.test_app import raw
 
 HIDDEN = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -57,3 +58,32 @@ def test_ordinary_chunks_and_pipelining_still_work(relay):
     sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + HIDDEN
     answer = raw(relay, sent)
     assert answer.count(b"HTTP/1.1 204") == answer.count(b"HTTP/1.1 200") == 1
+
+
+def test_no_value_of_a_header_begins_another(relay, monkeypatch):
+    common = app._common_headers
+
+    def careless(request, response):
+        common(request, response)
+        response.headers["x-note"] = "a\r\nset-cookie: b\0"
+
+    monkeypatch.setattr(app, "_common_headers", careless)
+    answer = raw(relay, HIDDEN)
+    assert b"\r\nx-note: aset-cookie: b\r\n" in answer
+    assert answer.endswith(b'\r\n\r\n{"status":"ok"}')
+
+
+def test_what_fails_beyond_the_entry_is_a_500_and_the_next_request_is_answered(relay, monkeypatch):
+    common = app._common_headers
+    failing = iter([True])
+
+    def broken(request, response):
+        if next(failing, False):
+            raise ZeroDivisionError
+        common(request, response)
+
+    monkeypatch.setattr(app, "_common_headers", broken)
+    answer = raw(relay, HIDDEN * 2)
+    assert answer.startswith(b"HTTP/1.1 500")
+    assert answer.count(b"HTTP/1.1 ") == 2
+    assert b"HTTP/1.1 200" in answer
