@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from relay import app
@@ -45,6 +46,13 @@ def test_no_request_hides_another(relay, request_bytes):
     assert answer.count(b"HTTP/1.1 ") == 1, "what followed was taken for a request"
     assert b"connection: close" in answer.lower()
     assert b'"code":"malformed"' in answer
+
+
+def test_a_request_that_cannot_be_read_has_its_line_in_the_log(relay, monkeypatch):
+    lines = []
+    monkeypatch.setattr(app, "request_line", lambda line: lines.append(msgspec.json.encode(line)))
+    assert raw(relay, b"\xff\xfe /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert b'"method":"unknown"' in lines[0]
 
 
 @pytest.mark.parametrize("target", [b"http://[x/health", b"a:443", b"/a\x7fb", b"/a\x01b"])
