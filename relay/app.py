@@ -188,7 +188,7 @@ class _Entry:
         _common_headers(request, response)
         return response
 
-    def _finished(self, request: Request) -> None:
+    def _finished(self, request: StrictRequest) -> None:
         ctx = request.ctx
         status = 101 if getattr(ctx, "upgraded", False) else ctx.status
         seconds = time.perf_counter() - ctx.began
@@ -197,7 +197,7 @@ class _Entry:
         request_line(
             RequestLine(
                 request_id=ctx.request_id,
-                method=request.method[:16],
+                method=request.method[:16] if request.well_formed else _UNKNOWN,
                 route=ctx.route,
                 status=status,
                 us=int(seconds * 1_000_000),

@@ -67,12 +67,15 @@ async def lock(tx: Tx, branch_id: str) -> int:
     return int(seq)
 
 
-async def load(tx: Tx, branch_id: str, seq: int, asked: Iterable[str]) -> Frontier:
-    """The rows of these paths and what tells whether they would clash with directories."""
+async def load(
+    tx: Tx, branch_id: str, seq: int, asked: Iterable[str], staying: Iterable[str] = ()
+) -> Frontier:
+    """The rows of these paths and what tells whether they would clash with directories. `staying`: paths
+    where no file comes or goes, of which the row is enough."""
     wanted = set(asked)
-    above = {parent for path in wanted for parent in paths.parents(path)}
-    names = sorted(wanted | above)
-    found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names)]
+    names = sorted(wanted.union(*map(paths.parents, wanted)))
+    rest = sorted(set(staying).difference(names))
+    found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names + rest)]
     counted = await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)
     directories = {str(path): int(files) for path, files in counted}
     return Frontier(branch_id, seq, {row.path: row for row in found}, directories)

@@ -142,8 +142,9 @@ async def _take(
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
     named = _named(batch)
-    asked = [u.path for u in batch.updates if "\0" not in u.path]
-    before = await frontier.load(tx, ref.id, seq, [*asked, MANIFEST])
+    edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
+    others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
+    before = await frontier.load(tx, ref.id, seq, others, [*edited, MANIFEST])
     large = _named(batch, above=limits.BLOB_FILE)
     if large:
         await chunked.touch(tx, view.repo.id, large)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from relay import app
 from tests.relay.test_app import raw
 
 HIDDEN = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,6 +48,13 @@ def test_no_request_hides_another(relay, request_bytes):
     assert b'"code":"malformed"' in answer
 
 
+def test_a_request_that_cannot_be_read_has_its_line_in_the_log(relay, monkeypatch):
+    lines = []
+    monkeypatch.setattr(app, "request_line", lambda line: lines.append(msgspec.json.encode(line)))
+    assert raw(relay, b"\xff\xfe /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert b'"method":"unknown"' in lines[0]
+
+
 @pytest.mark.parametrize("target", [b"http://[x/health", b"a:443", b"/a\x7fb", b"/a\x01b"])
 def test_an_address_that_cannot_be_read_is_answered(relay, target):
     answer = raw(relay, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -57,3 +66,32 @@ def test_ordinary_chunks_and_pipelining_still_work(relay):
     sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + HIDDEN
     answer = raw(relay, sent)
     assert answer.count(b"HTTP/1.1 204") == answer.count(b"HTTP/1.1 200") == 1
+
+
+def test_no_value_of_a_header_begins_another(relay, monkeypatch):
+    common = app._common_headers
+
+    def careless(request, response):
+        common(request, response)
+        response.headers["x-note"] = "a\r\nset-cookie: b\0"
+
+    monkeypatch.setattr(app, "_common_headers", careless)
+    answer = raw(relay, HIDDEN)
+    assert b"\r\nx-note: aset-cookie: b\r\n" in answer
+    assert answer.endswith(b'\r\n\r\n{"status":"ok"}')
+
+
+def test_what_fails_beyond_the_entry_is_a_500_and_the_next_request_is_answered(relay, monkeypatch):
+    common = app._common_headers
+    failing = iter([True])
+
+    def broken(request, response):
+        if next(failing, False):
+            raise ZeroDivisionError
+        common(request, response)
+
+    monkeypatch.setattr(app, "_common_headers", broken)
+    answer = raw(relay, HIDDEN * 2)
+    assert answer.startswith(b"HTTP/1.1 500")
+    assert answer.count(b"HTTP/1.1 ") == 2
+    assert b"HTTP/1.1 200" in answer

@@ -12,14 +12,7 @@ from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge, UpdateInvalid
 from localstore.core.lane import Lane, carry, genesis_id, onto, pieces
-from localstore.core.lane_format import (
-    GENESIS_BIT,
-    STATE_CAPS,
-    decode_state_vector,
-    parse,
-    second_halves,
-    validate_state,
-)
+from localstore.core.lane_format import GENESIS_BIT, decode_state_vector, parse, validate_state
 from localstore.core.merge import merge
 from tests.localstore.core.updates import scattered
 
@@ -78,14 +71,6 @@ def test_a_genesis_is_in_pieces_that_stay_apart() -> None:
     assert len(structs) == len(pieces(text)) == 7
     assert all(len(struct.text or b"") <= limits.GENESIS_PIECE for struct in structs)
     assert loaded.text() == text
-
-
-@pytest.mark.parametrize("text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000], ids=len)
-def test_a_genesis_knows_its_items(text: bytes) -> None:
-    """Too few would let an update in that the budget of work refuses."""
-    lane = lane_of(text)
-    counted = parse(lane.state(), STATE_CAPS)
-    assert (lane._items, lane._halves) == (len(counted.structs), second_halves(counted))
 
 
 def test_a_genesis_depends_on_everything_it_is_named_by() -> None:
@@ -256,16 +241,6 @@ def test_an_update_comes_once_and_in_order() -> None:
 
 
 # --- whole states
-
-
-@settings(max_examples=50, deadline=None)
-@given(TEXTS, st.lists(TEXTS, max_size=6))
-def test_a_log_replays_to_the_lane_that_wrote_it(first: bytes, later: list[bytes]) -> None:
-    here, there = lane_of(first), lane_of(first)
-    log = [update for number, text in enumerate(later) if (update := here.edit((A, B)[number % 2], text))]
-    there.replay(log)
-    assert (there.text(), there.state_vector()) == (here.text(), here.state_vector())
-    assert there.known() == decode_state_vector(there._document.seen())
 
 
 def test_states_of_one_lane_merge() -> None:

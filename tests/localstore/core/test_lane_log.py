@@ -1,0 +1,28 @@
+"""A lane made of its genesis and its log is the lane that wrote them, and knows its own size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localstore.core.lane_format import STATE_CAPS, decode_state_vector, parse, second_halves
+from tests.localstore.core.test_lane import TEXTS, A, B, lane_of
+
+
+@pytest.mark.parametrize("text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000], ids=len)
+def test_a_genesis_knows_its_items(text: bytes) -> None:
+    """Too few would let an update in that the budget of work refuses."""
+    lane = lane_of(text)
+    counted = parse(lane.state(), STATE_CAPS)
+    assert (lane._items, lane._halves) == (len(counted.structs), second_halves(counted))
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.lists(TEXTS, max_size=6))
+def test_a_log_replays_to_the_lane_that_wrote_it(first: bytes, later: list[bytes]) -> None:
+    here, there = lane_of(first), lane_of(first)
+    log = [update for number, text in enumerate(later) if (update := here.edit((A, B)[number % 2], text))]
+    there.replay(log)
+    assert (there.text(), there.state_vector()) == (here.text(), here.state_vector())
+    assert there.known() == decode_state_vector(there._document.seen())
