@@ -258,6 +258,21 @@ class Database:
         new = tuple.__new__
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
+    def beyond_seal(self) -> dict[str, SealedFile | None]:
+        """What the frontier has other than the last seal: path → its file, None for no file."""
+        found = self._sql.execute(
+            "SELECT rows.path, rows.kind, rows.digest, rows.size FROM rows LEFT JOIN sealed USING(path) "
+            "WHERE rows.digest IS NOT sealed.digest OR rows.kind IS NOT sealed.kind "
+            "OR rows.size IS NOT sealed.size"
+        )
+        changes: dict[str, SealedFile | None] = {row[0]: SealedFile(*row[1:]) for row in found}
+        gone = self._sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)")
+        return changes | dict.fromkeys(differs.column(gone))
+
+    def files_of_branch(self) -> int:
+        """How many files the frontier has."""
+        return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
+
     def sealed_digests(self) -> dict[str, str]:
         """Path → digest in hex of the last seal, in the order of paths."""
         found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
