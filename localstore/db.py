@@ -260,14 +260,9 @@ class Database:
 
     def beyond_seal(self) -> dict[str, SealedFile | None]:
         """What the frontier has other than the last seal: path → its file, None for no file."""
-        found = self._sql.execute(
-            "SELECT rows.path, rows.kind, rows.digest, rows.size FROM rows LEFT JOIN sealed USING(path) "
-            "WHERE rows.digest IS NOT sealed.digest OR rows.kind IS NOT sealed.kind "
-            "OR rows.size IS NOT sealed.size"
-        )
-        changes: dict[str, SealedFile | None] = {row[0]: SealedFile(*row[1:]) for row in found}
-        gone = self._sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)")
-        return changes | dict.fromkeys(differs.column(gone))
+        changes: dict[str, SealedFile | None] = dict.fromkeys(differs.gone_from_branch(self._sql))
+        changes.update((row[0], SealedFile(*row[1:])) for row in differs.new_on_branch(self._sql))
+        return changes
 
     def files_of_branch(self) -> int:
         """How many files the frontier has."""
