@@ -264,6 +264,16 @@ class Database:
         new = tuple.__new__
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
+    def beyond_seal(self) -> dict[str, SealedFile | None]:
+        """What the frontier has other than the last seal: path → its file, None for no file."""
+        changes: dict[str, SealedFile | None] = dict.fromkeys(differs.gone_from_branch(self._sql))
+        changes.update((row[0], SealedFile(*row[1:])) for row in differs.new_on_branch(self._sql))
+        return changes
+
+    def files_of_branch(self) -> int:
+        """How many files the frontier has."""
+        return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
+
     def sealed_digests(self) -> dict[str, str]:
         """Path → digest in hex of the last seal, in the order of paths."""
         found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")

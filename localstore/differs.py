@@ -1,6 +1,8 @@
 """Where the disk, as last looked at, differs from the folder's last seal: kept up to date with each change of
 either, so that nobody compares all files.
 
+Below it, what the other records (lanes, frontier) have other than the seal, as it is asked for.
+
 Table `differs`: path → digest of the file on the disk, NULL for none. A path without a row is on the disk as
 it was sealed. Each function is part of its caller's transaction.
 """
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+
+from localstore.entry import Kind
 
 SCHEMA = "CREATE TABLE differs(path TEXT PRIMARY KEY, digest BLOB) WITHOUT ROWID;"
 FILL = """
@@ -83,6 +87,19 @@ def moved(sql: sqlite3.Connection) -> list[str]:
     """Paths, sorted, where the disk as last looked at, the last seal, and what is known of the lane are not
     all the same: every path that may need an update is among them."""
     return column(sql.execute(MOVED))
+
+
+def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]:
+    """Files of the frontier that the last seal has not, or has otherwise: path, kind, digest, size."""
+    return sql.execute(
+        "SELECT rows.path, rows.kind, rows.digest, rows.size FROM rows LEFT JOIN sealed USING(path) WHERE "
+        "rows.digest IS NOT sealed.digest OR rows.kind IS NOT sealed.kind OR rows.size IS NOT sealed.size"
+    ).fetchall()
+
+
+def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
+    """Paths of the last seal that the frontier has not."""
+    return column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
 
 
 def column(found: sqlite3.Cursor) -> list[str]:

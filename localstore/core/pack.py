@@ -26,6 +26,7 @@ from localstore.core.frame import RAW, ZSTD, Bytes, raw_bytes
 
 MAGIC = b"svcpack1"
 ZSTD_LEVEL, QUICK_LEVEL = 5, 1
+QUICK_FRAME_RAW = 64 * limits.KIB
 # For shared frames: a little quicker than level 5 and as small, since its tables are made for larger bytes.
 SHARED = zstandard.ZstdCompressionParameters(
     strategy=zstandard.STRATEGY_GREEDY, window_log=19, hash_log=17, chain_log=16, search_log=4, min_match=5
@@ -101,13 +102,14 @@ class Pack(msgspec.Struct, frozen=True):
 
 class PackWriter:
     """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. `quick`: for what
-    stays on this machine. One thread at a time; the compressors are reused.
+    stays on this machine and is read again soon. One thread at a time; the compressors are reused.
 
     An object that was added before is left out.
     """
 
     def __init__(self, pack_bytes: int = limits.PACK_BYTES, *, quick: bool = False) -> None:
         self._pack_bytes = pack_bytes
+        self._share_bytes = QUICK_FRAME_RAW if quick else limits.FRAME_RAW
         alone = zstandard.ZstdCompressor(level=QUICK_LEVEL if quick else ZSTD_LEVEL)
         self._compressor = alone
         self._shared_compressor = alone if quick else zstandard.ZstdCompressor(compression_params=SHARED)
@@ -128,10 +130,10 @@ class PackWriter:
         if digest in self._seen:
             return []
         self._seen.add(digest)
-        if not text or len(data) >= limits.FRAME_RAW:
+        if not text or len(data) >= self._share_bytes:
             return self._place(self._frame([(digest, data)], self._compressor, probe=not text))
         finished = []
-        if self._shared_size + len(data) > limits.FRAME_RAW or len(self._shared) == SHARED_OBJECTS:
+        if self._shared_size + len(data) > self._share_bytes or len(self._shared) == SHARED_OBJECTS:
             finished = self._close_shared()
         self._shared.append((digest, data))
         self._shared_size += len(data)

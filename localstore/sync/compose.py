@@ -50,7 +50,7 @@ def compose(
     """
     done = Composed()
     moved = device.db.moved()
-    too_large = capture(device, [path for path in moved if _differs(device, path, scan)])
+    too_large = capture(device, [path for path in moved if differs(device, path, scan)])
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []
@@ -75,7 +75,8 @@ def compose(
     return done
 
 
-def _differs(device: Device, path: str, scan: Scan) -> bool:
+def differs(device: Device, path: str, scan: Scan) -> bool:
+    """Whether the disk has a file with other bytes than this device last knew there."""
     entry, stat = device.entries.get(path), scan.find(path)
     return entry is not None and stat is not None and entry.shadow != stat.digest
 

@@ -11,6 +11,7 @@ from localstore.core.errors import LocalEdits
 from localstore.found import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
+from localstore.sync.compose import differs
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
@@ -48,13 +49,13 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         in_the_way = dirty(device, scan)
         if in_the_way:
             raise LocalEdits(in_the_way)
-    tree = verified_head(device, head)
+    new = verified_head(device, head)
     trash = _discard(device, dirty(device, scan)) if mode == "force" else None
     capture(device, _edited(device, scan))
     changed = reconcile(device, scan)
     clear(device)
-    if device.last != head or device.db.sealed() != tree:
-        device.sealed_as(head, dict(tree), whole=True)
+    if new is not None:
+        device.sealed_as(head, new.changes, whole=new.whole, tree=new.tree)
     return Pulled(
         seal=head,
         changed=sorted(changed),
@@ -66,11 +67,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
 
 
 def _edited(device: Device, scan: Scan) -> list[str]:
-    return [
-        path
-        for path, entry in device.entries.items()
-        if path in scan.files and scan.files[path].digest != entry.shadow
-    ]
+    return [path for path in device.db.moved() if differs(device, path, scan)]
 
 
 def _discard(device: Device, edited: list[str]) -> Path | None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from localstore.core import limits
 from localstore.core.chunks import file_cap
+from localstore.core.encoding import unhex
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
-from localstore.db import Row, SealedFile
+from localstore.core.seal import SealPayload
+from localstore.db import Row, SealedFile, SealedTree
 from localstore.entry import foreign_lane
 from localstore.found import Scan, Skipped
-from localstore.sync import verify
+from localstore.sync import sealed_tree, verify
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
 from localstore.sync.reconcile import attach, follow
-from localstore.sync.remote import connect
+from localstore.sync.remote import authors, connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
 
@@ -50,31 +56,56 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
     ]
 
 
-def verified_head(device: Device, head: str | None) -> dict[str, SealedFile]:
-    """The head's tree, after every seal since the folder's last one was verified."""
+class NewHead(NamedTuple):
+    """What a verified seal has other than the folder's last one: path → its file, None for no file. `whole`:
+    these are all its files. `tree`: its directories, where the last seal's are known."""
+
+    changes: Mapping[str, SealedFile | None]
+    whole: bool
+    tree: SealedTree | None
+
+
+def verified_head(device: Device, head: str | None) -> NewHead | None:
+    """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
     if head is None:
-        return {}
+        return NewHead({}, True, None) if device.db.sealed() or device.last else None
     seals = verify.chain(device.transport, head, device.last, device.repo.repo_id)
     if not seals:
-        return device.db.sealed()
+        return None
     payload = verify.seal(seals[0], head, device.repo.repo_id)
-    return verify.tree(device.transport.tree(head), payload)
+    return _as_frontier(device, payload) or NewHead(
+        verify.tree(device.transport.tree(head), payload), True, None
+    )
+
+
+def _as_frontier(device: Device, payload: SealPayload) -> NewHead | None:
+    """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
+    edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
+    if device.last is None or authors(device) or payload.tree_key_id != device.db.text("tree_key_id"):
+        return None
+    changes = device.db.beyond_seal()
+    if device.db.files_of_branch() > limits.TREE_ENTRIES:
+        return None
+    tree = sealed_tree.after(device, changes, unhex(payload.content_digest))
+    return None if tree is None else NewHead(changes, False, tree)
 
 
 def dirty(device: Device, scan: Scan) -> list[str]:
     """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
     flying = device.db.flight_kinds()
-    rows = device.db.rows()
-    found = []
-    for path, entry in device.entries.items():
+    found, new = [], []
+    for path in {*device.db.moved(), *flying}:
+        entry, stat = device.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
-        stat = scan.files.get(path)
-        if entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
+        if entry is None:
+            new.append(path)
+        elif entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
             found.append(path)
-    for path, stat in scan.files.items():
-        row = rows.get(path)
-        if path not in device.entries and row is not None and row.digest != stat.digest:
+    rows = device.db.rows() if new else {}
+    for path in new:
+        row, stat = rows.get(path), scan.find(path)
+        if row is not None and stat is not None and row.digest != stat.digest:
             found.append(path)
     return sorted(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -55,6 +54,8 @@ def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> 
 
 def to_json(value: Any, *, pretty: bool) -> str:
     """JSON in which every character that a terminal would obey is escaped."""
+    import json
+
     text = json.dumps(
         value, ensure_ascii=False, indent=2 if pretty else None, separators=None if pretty else (",", ":")
     )

@@ -91,11 +91,14 @@ def test_texts_share_a_frame_and_others_have_their_own() -> None:
     assert by_size == [(1, RAW), (1, ZSTD), (20, ZSTD)]
 
 
-def test_shared_frames_close_near_their_raw_size() -> None:
-    texts = [bytes([n]) * (limits.FRAME_RAW // 4) for n in range(9)]
-    (one,) = write_packs(items([*texts, b"x" * limits.FRAME_RAW]))
+@pytest.mark.parametrize("quick", [False, True])
+def test_shared_frames_close_near_their_raw_size(quick: bool) -> None:
+    size = pack.QUICK_FRAME_RAW if quick else limits.FRAME_RAW
+    texts = [bytes([n]) * (size // 4) for n in range(9)]
+    (one,) = write_packs(items([*texts, b"x" * size]), quick=quick)
     assert [len(frame.row.objects) for frame in one.frames] == [4, 4, 1, 1]
-    assert max(frame.row.raw_len for frame in one.frames) <= limits.FRAME_RAW
+    assert max(frame.row.raw_len for frame in one.frames) <= size
+    assert unpacked(joined(one)) == {digest(text): text for text in (*texts, b"x" * size)}
 
 
 def test_many_tiny_texts_do_not_overflow_a_frame() -> None:

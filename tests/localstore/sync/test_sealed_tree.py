@@ -3,8 +3,16 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from localstore.core.model.history import Tree
+from localstore.sync import verify
+from localstore.sync.compose import compose
 from localstore.sync.device import Device
-from tests.localstore.model_relay import ModelRelay
+from localstore.sync.send import send
+from localstore.sync.transport import Transport
+from svc.flows.working import begin, verified_head
+from tests.localstore.model_relay import REPO_ID, ModelRelay
 from tests.localstore.place import Place
 
 
@@ -52,16 +60,101 @@ def test_a_damaged_record_of_directories_is_only_a_lost_shortcut(tmp_path: Path)
         assert kept(ann) == 2
 
 
-def test_a_pull_of_others_seals_ends_the_record_and_the_next_push_makes_it_again(tmp_path: Path) -> None:
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Place, Place, list[str]]:
+    """Two people in step, and the seals whose whole trees the second one asks for from now on."""
     relay = ModelRelay()
     ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
-    ann.write("a/b.txt", "one\n")
+    for path in ("a/b.txt", "a/c.txt", "d/e.txt"):
+        ann.write(path, "one\n")
     ann.push()
     bob.pull()
-    bob.write("a/b.txt", "two\n")
-    bob.push()
-    ann.pull()
-    assert kept(ann) == 0
-    ann.write("a/c.txt", "three\n")
-    assert ann.push().seal is not None
-    assert kept(ann) == 2
+    asked: list[str] = []
+
+    def watched(transport: Transport) -> Transport:
+        whole = transport.tree
+
+        def tree(seal_id: str) -> Tree:
+            asked.append(seal_id)
+            return whole(seal_id)
+
+        transport.tree = tree  # type: ignore[method-assign]
+        return transport
+
+    bob.wrap = watched
+    return ann, bob, asked
+
+
+def sealed_as_the_relay_has_it(place: Place) -> bool:
+    """Whether the record of the last seal is its whole tree, and its directories are of that tree."""
+    with place.device() as device:
+        transport = place.relay.transport(place.branch, place.key)
+        payload = verify.seal(transport.seal(device.last or ""), device.last or "", REPO_ID)
+        files = device.db.sealed()
+        root = device.db.sealed_root()
+        assert root is None or root.hex() == payload.content_digest
+        return files == verify.tree(transport.tree(device.last or ""), payload)
+
+
+def test_a_pull_recomputes_what_changed_and_the_next_push_goes_on_from_there(
+    pair: tuple[Place, Place, list[str]],
+) -> None:
+    ann, bob, asked = pair
+    for number in range(3):
+        ann.write("a/b.txt", f"{number}\n")
+        ann.write(f"new/{number}/f.txt", "new\n")
+        (ann.folder / ("a/c.txt" if number == 1 else f"new/{number}/f.txt")).unlink()
+        ann.push()
+        bob.pull()
+        assert sealed_as_the_relay_has_it(bob)
+    assert asked == []
+    assert kept(bob) == kept(ann)
+    bob.write("d/e.txt", "bob\n")
+    assert bob.push().seal is not None
+    assert sealed_as_the_relay_has_it(bob)
+
+
+def test_where_others_have_unsealed_edits_the_whole_tree_is_asked_for(
+    pair: tuple[Place, Place, list[str]],
+) -> None:
+    ann, bob, asked = pair
+    ann.write("a/b.txt", "sealed\n")
+    ann.push()
+    ann.write("a/b.txt", "live\n")
+    with ann.device() as device:
+        begin(device)
+        compose(device, device.look_around())
+        send(device)
+    bob.pull()
+    assert len(asked) == 1
+    assert bob.read("a/b.txt") == b"live\n"
+    assert sealed_as_the_relay_has_it(bob)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "UPDATE rows SET digest=zeroblob(32) WHERE path='d/e.txt'",
+        "UPDATE rows SET kind='blob' WHERE path='d/e.txt'",
+        "UPDATE rows SET size=99 WHERE path='d/e.txt'",
+        "DELETE FROM rows WHERE path='d/e.txt'",
+        "INSERT INTO rows SELECT 'x.txt', kind, gen, epoch, ver, other, digest, size, live FROM rows "
+        "WHERE path='d/e.txt'",
+        "UPDATE meta SET value='other' WHERE key='tree_key_id'",
+    ],
+)
+def test_a_frontier_that_is_not_what_was_sealed_proves_nothing(
+    pair: tuple[Place, Place, list[str]], lie: str
+) -> None:
+    ann, bob, asked = pair
+    ann.write("a/b.txt", "two\n")
+    ann.push()
+    with bob.device() as device:
+        head = begin(device)
+        with sqlite3.connect(device.db.path) as sql:
+            sql.execute(lie)
+        new = verified_head(device, head)
+        assert new is not None
+        assert new.whole
+        assert new.changes["d/e.txt"] == device.db.sealed()["d/e.txt"]
+    assert asked == [head]
