@@ -79,7 +79,6 @@ LONGER = {
     "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
     "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
     "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
-    "tests/localstore/core/tree/test_tree.py": "one plain model and everything held against it",
 }
 
 _WORDS = (

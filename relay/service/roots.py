@@ -9,20 +9,23 @@ adds the chunks of large files, when it has dropped those that none of this name
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from localstore.core import tree
 from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
 from relay.db import collect as rows
 from relay.db.database import Database, Tx
+from relay.db.object import Located
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
 from relay.service.seal_payload import Draft
 
 LOT = 5000  # digests marked at once
-DIRECTORIES = 256  # directories read at once
+DIRECTORIES = 256  # directories looked up at once
+DIRECTORY_BYTES = 8 * MIB  # bytes of them read at once
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
@@ -32,7 +35,8 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
     async with db.read(snapshot=True) as tx:
         pending = await _from_rows(tx, marks)
     while pending:
-        lot, pending = pending[-DIRECTORIES:], pending[:-DIRECTORIES]
+        lot = pending[-DIRECTORIES:]
+        del pending[-DIRECTORIES:]
         located = await objects.locate(lot)
         missing = set(lot) - located.keys()
         if missing:
@@ -40,31 +44,45 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
                 f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
                 "run: relay audit"
             )
-        data = await objects.read_located(list(located.values()))
-        directories, files = await asyncio.to_thread(_children, list(data.values()))
-        await marks.add(files)
-        pending += await marks.add(directories)
+        for part in portions(located.values()):
+            data = await objects.read_located(part)
+            directories, files = await asyncio.to_thread(_children, list(data.values()))
+            await marks.add(files)
+            pending += await marks.add(directories)
 
 
 async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
     """Mark what rows name; the roots of trees among that."""
     trees: list[bytes] = []
-    lot: list[bytes] = []
     async for (root,) in tx.stream(rows.SEAL_ROOTS):
         trees.append(bytes(root))
     async for (raw,) in tx.stream(rows.PREPARED):
-        for draft in _DRAFTS.decode(raw):
-            trees.append(draft.root)
-            lot += [digest for _, kind, digest, _ in draft.changes if kind]
-    async for row in tx.stream(rows.LANES):
-        lot += [bytes(digest) for digest in row if digest is not None]
-        if len(lot) >= LOT:
-            await marks.add(lot)
-            lot = []
-    async for row in tx.stream(rows.FINALS):
-        lot += map(bytes, row)
-    await marks.add(lot)
+        drafts = _DRAFTS.decode(raw)
+        trees += [draft.root for draft in drafts]
+        await marks.add(digest for draft in drafts for _, kind, digest, _ in draft.changes if kind)
+    for statement in (rows.LANES, rows.FINALS):
+        lot: list[bytes] = []
+        async for row in tx.stream(statement):
+            lot += [bytes(digest) for digest in row if digest is not None]
+            if len(lot) >= LOT:
+                await marks.add(lot)
+                lot = []
+        await marks.add(lot)
     return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
+
+
+def portions(located: Iterable[Located]) -> Iterator[list[Located]]:
+    """As many as are read at once: one directory may have a million files."""
+    part: list[Located] = []
+    size = 0
+    for one in located:
+        if part and size + one.size > DIRECTORY_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(one)
+        size += one.size
+    if part:
+        yield part
 
 
 def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:

@@ -26,6 +26,7 @@ from relay.service import chunked
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
+TURN = 1000  # files of a walk after which the event loop serves others
 AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
 
 
@@ -104,11 +105,15 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
             raise NotFound
     load = _loader(view)
     stack = [(prefix, child) for child in top]
+    met = 0
     ready: dict[bytes, bytes] = {}
     while stack:
         path, child = stack.pop()
         if child.kind != "dir":
             yield path, child.entry
+            met += 1
+            if met % TURN == 0:
+                await asyncio.sleep(0)  # others have a turn: this may go on for a million files
             continue
         if child.digest not in ready:
             ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ T = TypeVar("T")
 JSON_MAX = 32 * MIB
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
+PATIENCE, SLOWEST_RATE = 300.0, 1024  # seconds that an answer may keep us waiting, one more for so many bytes
 DETAIL_CHARS = 2000
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
@@ -77,17 +79,25 @@ def opened(response: httpx.Response) -> httpx.Response:
 
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
-    when the connection ends before it does."""
+    when the connection ends before it does, or it comes drop by drop."""
     import httpx
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _misbehaved(response, "sent an encoded answer that nobody asked for")
-    total = 0
+    total, waited = 0, 0.0
+    arriving = response.iter_raw()
     try:
-        for piece in response.iter_raw():
+        while True:
+            began = monotonic()
+            piece = next(arriving, None)
+            if piece is None:
+                return
+            waited += monotonic() - began
             total += len(piece)
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
+            if waited > PATIENCE + total / SLOWEST_RATE:
+                raise _broke_off(response, "it came too slowly")
             yield piece
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"

@@ -41,6 +41,7 @@ BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
+EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
 _BREAKING_OFF = ("without sending a response", "without sending complete message", "closed connection")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
@@ -145,6 +146,7 @@ class Http:
         left = limit
         cursor: str | None = None
         seen: set[str] = set()
+        empty = 0
         while left is None or left > 0:
             size = 100 if left is None else min(left, 100)
             page = self.call(
@@ -162,6 +164,9 @@ class Http:
             if cursor in seen:
                 raise ServerMisbehaved(f"{self.origin} sent the same page of a list twice")
             seen.add(cursor)
+            empty = 0 if page.items else empty + 1
+            if empty == EMPTY_PAGES or len(seen) == PAGES_MAX:
+                raise ServerMisbehaved(f"{self.origin} sends pages of a list without end")
 
     def read(self, path: str, cap: int, *, query: Query | None = None) -> bytes:
         """A whole answer of raw bytes, at most `cap`."""

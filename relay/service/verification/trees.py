@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select
@@ -15,8 +15,10 @@ from localstore.core.tree.directory import join
 from relay.db import chunked_file as chunked_files
 from relay.db import verification as rows
 from relay.db.database import Database, Tx
+from relay.db.object import Located
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
+from relay.service.roots import portions
 
 AT_ONCE = 256  # directories
 
@@ -38,26 +40,37 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
         await marks.add(one.digest for one in pending)
         while pending:
-            lot, pending = pending[-AT_ONCE:], pending[:-AT_ONCE]
+            lot = pending[-AT_ONCE:]
+            del pending[-AT_ONCE:]
             located = await store.locate([one.digest for one in lot])
-            raws = await _read(store, lot, located)
-            below, files, wrong = await asyncio.to_thread(_look, lot, raws)
-            for line in wrong + await _wrong_files(db, files):
-                yield line
-            fresh = set(await marks.add(one.digest for one in below))
-            pending += list({one.digest: one for one in below if one.digest in fresh}.values())
+            for part in _parts(lot, located):
+                raws = await _read(store, [one.digest for one in part if one.digest in located])
+                below, files, wrong = await asyncio.to_thread(_look, part, raws)
+                for line in wrong + await _wrong_files(db, files):
+                    yield line
+                fresh = set(await marks.add(one.digest for one in below))
+                pending += list({one.digest: one for one in below if one.digest in fresh}.values())
     finally:
         marks.close()
 
 
-async def _read(
-    store: ObjectStore, lot: list[_Wanted], located: Mapping[bytes, object]
-) -> dict[bytes, bytes]:
+def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
+    """What is read at once; first those that are nowhere."""
+    by_digest: dict[bytes, list[_Wanted]] = {}
+    for one in lot:
+        by_digest.setdefault(one.digest, []).append(one)
+    if missing := [one for one in lot if one.digest not in located]:
+        yield missing
+    for part in portions(located.values()):
+        yield [one for found in part for one in by_digest[found.digest]]
+
+
+async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     try:
-        return await store.read_many(list(located))
+        return await store.read_many(digests)
     except SvcError:
-        for digest in located:  # find the ones that cannot be read
+        for digest in digests:  # find the ones that cannot be read
             try:
                 found[digest] = await store.read(digest)
             except SvcError:

@@ -21,7 +21,6 @@ from localstore.core.encoding import unb64u
 from relay.db.schema import repo as repo_table
 from relay.db.schema import seal as seal_table
 from relay.paging import Cursor
-from relay.service import history_pack
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -261,33 +260,6 @@ def test_slices_of_a_history_pack_follow_the_link_and_send_files_once(repo: Repo
     assert found == seals(repo)[::-1]
     assert len(sent) == len(set(sent))
     assert set(sent) == {blake3(data).hexdigest() for data in [*FIRST.values(), *SECOND.values()]}
-
-
-def test_a_slice_ends_where_side_branches_change_everything_with_each_line(
-    http: httpx.Client, owner: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = create(http, owner, "sides")
-    (root,) = mine.seal({"f": b"0\n"})
-    mine.branch("side", root)
-    mine.seal({f"main-{n}": b"1\n" for n in range(40)})
-    mine.seal({f"side-{n}": b"2\n" for n in range(40)}, branch="side")
-    for n in range(5):
-        mine.seal({"f": b"main %d\n" % n})
-        side = mine.seal({"f": b"side %d\n" % n}, branch="side")
-    mine.seal({"f": b"both\n"}, parents=side)
-    monkeypatch.setattr(history_pack, "HISTORY_PACK_LINES", 20_000)
-    url: str | None = f"{mine.url}/history-pack"
-    found: list[str] = []
-    slices = 0
-    while url:
-        answer = http.get(url)
-        lines, _, _ = unpack(answer.content)
-        assert sum(len(json.dumps(line)) for line in lines[1:]) < 2 * 20_000
-        found += [one["id"] for one in lines]
-        slices += 1
-        url = answer.links.get("next", {}).get("url")
-    assert found == [one["id"] for one in mine.get("/commits")["items"]]
-    assert slices > 2
 
 
 def test_seals_of_a_deleted_branch_stay_readable(http: httpx.Client, owner: Account) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
 from relay.db import schema
 from relay.objects import store as objects
-from relay.service import verification
+from relay.service import roots, verification
 from relay.service.collect import collect
 from tests import buckets
 from tests.relay.service.live_world import World, opened, world
@@ -218,3 +219,30 @@ async def test_nothing_is_lost_while_clients_push(tmp_path, monkeypatch):
         assert went > 0
         assert await count(made, schema.seal) > 3
         await sound(made)
+
+
+async def test_the_collector_reads_a_portion_of_large_trees_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seal of one file in a flat directory of many writes all of the directory again."""
+    async with world(tmp_path) as w:
+        a = await w.device()
+        names = [f"file-{n}" for n in range(400)]
+        await a.send(*[await a.blob(name, b"\0") for name in names])
+        head = (await a.seal()).id
+        for row in (await a.bootstrap()).rows[:8]:
+            await a.one(await a.blob(row.path, b"\0new", row.gen, row.gen))
+            head = (await a.seal(head)).id
+        size = 0
+
+        def children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+            nonlocal size
+            size = max(size, sum(map(len, raws)))
+            return found(raws)
+
+        found = roots._children
+        monkeypatch.setattr(roots, "_children", children)
+        monkeypatch.setattr(roots, "DIRECTORY_BYTES", 50_000)
+        await gc(w)
+        assert 20_000 < size < 100_000
+        await sound(w)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from localstore.core.tree import change
 from localstore.core.update import LiveUpdate
 from relay.db import schema
 from relay.db.lane import LaneRow
-from relay.service import epochs, frontier, seal, seal_trees
+from relay.service import epochs, frontier, seal, seal_trees, sealed
 from relay.service.live_rules import Batch
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_landing import finalize, land, prepare
@@ -196,3 +197,22 @@ async def test_what_a_device_prepares_again_and_again_is_kept_a_few_times(w: Wor
     with pytest.raises(NotFound):
         await a.finalize(made[0])
     assert (await a.finalize(made[-1])).id == made[-1].prepare_id
+
+
+async def test_a_walk_over_many_files_gives_others_a_turn(w: World) -> None:
+    a = await w.device()
+    head = await flat(a, 3500)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task, seen = asyncio.create_task(other()), []
+    async for _ in sealed.files(a.view, (await sealed.seal(a.view, head)).root):
+        seen.append(turns)
+    task.cancel()
+    assert len(seen) == 3500
+    assert len(set(seen)) >= 4
