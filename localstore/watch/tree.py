@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from localstore.core import ignore
 from localstore.core.errors import TooLarge
@@ -56,12 +57,13 @@ class _Node:
 
 
 class Tree:
-    """The folders below an open directory `root`, which `inotify` watches from now on."""
+    """The linked `folder`, which `inotify` watches from now on. No descriptor of it stays open, so that its
+    file system can be unmounted."""
 
-    def __init__(self, root: int, inotify: Inotify) -> None:
-        self._root, self._inotify = root, inotify
+    def __init__(self, folder: Path, inotify: Inotify) -> None:
+        self._folder, self._inotify = folder, inotify
         self._by_watch: dict[int, _Node] = {}
-        self._link = _identity(root)
+        self._itself, self._link = _identity(folder), _identity(folder / FOLDER)
         self.serial = 0
         self._floor = 0
         self._stale: set[str] = set()
@@ -90,6 +92,11 @@ class Tree:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
 
+    def still_there(self) -> None:
+        """Ended unless the folder has its path as before."""
+        if self._itself is None or _identity(self._folder) != self._itself:
+            raise Ended("the folder was moved or deleted")
+
     # --- events
 
     def _take(self, event: Event) -> None:
@@ -110,7 +117,7 @@ class Tree:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        if node is self._top and name == FOLDER and _identity(self._root) != self._link:
+        if node is self._top and name == FOLDER and _identity(self._folder / FOLDER) != self._link:
             raise Ended("the folder is not linked any more")
         if name in NESTED and node is not self._top:
             self._stale.add(node.prefix)
@@ -132,11 +139,13 @@ class Tree:
     # --- which folders are watched
 
     def _watch_top(self) -> _Node:
-        watch = self._inotify.add(self._root, CONTENT | ITSELF)
+        opened = self._open_top()
+        watch = self._inotify.add(opened, CONTENT | ITSELF)
         if watch is None:
+            os.close(opened)
             raise Ended("the folder cannot be read")
-        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(self._root, "")))
-        self._descend(top, os.dup(self._root))
+        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(opened, "")))
+        self._descend(top, opened)
         return top
 
     def _renew(self, prefix: str) -> None:
@@ -204,9 +213,20 @@ class Tree:
             del self._by_watch[node.watch]
             self._inotify.remove(node.watch)
 
+    def _open_top(self) -> int:
+        try:
+            opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Ended(f"the folder cannot be read: {error.strerror}") from None
+        found = os.fstat(opened)
+        if (found.st_dev, found.st_ino) != self._itself:
+            os.close(opened)
+            raise Ended("the folder was moved or deleted")
+        return opened
+
     def _open(self, prefix: str) -> int | None:
         """The folder itself, opened without following a link on the way."""
-        opened: int | None = os.dup(self._root)
+        opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
             if above is not None:
@@ -256,10 +276,10 @@ def _opened(name: str, above: int) -> int | None:
         return None
 
 
-def _identity(root: int) -> tuple[int, int] | None:
-    """Device and inode of the folder's link."""
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode; None where nothing is."""
     try:
-        found = os.stat(FOLDER, dir_fd=root, follow_symlinks=False)
+        found = path.lstat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
