@@ -21,7 +21,6 @@ from localstore.folders import LISTED, NESTED, fault_of, rules_in
 from localstore.link import FOLDER
 from localstore.watch.inotify import (
     ATTRIB,
-    CONTENT,
     CREATE,
     IGNORED,
     IS_DIRECTORY,
@@ -109,21 +108,24 @@ class Tree:
             raise Ended("its file system was unmounted")
         if event.mask & IGNORED:
             del self._by_watch[event.watch]
-        if node is self._top and event.mask & (ITSELF | IGNORED):
-            raise Ended("the folder was moved or deleted")
         if event.name:
             self._entry(node, os.fsdecode(event.name), event.mask)
+        elif event.mask & (ITSELF | IGNORED):
+            if node is self._top:
+                raise Ended("the folder was moved or deleted")
+            self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        if node is self._top and name == FOLDER and _identity(self._folder / FOLDER) != self._link:
+        lower = name.lower()  # where letters of both cases are one, either may be told
+        if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
             raise Ended("the folder is not linked any more")
-        if name in NESTED and node is not self._top:
+        if lower in NESTED and node is not self._top:
             self._stale.add(node.prefix)
         elif node.foreign:
             return
-        elif name in SOURCES:
+        elif lower in SOURCES:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._say(self._files, node.prefix)
@@ -140,7 +142,7 @@ class Tree:
 
     def _watch_top(self) -> _Node:
         opened = self._open_top()
-        watch = self._inotify.add(opened, CONTENT | ITSELF)
+        watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
             raise Ended("the folder cannot be read")
