@@ -40,7 +40,7 @@ from localstore.watch.tree import Ended, Overrun, Tree
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-HEAR_SECONDS = 0.25  # for one question to arrive: who is slower holds up the others
+HEAR_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
 Say = Callable[[str], None]
 

@@ -19,7 +19,8 @@ import msgspec
 SOCKET_NAME = "watcher.sock"
 QUESTION_BYTES = 4096
 ANSWER_BYTES = 1 << 20
-ASK_SECONDS = 1.0  # then a command goes its own way
+ASK_SECONDS = 1.0  # then a look goes its own way
+MEET_SECONDS = 5.0  # for who starts, ends or lists watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -90,13 +91,13 @@ def changes(record: Path, token: Token | None) -> Changes | None:
 
 def about(record: Path) -> Watching | None:
     """The watcher of this record; None without one that answers."""
-    answer = _ask(record, About(), ASK_SECONDS)
+    answer = _ask(record, About(), MEET_SECONDS)
     return answer if isinstance(answer, Watching) else None
 
 
 def stop(record: Path) -> Watching | None:
     """Have the watcher end; what it was, None if none answers."""
-    answer = _ask(record, Stop(), ASK_SECONDS)
+    answer = _ask(record, Stop(), MEET_SECONDS)
     return answer if isinstance(answer, Watching) else None
 
 

@@ -23,6 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(tmp_path, ModelRelay(), "ann")
     for name, value in clean_environment(SVC_HOME=str(place.home.root)).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(talk, "ASK_SECONDS", 60.0)
     return place
 
 
@@ -69,9 +70,10 @@ def test_a_signal_ends_it_cleanly(place: Place) -> None:
     assert (record / LOG_NAME).read_text().endswith("ended: told to end (SIGTERM)\n")
 
 
-def test_one_that_does_not_answer_is_named(place: Place) -> None:
+def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     record = record_of(place)
     found, _ = start(place.folder, record)
+    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
     os.kill(found.pid, signal.SIGSTOP)
     try:
         with pytest.raises(NotWatchable, match=f"does not answer; end it: kill -9 {found.pid}"):
@@ -80,6 +82,7 @@ def test_one_that_does_not_answer_is_named(place: Place) -> None:
             start(place.folder, record)
     finally:
         os.kill(found.pid, signal.SIGCONT)
+    monkeypatch.setattr(talk, "MEET_SECONDS", 60.0)
     assert stop(record) is not None
 
 
