@@ -29,10 +29,6 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     watcher: bytes
     serial: int
 
-    def encoded(self) -> bytes:
-        """As the records keep it."""
-        return ENCODE(self)
-
 
 class Since(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
     """What changed? None: tell only the moment."""
@@ -71,16 +67,7 @@ class Watching(msgspec.Struct, frozen=True, tag="watching-1"):
 Question = Since | About | Stop
 ENCODE = msgspec.msgpack.Encoder().encode
 QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
-_tokens = msgspec.msgpack.Decoder(Token)
 _answers: msgspec.msgpack.Decoder[Changes | Watching] = msgspec.msgpack.Decoder(Changes | Watching)
-
-
-def token_of(kept: object) -> Token | None:
-    """The token that was kept; None for anything else."""
-    try:
-        return _tokens.decode(kept) if isinstance(kept, bytes) else None
-    except msgspec.MsgspecError:
-        return None
 
 
 def changes(record: Path, token: Token | None) -> Changes | None:

@@ -8,15 +8,19 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from localstore import asides
+from localstore.asides import Looked
 from localstore.core.encoding import digest
 from localstore.db import SCHEMA, STEPS, Database
 from localstore.entry import known_by_bytes
 from localstore.found import Scan
+from localstore.looking import TRUST_SECONDS
 from localstore.stats import Seen
 from localstore.watch import talk
 from localstore.watch.talk import ENCODE, Changes, Token
@@ -208,7 +212,7 @@ def test_rubbish_from_the_socket_changes_nothing(ann: Place, said: bytes) -> Non
     record = record_of(ann)
     with ann.device() as device, device.db.step():
         device.look_around()
-        device.db.put_looked(Token(b"w" * 16, 1))
+        device.db.put_looked(Looked(Token(b"w" * 16, 1), int(device.now().timestamp())))
     with answering(record, said):
         assert list(look(ann).files) == ["d/a.txt"]
 
@@ -272,8 +276,21 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
         assert differing(ann) == sorted(found.files)
 
 
-def test_what_is_kept_in_place_of_a_token_is_none() -> None:
-    for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), "text"):
-        assert talk.token_of(kept) is None
-    token = Token(b"w" * 16, 5)
-    assert talk.token_of(token.encoded()) == token
+def test_what_is_kept_in_place_of_a_look_is_none() -> None:
+    for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), ENCODE([[b"w", 1]]), "text"):
+        assert asides.looked(kept) is None
+    last = Looked(Token(b"w" * 16, 5), 7)
+    assert asides.looked(last.encoded()) == last
+
+
+def test_now_and_then_a_look_goes_everywhere(ann: Place) -> None:
+    ann.write("d/a.txt", "one")
+    with watched(ann.folder, record_of(ann)):
+        look(ann)
+        for later, everywhere in ((TRUST_SECONDS - 1, False), (TRUST_SECONDS, True), (0, True)):
+            lie(ann, "d/")
+            with ann.device() as device:
+                now = device.now() + timedelta(seconds=later)
+                device.now = lambda now=now: now  # type: ignore[misc]
+                found = device.look_around(lean=True).files["d/a.txt"].digest
+            assert (found == digest(b"one")) == everywhere
