@@ -54,12 +54,19 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
         while process.poll() is None:
             found = talk.about(record)
             if found is not None:
-                return found, True
+                return found, found.pid == process.pid
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         process.terminate()
         raise
-    raise NotWatchable(_last_words(log))
+    words = _last_words(log)
+    until = time.monotonic() + talk.MEET_SECONDS
+    while time.monotonic() < until and not _ended(record):  # somebody else was starting one
+        found = talk.about(record)
+        if found is not None:
+            return found, False
+        time.sleep(LOOK_SECONDS)
+    raise NotWatchable(words)
 
 
 def stop(record: Path) -> Watching | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,17 @@ def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.Mon
     assert stop(record) is not None
 
 
-def test_why_it_could_not_start_is_told(place: Place) -> None:
+def test_two_who_start_at_once_share_one(place: Place) -> None:
+    record = record_of(place)
+    with ThreadPoolExecutor(3) as pool:
+        started = list(pool.map(lambda _: start(place.folder, record), range(3)))
+    assert len({found.pid for found, _ in started}) == 1
+    assert [new for _, new in started].count(True) <= 1
+    stop(record)
+
+
+def test_why_it_could_not_start_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
     record = record_of(place)
     with exclusive(record / LOCK_NAME), pytest.raises(NotWatchable, match=f"process {os.getpid()} watches"):
         start(place.folder, record)
