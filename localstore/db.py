@@ -15,16 +15,16 @@ from typing import NamedTuple, cast
 from msgspec.structs import astuple
 
 from localstore import asides, differs, disk
+from localstore.asides import Looked
 from localstore.core.model.live import LaneKind
 from localstore.entry import FOREIGN, Entry, Kind
 from localstore.folders import is_utf8
 from localstore.found import Aside, Part
 from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
-from localstore.watch.talk import Token, token_of
 
 PARTIAL = "partial"  # state of an intent: see there
-LOOKED = "looked"  # the watcher's token up to which the records of the disk are true
+LOOKED = "looked"  # the last look, beside a watcher
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 
@@ -343,14 +343,14 @@ class Database:
     def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
         asides.write(self._sql, changes)
 
-    def looked(self) -> Token | None:
-        """The moment up to which all records of the disk are true, if a watcher told one."""
-        return token_of(self.get(LOOKED))
+    def looked(self) -> Looked | None:
+        """The last look, if a watcher told its moment."""
+        return asides.looked(self.get(LOOKED))
 
-    def put_looked(self, token: Token | None) -> None:
+    def put_looked(self, looked: Looked | None) -> None:
         """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
         what rules leave out may be others too, and no event tells."""
-        self.put(LOOKED, token.encoded() if token else None)
+        self.put(LOOKED, looked.encoded() if looked else None)
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]

@@ -9,44 +9,48 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from localstore.asides import Looked
 from localstore.cutting import CutLists
 from localstore.db import Database
 from localstore.files import Files
 from localstore.found import Lost, News, Part, Scan, changed_asides
 from localstore.scanner import scan
 from localstore.watch import talk
-from localstore.watch.talk import Changes, Token
+from localstore.watch.talk import Changes
+
+TRUST_SECONDS = 3600  # then a look goes everywhere again, for the few changes that make no event
 
 
 def look_around(
-    db: Database, files: Files, record: Path, lists: CutLists | None = None, lean: bool = False
+    db: Database, files: Files, record: Path, now: int, lists: CutLists | None = None, lean: bool = False
 ) -> Scan:
     """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
-    folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere."""
-    since = db.looked()
-    told = talk.changes(record, since)
-    if lean and told is not None and told.known and since is not None:
+    folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere. `now`
+    is in seconds of Unix time."""
+    last = db.looked()
+    told = talk.changes(record, last.token if last else None)
+    if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
         try:
-            return _some(db, files, lists, told, since)
+            return _some(db, files, lists, told, last)
         except Lost:
             pass  # a folder went while we walked, or the word was wrong
-    return _everywhere(db, files, lists, told.token if told else None, since)
+    return _everywhere(db, files, lists, Looked(told.token, now) if told else None, last)
 
 
 def _everywhere(
-    db: Database, files: Files, lists: CutLists | None, now: Token | None, since: Token | None
+    db: Database, files: Files, lists: CutLists | None, this: Looked | None, last: Looked | None
 ) -> Scan:
     found, news = scan(files, db.folders(), db, lists)
-    asides = changed_asides(db.asides(), found.asides) if now else {}
-    if any(news) or asides or now != since:
+    asides = changed_asides(db.asides(), found.asides) if this else {}
+    if any(news) or asides or this != last:
         with db.step():
             _keep(db, news)
             db.put_asides(asides)
-            db.put_looked(now)
+            db.put_looked(this)
     return found
 
 
-def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, since: Token) -> Scan:
+def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, last: Looked) -> Scan:
     before = db.asides()
     part = Part(
         {*map(os.fsdecode, told.files), *db.single_folders()}
@@ -56,11 +60,11 @@ def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, sin
     found, news = scan(files, db.folders_in(part), db, lists, part) if part else (Scan(), News({}, [], []))
     found.asides |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
     asides = changed_asides(before, found.asides)
-    if any(news) or asides or told.token != since:
+    if any(news) or asides or told.token != last.token:
         with db.step():
             _keep(db, news)
             db.put_asides(asides)
-            db.put_looked(told.token)
+            db.put_looked(Looked(told.token, last.everywhere))
     found.lean(lambda: db.folders().values(), db.file)
     return found
 

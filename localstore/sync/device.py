@@ -206,7 +206,8 @@ class Device:
         """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent. With
         `lean` only where a watcher says that something changed, if one runs."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        return look_around(self.db, self.files, self.record, self.cuts if sends else None, lean)
+        now = int(self.now().timestamp())
+        return look_around(self.db, self.files, self.record, now, self.cuts if sends else None, lean)
 
     def occupied(self, path: str) -> bool:
         return self.files.stat(path) is not None

@@ -23,6 +23,7 @@ UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000
 ONLY_DIRECTORY, IS_DIRECTORY = 0x01000000, 0x40000000
 CONTENT = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
 ITSELF = DELETE_SELF | MOVE_SELF
+ALL = CONTENT | ITSELF
 READ_BYTES = 1 << 16
 _HEAD = struct.Struct("=iIII")
 _LIMITS = Path("/proc/sys/fs/inotify")
@@ -50,7 +51,7 @@ class Inotify:
     def close(self) -> None:
         os.close(self.fd)
 
-    def add(self, directory: int, mask: int = CONTENT) -> int | None:
+    def add(self, directory: int, mask: int = ALL) -> int | None:
         """Watch an open directory, whatever its name has become; None when it is gone or may not be read."""
         path = f"/proc/self/fd/{directory}".encode("ascii")
         watch = self._libc.inotify_add_watch(self.fd, path, mask | ONLY_DIRECTORY)

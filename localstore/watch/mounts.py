@@ -15,7 +15,6 @@ TABLE = Path("/proc/self/mountinfo")
 LOCAL = frozenset(
     (
         *("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiserfs", "xfs", "zfs"),
-        *("exfat", "ntfs3", "vfat"),
         *("overlay", "ramfs", "tmpfs"),
     )
 )

@@ -40,7 +40,7 @@ from localstore.watch.tree import Ended, Overrun, Tree
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-HEAR_SECONDS = 0.25  # for one question to arrive: who is slower holds up the others
+HEAR_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
 Say = Callable[[str], None]
 
@@ -53,7 +53,7 @@ def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Sa
             ready(watcher.about())
             watcher.run()
     except Held as other:
-        raise NotWatchable(f"{other.owner} watches {folder} already") from None
+        raise NotWatchable(f"{other.owner} watches {folder} already; to end it: svc watcher stop") from None
     except Ended as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")
@@ -63,23 +63,24 @@ class _Watcher:
     def __init__(self, folder: Path, record: Path, say: Say) -> None:
         self._folder, self._record, self._say = folder, record, say
         self._since = int(time.time())
-        self._mounts = mounts.TABLE.open("rb", buffering=0)
-        mounts.check(folder, self._mounts.read())
-        self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._begin()
-        self._listening = _listen(record)
-        self._record_events = Inotify()
-        with _opened(record) as opened:
-            self._record_events.add(opened, DELETE | MOVED_FROM | ITSELF)
+        self._open = contextlib.ExitStack()
+        try:
+            self._record_events = self._open.enter_context(contextlib.closing(Inotify()))
+            self._mounts = self._open.enter_context(mounts.TABLE.open("rb", buffering=0))
+            mounts.check(folder, self._mounts.read())
+            self._begin()
+            self._open.callback(lambda: self._inotify.close())
+            self._listening = self._open.enter_context(_listen(record))
+            with _opened(record) as opened:
+                self._record_events.add(opened, DELETE | MOVED_FROM | ITSELF)
+        except BaseException:
+            self._open.close()
+            raise
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             (self._record / SOCKET_NAME).unlink()
-        self._listening.close()
-        self._record_events.close()
-        self._inotify.close()
-        self._mounts.close()
-        os.close(self._root)
+        self._open.close()
 
     def about(self) -> Watching:
         return Watching(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
@@ -120,7 +121,7 @@ class _Watcher:
         self._inotify = Inotify()
         self._id = secrets.token_bytes(16)
         try:
-            self._tree = Tree(self._root, self._inotify)
+            self._tree = Tree(self._folder, self._inotify)
         except BaseException:
             self._inotify.close()
             raise
@@ -138,12 +139,6 @@ class _Watcher:
             if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
                 raise Ended("its socket was removed")
 
-    def _still_there(self) -> None:
-        with contextlib.suppress(OSError):
-            if os.path.samestat(self._folder.stat(), os.fstat(self._root)):
-                return
-        raise Ended("the folder was moved or deleted")
-
     # --- questions
 
     def _hear(self) -> None:
@@ -157,7 +152,7 @@ class _Watcher:
             if data is None:
                 return
             question = QUESTIONS.decode(data)
-            self._still_there()
+            self._tree.still_there()
             self._catch_up()
             if isinstance(question, Since):
                 _send(peer, self._changes(question.token))

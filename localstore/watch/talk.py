@@ -19,7 +19,8 @@ import msgspec
 SOCKET_NAME = "watcher.sock"
 QUESTION_BYTES = 4096
 ANSWER_BYTES = 1 << 20
-ASK_SECONDS = 1.0  # then a command goes its own way
+ASK_SECONDS = 1.0  # then a look goes its own way
+MEET_SECONDS = 5.0  # for who starts, ends or lists watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -27,10 +28,6 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 
     watcher: bytes
     serial: int
-
-    def encoded(self) -> bytes:
-        """As the records keep it."""
-        return ENCODE(self)
 
 
 class Since(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
@@ -70,16 +67,7 @@ class Watching(msgspec.Struct, frozen=True, tag="watching-1"):
 Question = Since | About | Stop
 ENCODE = msgspec.msgpack.Encoder().encode
 QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
-_tokens = msgspec.msgpack.Decoder(Token)
 _answers: msgspec.msgpack.Decoder[Changes | Watching] = msgspec.msgpack.Decoder(Changes | Watching)
-
-
-def token_of(kept: object) -> Token | None:
-    """The token that was kept; None for anything else."""
-    try:
-        return _tokens.decode(kept) if isinstance(kept, bytes) else None
-    except msgspec.MsgspecError:
-        return None
 
 
 def changes(record: Path, token: Token | None) -> Changes | None:
@@ -90,13 +78,13 @@ def changes(record: Path, token: Token | None) -> Changes | None:
 
 def about(record: Path) -> Watching | None:
     """The watcher of this record; None without one that answers."""
-    answer = _ask(record, About(), ASK_SECONDS)
+    answer = _ask(record, About(), MEET_SECONDS)
     return answer if isinstance(answer, Watching) else None
 
 
 def stop(record: Path) -> Watching | None:
     """Have the watcher end; what it was, None if none answers."""
-    answer = _ask(record, Stop(), ASK_SECONDS)
+    answer = _ask(record, Stop(), MEET_SECONDS)
     return answer if isinstance(answer, Watching) else None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from localstore.core import ignore
 from localstore.core.errors import TooLarge
@@ -20,7 +21,6 @@ from localstore.folders import LISTED, NESTED, fault_of, rules_in
 from localstore.link import FOLDER
 from localstore.watch.inotify import (
     ATTRIB,
-    CONTENT,
     CREATE,
     IGNORED,
     IS_DIRECTORY,
@@ -56,12 +56,13 @@ class _Node:
 
 
 class Tree:
-    """The folders below an open directory `root`, which `inotify` watches from now on."""
+    """The linked `folder`, which `inotify` watches from now on. No descriptor of it stays open, so that its
+    file system can be unmounted."""
 
-    def __init__(self, root: int, inotify: Inotify) -> None:
-        self._root, self._inotify = root, inotify
+    def __init__(self, folder: Path, inotify: Inotify) -> None:
+        self._folder, self._inotify = folder, inotify
         self._by_watch: dict[int, _Node] = {}
-        self._link = _identity(root)
+        self._itself, self._link = _identity(folder), _identity(folder / FOLDER)
         self.serial = 0
         self._floor = 0
         self._stale: set[str] = set()
@@ -90,6 +91,11 @@ class Tree:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
 
+    def still_there(self) -> None:
+        """Ended unless the folder has its path as before."""
+        if self._itself is None or _identity(self._folder) != self._itself:
+            raise Ended("the folder was moved or deleted")
+
     # --- events
 
     def _take(self, event: Event) -> None:
@@ -102,21 +108,24 @@ class Tree:
             raise Ended("its file system was unmounted")
         if event.mask & IGNORED:
             del self._by_watch[event.watch]
-        if node is self._top and event.mask & (ITSELF | IGNORED):
-            raise Ended("the folder was moved or deleted")
         if event.name:
             self._entry(node, os.fsdecode(event.name), event.mask)
+        elif event.mask & (ITSELF | IGNORED):
+            if node is self._top:
+                raise Ended("the folder was moved or deleted")
+            self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        if node is self._top and name == FOLDER and _identity(self._root) != self._link:
+        lower = name.lower()  # where letters of both cases are one, either may be told
+        if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
             raise Ended("the folder is not linked any more")
-        if name in NESTED and node is not self._top:
+        if lower in NESTED and node is not self._top:
             self._stale.add(node.prefix)
         elif node.foreign:
             return
-        elif name in SOURCES:
+        elif lower in SOURCES:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._say(self._files, node.prefix)
@@ -132,11 +141,13 @@ class Tree:
     # --- which folders are watched
 
     def _watch_top(self) -> _Node:
-        watch = self._inotify.add(self._root, CONTENT | ITSELF)
+        opened = self._open_top()
+        watch = self._inotify.add(opened)
         if watch is None:
+            os.close(opened)
             raise Ended("the folder cannot be read")
-        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(self._root, "")))
-        self._descend(top, os.dup(self._root))
+        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(opened, "")))
+        self._descend(top, opened)
         return top
 
     def _renew(self, prefix: str) -> None:
@@ -204,9 +215,20 @@ class Tree:
             del self._by_watch[node.watch]
             self._inotify.remove(node.watch)
 
+    def _open_top(self) -> int:
+        try:
+            opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Ended(f"the folder cannot be read: {error.strerror}") from None
+        found = os.fstat(opened)
+        if (found.st_dev, found.st_ino) != self._itself:
+            os.close(opened)
+            raise Ended("the folder was moved or deleted")
+        return opened
+
     def _open(self, prefix: str) -> int | None:
         """The folder itself, opened without following a link on the way."""
-        opened: int | None = os.dup(self._root)
+        opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
             if above is not None:
@@ -256,10 +278,10 @@ def _opened(name: str, above: int) -> int | None:
         return None
 
 
-def _identity(root: int) -> tuple[int, int] | None:
-    """Device and inode of the folder's link."""
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode; None where nothing is."""
     try:
-        found = os.stat(FOLDER, dir_fd=root, follow_symlinks=False)
+        found = path.lstat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ def stay(folder: Path, record: Path, ready: Callable[[Watching], None], say: Cal
     called once questions are answered. NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _told_to_end)
+    folder, record = folder.resolve(), record.resolve()
+    os.chdir("/")  # who stands in a folder keeps its file system mounted
     return watch(folder, record, ready, say)
 
 
@@ -51,17 +54,28 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
         while process.poll() is None:
             found = talk.about(record)
             if found is not None:
-                return found, True
+                return found, found.pid == process.pid
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         process.terminate()
         raise
-    raise NotWatchable(_last_words(log))
+    words = _last_words(log)
+    until = time.monotonic() + talk.MEET_SECONDS
+    while time.monotonic() < until and not _ended(record):  # somebody else was starting one
+        found = talk.about(record)
+        if found is not None:
+            return found, False
+        time.sleep(LOOK_SECONDS)
+    raise NotWatchable(words)
 
 
 def stop(record: Path) -> Watching | None:
-    """End the watcher of a record, and wait until it has gone; what it was, None if there was none."""
+    """End the watcher of a record, and wait until it has gone; what it was, None if there was none.
+    NotWatchable for one that does not answer."""
     found = talk.stop(record)
+    if found is None and not _ended(record):
+        owner = (record / LOCK_NAME).read_text("ascii", "replace").strip()
+        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {owner}")
     until = time.monotonic() + END_SECONDS
     while found is not None and not _ended(record):
         if time.monotonic() > until:

@@ -194,6 +194,8 @@ class Changing:
 
     def do_change_permissions(self) -> tuple[bytes, int]:
         path, mode = self.entry(self.chance.random() < 0.5), self.chance.choice([0, 0o500, 0o644, 0o755])
+        if os.path.islink(path):
+            raise OSError("it may lead out of the folder")
         os.chmod(path, mode)
         return path, mode
 

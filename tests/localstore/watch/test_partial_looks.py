@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.localstore.place import Place
 from tests.localstore.watch.changing import Changing
 from tests.localstore.watch.watching import watched
 
+ROOT = Path(__file__).resolve().parents[3]
 ROUNDS = 12
 ACTS = 5
 
@@ -46,8 +48,46 @@ def play(root: Path, seed: int) -> None:
             assert not running.ended
     finally:
         changing.close()
-        for above, _, _ in os.walk(place.folder):
-            Path(above).chmod(0o755)  # for whoever removes it
+        subprocess.run(["chmod", "-R", "u+rwX", place.folder], check=True)  # for whoever removes it
+
+
+BUSY = """
+import sys
+from pathlib import Path
+from tests.localstore.watch.changing import Changing
+
+changing = Changing(Path(sys.argv[1]), int(sys.argv[2]))
+for _ in range(150):
+    changing.act()
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_changes_during_looks(tmp_path: Path, seed: int) -> None:
+    play_busily(tmp_path, seed)
+
+
+def play_busily(root: Path, seed: int) -> None:
+    """Somebody changes the folder while it is looked at; when they rest, nothing may have been missed."""
+    place = Place(root, ModelRelay(), "ann")
+    changing = Changing(place.folder, seed)
+    with place.device() as device:
+        record = device.record
+    try:
+        with watched(place.folder, record) as running:
+            for number in range(3):
+                busy = subprocess.Popen(
+                    [sys.executable, "-c", BUSY, str(place.folder), str(100 * seed + number)], cwd=ROOT
+                )
+                while busy.poll() is None:
+                    with place.device() as device:
+                        device.look_around(lean=True)
+                assert busy.returncode == 0
+                with place.device() as device:
+                    judge(device, device.look_around(lean=True), changing)
+            assert not running.ended
+    finally:
+        subprocess.run(["chmod", "-R", "u+rwX", place.folder], check=True)
 
 
 def judge(device: Device, found: Scan, changing: Changing) -> None:

@@ -145,8 +145,8 @@ def test_after_too_many_events_it_knows_nothing_and_starts_over(folder: Path, re
 def test_remembers_only_so_many_folders(folder: Path) -> None:
     for number in range(KEPT + 1):
         (folder / f"d{number}").mkdir()
-    root, inotify = os.open(folder, os.O_RDONLY), Inotify()
-    tree = Tree(root, inotify)
+    inotify = Inotify()
+    tree = Tree(folder, inotify)
     begun = tree.serial
     for number in range(KEPT + 1):
         (folder / f"d{number}/x").touch()
@@ -158,7 +158,6 @@ def test_remembers_only_so_many_folders(folder: Path) -> None:
     assert found is not None
     assert f"d{KEPT}/" in found[0]
     inotify.close()
-    os.close(root)
 
 
 # --- who asks

@@ -1,0 +1,103 @@
+"""Watchers in processes of their own, started, found and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from localstore.core.errors import NotWatchable
+from localstore.lock import exclusive
+from localstore.watch import talk
+from localstore.watch.server import LOCK_NAME, LOG_NAME
+from svc.flows.watcher import running, start, stop
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import Place
+from tests.svc.conftest import clean_environment
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    place = Place(tmp_path, ModelRelay(), "ann")
+    for name, value in clean_environment(SVC_HOME=str(place.home.root)).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(talk, "ASK_SECONDS", 60.0)
+    return place
+
+
+def record_of(place: Place) -> Path:
+    with place.device() as device:
+        return device.record
+
+
+def test_starts_once_and_ends(place: Place) -> None:
+    record = record_of(place)
+    assert running(place.home) == []
+    assert stop(record) is None
+    found, new = start(place.folder, record)
+    assert new
+    assert found.pid != os.getpid()
+    assert start(place.folder, record) == (found, False)
+    assert running(place.home) == [found]
+    place.write("new/a.txt", "one")
+    with place.device() as device:
+        assert list(device.look_around(lean=True).files) == ["new/a.txt"]
+    ended = stop(record)
+    assert ended is not None
+    assert ended.pid == found.pid
+    assert running(place.home) == []
+    assert (record / LOG_NAME).read_text().endswith("ended: told to end (svc watcher stop)\n")
+
+
+def test_a_hostile_module_in_the_folder_does_not_run(place: Place) -> None:
+    """The process starts in a folder whose files come from others."""
+    place.write("svc/__init__.py", "raise SystemExit('taken over')")
+    place.write("svc/__main__.py", "raise SystemExit('taken over')")
+    place.write("signal.py", "raise SystemExit('taken over')")
+    record = record_of(place)
+    assert start(place.folder, record)[1]
+    stop(record)
+
+
+def test_a_signal_ends_it_cleanly(place: Place) -> None:
+    record = record_of(place)
+    found, _ = start(place.folder, record)
+    os.kill(found.pid, signal.SIGTERM)
+    os.waitpid(found.pid, 0)
+    assert not (record / talk.SOCKET_NAME).exists()
+    assert (record / LOG_NAME).read_text().endswith("ended: told to end (SIGTERM)\n")
+
+
+def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = record_of(place)
+    found, _ = start(place.folder, record)
+    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
+    os.kill(found.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(NotWatchable, match=f"does not answer; end it: kill -9 {found.pid}"):
+            stop(record)
+        with pytest.raises(NotWatchable, match=f"process {found.pid} watches .* already"):
+            start(place.folder, record)
+    finally:
+        os.kill(found.pid, signal.SIGCONT)
+    monkeypatch.setattr(talk, "MEET_SECONDS", 60.0)
+    assert stop(record) is not None
+
+
+def test_two_who_start_at_once_share_one(place: Place) -> None:
+    record = record_of(place)
+    with ThreadPoolExecutor(3) as pool:
+        started = list(pool.map(lambda _: start(place.folder, record), range(3)))
+    assert len({found.pid for found, _ in started}) == 1
+    assert [new for _, new in started].count(True) <= 1
+    stop(record)
+
+
+def test_why_it_could_not_start_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
+    record = record_of(place)
+    with exclusive(record / LOCK_NAME), pytest.raises(NotWatchable, match=f"process {os.getpid()} watches"):
+        start(place.folder, record)
