@@ -14,17 +14,15 @@ from typing import NamedTuple, cast
 
 from msgspec.structs import astuple
 
-from localstore import asides, differs, disk
-from localstore.asides import Looked
+from localstore import differs
 from localstore.core.model.live import LaneKind
+from localstore.disk import Disk
 from localstore.entry import FOREIGN, Entry, Kind
 from localstore.folders import is_utf8
-from localstore.found import Aside, Part
 from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
 
 PARTIAL = "partial"  # state of an intent: see there
-LOOKED = "looked"  # the last look, beside a watcher
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
 DOUBTED = -1  # epoch of a row that must be asked for again
 
@@ -78,6 +76,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._sql = sqlite3.connect(path, isolation_level=None)
+        self.disk = Disk(self._sql)
         self._depth = 0
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
@@ -322,47 +321,19 @@ class Database:
 
     def folders(self) -> dict[str, Seen]:
         """What walks recorded, by folder, and what single looks at files added since."""
-        return disk.folders(self._sql)
-
-    def folders_in(self, part: Part) -> dict[str, Seen]:
-        """The same of some folders."""
-        return disk.folders_in(self._sql, part)
-
-    def single_folders(self) -> set[str]:
-        """The folders of files that were looked at since the last walk."""
-        return disk.single_folders(self._sql)
-
-    def file(self, path: str) -> Stat | None:
-        """One file as last looked at."""
-        return disk.file(self._sql, path)
-
-    def asides(self) -> dict[str, Aside]:
-        """What the last look left out, by folder."""
-        return asides.read(self._sql)
-
-    def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
-        asides.write(self._sql, changes)
-
-    def looked(self) -> Looked | None:
-        """The last look, if a watcher told its moment."""
-        return asides.looked(self.get(LOOKED))
-
-    def put_looked(self, looked: Looked | None) -> None:
-        """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
-        what rules leave out may be others too, and no event tells."""
-        self.put(LOOKED, looked.encoded() if looked else None)
+        return self.disk.folders()
 
     def put_folders(
         self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
         """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
         new or changed, and paths without one."""
-        disk.put_folders(self._sql, folders)
+        self.disk.put_folders(folders)
         differs.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
 
     def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """A whole new seal, and files that are on the disk beside those that are known."""
-        self.put_looked(None)
+        self.disk.put_looked(None)
         self._sql.execute("DELETE FROM sealed")
         self._sql.executemany(
             "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
@@ -376,7 +347,7 @@ class Database:
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""
         stats, gone = list(stats), list(gone)
-        disk.put_single(self._sql, stats, gone)
+        self.disk.put_single(stats, gone)
         differs.looked(self._sql, ((one.path, one.digest) for one in stats), gone)
 
     # --- journal

@@ -68,7 +68,7 @@ class Home:
 
     def former_records(self, folder: Path) -> list[Path]:
         """Records of this path under another identity: the folder was unlinked and linked again."""
-        here = str(folder.resolve())
+        here = _written(folder)
         current = (folder / FOLDER).stat()
         return [
             record
@@ -102,7 +102,12 @@ class Home:
 
 def _identify(folder: Path, repo_id: str) -> CopyRecord:
     link = (folder / FOLDER).stat()
-    return CopyRecord(folder=str(folder.resolve()), repo_id=repo_id, device=link.st_dev, inode=link.st_ino)
+    return CopyRecord(folder=_written(folder), repo_id=repo_id, device=link.st_dev, inode=link.st_ino)
+
+
+def _written(folder: Path) -> str:
+    """The canonical path as JSON can hold it; bytes that are not UTF-8 are escaped."""
+    return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 
 
 def _write_record(record: Path, value: CopyRecord) -> None:

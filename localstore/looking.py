@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from localstore.asides import Looked
 from localstore.cutting import CutLists
 from localstore.db import Database
+from localstore.disk import Looked
 from localstore.files import Files
 from localstore.found import Lost, News, Part, Scan, changed_asides
 from localstore.scanner import scan
@@ -27,7 +27,7 @@ def look_around(
     """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
     folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere. `now`
     is in seconds of Unix time."""
-    last = db.looked()
+    last = db.disk.looked()
     told = talk.changes(record, last.token if last else None)
     if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
         try:
@@ -41,31 +41,33 @@ def _everywhere(
     db: Database, files: Files, lists: CutLists | None, this: Looked | None, last: Looked | None
 ) -> Scan:
     found, news = scan(files, db.folders(), db, lists)
-    asides = changed_asides(db.asides(), found.asides) if this else {}
+    asides = changed_asides(db.disk.asides(), found.asides) if this else {}
     if any(news) or asides or this != last:
         with db.step():
             _keep(db, news)
-            db.put_asides(asides)
-            db.put_looked(this)
+            db.disk.put_asides(asides)
+            db.disk.put_looked(this)
     return found
 
 
 def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, last: Looked) -> Scan:
-    before = db.asides()
+    before = db.disk.asides()
     part = Part(
-        {*map(os.fsdecode, told.files), *db.single_folders()}
+        {*map(os.fsdecode, told.files), *db.disk.single_folders()}
         | {folder for folder, aside in before.items() if aside.again == "files"},
         {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.again == "all")},
     )
-    found, news = scan(files, db.folders_in(part), db, lists, part) if part else (Scan(), News({}, [], []))
+    found, news = (
+        scan(files, db.disk.folders_in(part), db, lists, part) if part else (Scan(), News({}, [], []))
+    )
     found.asides |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
     asides = changed_asides(before, found.asides)
     if any(news) or asides or told.token != last.token:
         with db.step():
             _keep(db, news)
-            db.put_asides(asides)
-            db.put_looked(Looked(told.token, last.everywhere))
-    found.lean(lambda: db.folders().values(), db.file)
+            db.disk.put_asides(asides)
+            db.disk.put_looked(Looked(told.token, last.everywhere))
+    found.lean(lambda: db.folders().values(), db.disk.file)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore import asides, differs, disk
+from localstore import differs, disk
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -30,4 +30,4 @@ CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROW
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, asides.SCHEMA)
+STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, disk.ASIDES)

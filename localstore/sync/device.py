@@ -114,26 +114,28 @@ class Device:
         """Save many, none of which has lane state, pending updates or an update in flight."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
-            self.db.put_looked(None)
+            self.db.disk.put_looked(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.put_entries(kept)
 
     def save(self, entry: Entry) -> None:
         if entry.path not in self.entries:
-            self.db.put_looked(None)
+            self.db.disk.put_looked(None)
         self.entries[entry.path] = entry
         self.db.put_entry(entry)
 
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
         if self.entries.pop(path, None) is not None:
-            self.db.put_looked(None)
+            self.db.disk.put_looked(None)
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
         """Take these (record, lane state) for whatever was known of their paths, of which none has an update
         in flight."""
         kept = [entry for entry, _ in entries.values()]
+        if not all(path in self.entries for path in entries):
+            self.db.disk.put_looked(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.replace_entries(kept)
         for path, (_, state) in entries.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -89,7 +88,7 @@ def _here(ctx: Ctx) -> tuple[Path, Path]:
 
 def _record(found: Watching) -> dict[str, object]:
     return {
-        "folder": os.fsdecode(found.folder).encode("utf-8", "backslashreplace").decode("utf-8"),
+        "folder": found.folder.decode("utf-8", "backslashreplace"),
         "pid": found.pid,
         "since": datetime.fromtimestamp(found.since, UTC).isoformat(),
         "directories": found.directories,

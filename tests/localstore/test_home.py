@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,15 @@ def test_a_renamed_folder_keeps_its_record(tmp_path: Path) -> None:
     assert home.copy_folder(folder, "r") == record
     moved = folder.rename(tmp_path / "two")
     assert home.copy_folder(moved, "r") == record
+
+
+def test_a_folder_whose_name_is_not_utf8_has_a_record(tmp_path: Path) -> None:
+    folder = linked(Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff")))
+    home = Home(tmp_path / "home")
+    record = home.copy_folder(folder, "r")
+    assert home.copy_folder(folder, "r") == record
+    assert home.records()[0][1].folder == f"{tmp_path}/odd\\xff"
+    assert home.former_records(folder) == []
 
 
 def test_another_link_or_repository_gets_a_record_of_its_own(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localstore import asides
-from localstore.asides import Looked
+from localstore import disk
 from localstore.core.encoding import digest
 from localstore.db import Database
+from localstore.disk import Looked
 from localstore.entry import known_by_bytes
 from localstore.found import Scan
 from localstore.looking import TRUST_SECONDS
@@ -144,13 +144,13 @@ def test_what_single_looks_recorded_is_taken_over(ann: Place) -> None:
     with watched(ann.folder, record_of(ann)):
         look(ann)
         with ann.device() as device, device.db.step():
-            one = device.db.file("d/a.txt")
+            one = device.db.disk.file("d/a.txt")
             assert one is not None
             device.db.put_stats([one._replace(digest=b"." * 32)])
-            assert device.db.file("d/a.txt") == one._replace(digest=b"." * 32)
+            assert device.db.disk.file("d/a.txt") == one._replace(digest=b"." * 32)
         with ann.device() as device:
             assert set(device.look_around(lean=True).files) == {"d/a.txt", "d/b.txt"}
-            assert device.db.single_folders() == set()
+            assert device.db.disk.single_folders() == set()
 
 
 # --- watchers that are none
@@ -213,7 +213,7 @@ def test_rubbish_from_the_socket_changes_nothing(ann: Place, said: bytes) -> Non
     record = record_of(ann)
     with ann.device() as device, device.db.step():
         device.look_around()
-        device.db.put_looked(Looked(Token(b"w" * 16, 1), int(device.now().timestamp())))
+        device.db.disk.put_looked(Looked(Token(b"w" * 16, 1), int(device.now().timestamp())))
     with answering(record, said):
         assert list(look(ann).files) == ["d/a.txt"]
 
@@ -252,8 +252,8 @@ def test_a_store_of_the_last_version_is_brought_up(tmp_path: Path) -> None:
     sql.commit()
     sql.close()
     db = Database(tmp_path / "state.db")
-    assert db.looked() is None
-    assert db.asides() == {}
+    assert db.disk.looked() is None
+    assert db.disk.asides() == {}
     assert set(db.folders()) == {"d/"}
     db.close()
 
@@ -279,9 +279,9 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
 
 def test_what_is_kept_in_place_of_a_look_is_none() -> None:
     for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), ENCODE([[b"w", 1]]), "text"):
-        assert asides.looked(kept) is None
+        assert disk.looked(kept) is None
     last = Looked(Token(b"w" * 16, 5), 7)
-    assert asides.looked(last.encoded()) == last
+    assert disk.looked(ENCODE(last)) == last
 
 
 def test_now_and_then_a_look_goes_everywhere(ann: Place) -> None:
