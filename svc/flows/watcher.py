@@ -54,7 +54,10 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
         while process.poll() is None:
             found = talk.about(record)
             if found is not None:
-                return found, found.pid == process.pid
+                ours = found.pid == process.pid
+                if not ours:
+                    _give_up(process)
+                return found, ours
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         process.terminate()
@@ -67,6 +70,12 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
             return found, False
         time.sleep(LOOK_SECONDS)
     raise NotWatchable(words)
+
+
+def _give_up(process: subprocess.Popen[bytes]) -> None:
+    """End a watcher that comes second: once the first one is stopped, it would take its place."""
+    process.terminate()
+    process.wait()
 
 
 def stop(record: Path) -> Watching | None:
