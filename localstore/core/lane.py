@@ -128,7 +128,8 @@ class Lane:
         is then as it was.
         """
         steps = [lane_format.parse(update) for update in updates]
-        if sum(lane_format.work(step, self._items) for step in steps) > budget and self._grown():
+        most = min(budget, limits.UPDATE_WORK)
+        if sum(lane_format.work(step, self._items) for step in steps) > most and self._grown():
             self._recount()
         worked, items, halves, known = 0, self._items, self._halves, self.known()
         for step in steps:

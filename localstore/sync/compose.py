@@ -42,11 +42,17 @@ class _Departing(NamedTuple):
 
 
 def compose(
-    device: Device, scan: Scan, delete: bool = True, barred: Collection[str] = (), store: bool = True
+    device: Device,
+    scan: Scan,
+    delete: bool = True,
+    barred: Collection[str] = (),
+    whole: Collection[str] = (),
+    store: bool = True,
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
-    `barred` paths were refused for good in this run. With `store` False nothing is put in flight.
+    `barred` paths were refused for good in this run; `whole` ones need a new version, since the relay will
+    not take their edits. With `store` False nothing is put in flight.
     """
     done = Composed()
     moved = device.db.moved()
@@ -60,7 +66,7 @@ def compose(
                 continue
             stat = scan.find(path)
             entry = device.entries.get(path)
-            members = _members(device, entry, stat, delete, path in too_large)
+            members = _members(device, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
             if stat is not None and members["kind"] == "set_blob":
@@ -82,7 +88,7 @@ def differs(device: Device, path: str, scan: Scan) -> bool:
 
 
 def _members(
-    device: Device, entry: Entry | None, stat: Stat | None, delete: bool, too_large: bool
+    device: Device, entry: Entry | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
     """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
     if entry is None:
@@ -92,9 +98,9 @@ def _members(
     if stat is None:
         gone = delete and entry.gen and entry.shadow is not None and _no_file(device, entry.path)
         return {"kind": "delete"} if gone else None
-    if entry.kind == "text" and stat.kind == "text" and entry.gen and not too_large:
+    if entry.kind == "text" and stat.kind == "text" and entry.gen and not whole:
         return _edit_members(device, entry)  # a save since the walk is captured by the next one
-    if stat.digest != entry.shadow:
+    if stat.digest != entry.shadow or entry.pending:
         return _bytes_members(stat)
     return None
 
@@ -114,7 +120,7 @@ def _edit_members(device: Device, entry: Entry) -> dict[str, Any] | None:
         return None
     ops: list[str] = []
     room = OPS_BYTES
-    for update in device.db.pending(entry.path):
+    for update in device.db.pending(entry.path)[: limits.EDITS_AT_ONCE]:
         room -= len(update)
         if room < 0:
             break

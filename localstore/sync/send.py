@@ -25,15 +25,18 @@ from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
+TOO_COSTLY = ("update_invalid", "too_large")  # codes of a refused edit: its lane, or the budget, has no room
 ENVELOPE = 4096  # bytes of a batch beside its updates
 
 
 class Sent(msgspec.Struct):
-    """Paths whose update the relay accepted; `lost` ones must be pulled first; `refused` ones it will not
-    take at all, with its reason. `bytes` were uploaded."""
+    """Paths whose update the relay accepted; `lost` ones must be pulled first; `costly` ones have edits that
+    it will not take, but for a new version of the file; `refused` ones it will not take at all, with its
+    reason. `bytes` were uploaded."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
+    costly: list[str] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
     bytes: int = 0
 
@@ -161,7 +164,9 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
 
 
 def _not_accepted(device: Device, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
-    if answer.result == "refused" and answer.code != "payload_missing":
+    if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
+        sent.costly.append(update.path)
+    elif answer.result == "refused" and answer.code != "payload_missing":
         sent.refused[update.path] = answer.detail or answer.code
     else:
         sent.lost.append(update.path)

@@ -134,7 +134,7 @@ class Frontier:
 class Batch:
     """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
     files that it holds as chunks, likewise; `texts`: which of them are text; `sources`: lanes that are not in
-    memory; `worked`: what the edits of a lane were together, which have the budget of one update;
+    memory; `worked`: what the edits of a lane were together, which have the budget of EDITS_AT_ONCE updates;
     `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
     taken, if a file cap is asked for."""
 
@@ -221,7 +221,7 @@ class Batch:
     def _afford(self, key: LaneKey, row: LaneRow) -> int:
         """Count in what it takes to read the text once more; the work that is left for an edit."""
         self.worked[key] = self.worked.get(key, 0) + row.size // BYTES_PER_STEP
-        left = limits.UPDATE_WORK - self.worked[key]
+        left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self.worked[key]
         if left < 0:
             raise TooLarge("these are too many edits of one long text at once; send fewer")
         return left

@@ -87,15 +87,19 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
 def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
     """Send until nothing is left to send; paths that must be pulled first."""
     lost: set[str] = set()
+    costly: list[str] = []
     result.skipped = []
     while True:
         resent = bool(device.db.flight_kinds())
         scan = device.look_around()
-        composed = compose(device, scan, delete, barred={*lost, *result.refused})
+        composed = compose(device, scan, delete, barred={*lost, *result.refused}, whole=costly)
         result.skipped = composed.skipped + scan.skipped
         sent = send(device)
         _note(device, result, composed, sent)
         lost.update(sent.lost)
+        costly = sent.costly
+        if costly:
+            continue
         if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
             break
     return lost | {path for path in device.db.unsettled() if _edited(device, path)}

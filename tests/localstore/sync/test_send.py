@@ -1,11 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneStates
+from localstore.core import limits
+from localstore.core.errors import UpdateInvalid
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    LanesRequest,
+    LaneStates,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.sync.capture import capture
 from localstore.sync.transport import Transport
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
@@ -106,3 +118,70 @@ def test_a_new_epoch_is_followed_without_losing_a_round(tmp_path: Path) -> None:
     assert pushed.sent == ["a.txt"]
     assert [what for what, _ in log] == ["rows"]
     assert relay.tree("main")["a.txt"] == b"one\ntwo\nthree\n"
+
+
+class Thrifty(ModelTransport):
+    """A relay that has a smaller budget for the edits of one file than this device thinks. `taken`: the
+    number of operations of every update that came, None for a new version."""
+
+    budget: int
+    taken: list[int | None]
+
+    def updates(self, batch: UpdateBatch) -> UpdateAnswers:
+        self.taken += [one.ops and len(one.ops) for one in batch.updates]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(limits, "UPDATE_WORK", self.budget)
+            try:
+                return super().updates(batch)
+            except UpdateInvalid as error:
+                (one,) = batch.updates
+                refused = UpdateAnswer(n=one.n, result="refused", code=error.code, detail=error.detail)
+                return UpdateAnswers(seq=self.branch.seq, answers=[refused])
+
+
+def thrifty(place: Place, budget: int) -> list[int | None]:
+    taken: list[int | None] = []
+
+    def wrap(transport: Transport) -> Transport:
+        assert isinstance(transport, ModelTransport)
+        made = Thrifty(transport.relay, transport.name)
+        made.budget, made.taken = budget, taken
+        return made
+
+    place.wrap = wrap
+    return taken
+
+
+def captured(place: Place, path: str, saves: Iterable[str]) -> None:
+    """Each of the saves becomes an operation of its own, none of which is sent."""
+    for text in saves:
+        place.write(path, text)
+        with place.device() as device:
+            capture(device, [path])
+
+
+def test_captured_edits_go_in_updates_of_a_few(relay: ModelRelay, tmp_path: Path) -> None:
+    ann = Place(tmp_path, relay, "ann")
+    ann.write("a.txt", "0\n")
+    ann.push()
+    captured(ann, "a.txt", ["".join(f"{line}\n" for line in range(n)) for n in range(2, 22)])
+    taken = thrifty(ann, limits.UPDATE_WORK)
+    assert ann.push().sent == ["a.txt"]
+    assert taken == [limits.EDITS_AT_ONCE, limits.EDITS_AT_ONCE, 20 - 2 * limits.EDITS_AT_ONCE]
+    assert relay.tree("main") == ann.files()
+
+
+def test_edits_that_are_too_costly_for_the_relay_go_as_a_new_version(
+    relay: ModelRelay, tmp_path: Path
+) -> None:
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("a.txt", "0\n")
+    ann.push()
+    bob.pull()
+    captured(ann, "a.txt", ["".join(f"{line}\n" for line in range(n)) for n in (40, 60)])
+    taken = thrifty(ann, 2)
+    pushed = ann.push()
+    assert (pushed.sent, pushed.refused) == (["a.txt"], {})
+    assert taken == [2, None]
+    bob.pull()
+    assert relay.tree("main") == ann.files() == bob.files()

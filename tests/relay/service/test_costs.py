@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from localstore.core import limits, tree
+from localstore.core import lane_format, limits, tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, TooLarge
-from localstore.core.lane import Lane
+from localstore.core.lane import SPLITS, Lane
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
@@ -169,7 +169,7 @@ async def test_a_refused_edit_does_not_read_the_log_of_its_lane(
     assert (await a.fetch("f", gen))[1].text() == b"1\n2\n"
 
 
-async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_one_update(
+async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_a_few(
     w: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = await w.device()
@@ -181,6 +181,24 @@ async def test_edits_of_one_lane_in_one_batch_have_the_budget_of_one_update(
     assert {"ok", "refused"} == set(results)
     refused = results.index("refused")
     assert [one.result for one in await a.send(a.sign(renumbered(a, batch[refused])))] == ["ok"]
+
+
+async def test_as_many_costly_edits_as_a_device_sends_at_once_are_taken(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = await w.device()
+    text = b"".join(b"line %d\n" % n for n in range(60))
+    gen, lane = await edited(a, text)
+    ops, works = [], []
+    for number in range(limits.EDITS_AT_ONCE):
+        text = b"".join(b"%d %s" % (number, line) for line in text.splitlines(keepends=True))
+        ops.append(lane.edit(a.replica, text) or b"")
+        works.append(lane_format.work(lane_format.parse(ops[-1]), 1 + SPLITS * 60 * number))
+    monkeypatch.setattr(limits, "UPDATE_WORK", max(works))
+    assert sum(works) > 2 * limits.UPDATE_WORK, "the work of one update would do"
+    update = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(one) for one in ops])
+    assert [one.result for one in await a.send(update)] == ["ok"]
+    assert (await a.fetch("f", gen))[1].text() == text
 
 
 def renumbered(a: Device, update: LiveUpdate) -> LiveUpdate:
