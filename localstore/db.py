@@ -232,7 +232,11 @@ class Database:
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
     def drop_flights(self, numbers: Iterable[int]) -> None:
-        self._sql.executemany("DELETE FROM flights WHERE n=?", [(n,) for n in numbers])
+        settled = sorted(numbers)
+        if settled and settled[-1] - settled[0] == len(settled) - 1:
+            self._sql.execute("DELETE FROM flights WHERE n BETWEEN ? AND ?", (settled[0], settled[-1]))
+        else:
+            self._sql.executemany("DELETE FROM flights WHERE n=?", [(n,) for n in settled])
 
     # --- the frontier and the last seal
 

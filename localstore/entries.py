@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
+from typing import TypeVar, overload
 
 from localstore.db import Database
 from localstore.entry import Entry
 
+T = TypeVar("T")
 SINGLE = 500  # paths looked up one by one; for one more, all are read
 
 
@@ -22,12 +24,20 @@ class Entries(MutableMapping[str, Entry]):
         self._whole = False  # whether all that the database had is known
 
     def __getitem__(self, path: str) -> Entry:
-        found = self._known.get(path)
-        if found is None and not self._whole and path not in self._absent:
-            found = self._looked_up(path)
+        found = self.get(path)
         if found is None:
             raise KeyError(path)
         return found
+
+    @overload
+    def get(self, path: str, default: None = None, /) -> Entry | None: ...
+    @overload
+    def get(self, path: str, default: T, /) -> Entry | T: ...
+    def get(self, path: str, default: T | None = None, /) -> Entry | T | None:
+        found = self._known.get(path)
+        if found is None and not self._whole and path not in self._absent:
+            found = self._looked_up(path)
+        return default if found is None else found
 
     def __setitem__(self, path: str, entry: Entry) -> None:
         self._known[path] = entry

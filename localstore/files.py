@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
+MORE_BYTES = 1 << 16  # asked for behind what should be a file's end: a large buffer costs more than the file
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
@@ -103,7 +104,7 @@ class Files:
             room = min(info.st_size, most) + 1  # one more shows that it grew
             while room and (piece := os.read(opened, room)):
                 data = data + piece if data else piece
-                room = most + 1 - len(data)
+                room = min(most + 1 - len(data), max(len(data), MORE_BYTES))
             return data if len(data) <= most else None
         except OSError:
             return None

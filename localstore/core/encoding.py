@@ -53,14 +53,21 @@ def hex_digest(data: bytes | bytearray | memoryview) -> str:
 
 
 def is_hex_digest(text: str) -> bool:
-    return len(text) == 64 and HEX_DIGITS.issuperset(text)
+    try:
+        return len(text) == 2 * DIGEST_SIZE and bytes.fromhex(text).hex() == text
+    except ValueError:
+        return False
 
 
 def unhex(text: str) -> bytes:
     """64 lowercase hex digits → 32 bytes; anything else is Invalid."""
-    if not is_hex_digest(text):
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        raw = b""
+    if len(raw) != DIGEST_SIZE or raw.hex() != text:
         raise Invalid("expected 64 lowercase hex digits")
-    return bytes.fromhex(text)
+    return raw
 
 
 def jcs(value: Any) -> bytes:

@@ -25,12 +25,8 @@ from localstore.core.errors import DigestMismatch, Invalid, TooLarge
 from localstore.core.frame import RAW, ZSTD, Bytes, raw_bytes
 
 MAGIC = b"svcpack1"
-ZSTD_LEVEL, QUICK_LEVEL = 5, 1
+ZSTD_LEVEL, QUICK_LEVEL = 3, 1
 QUICK_FRAME_RAW = 64 * limits.KIB
-# For shared frames: a little quicker than level 5 and as small, since its tables are made for larger bytes.
-SHARED = zstandard.ZstdCompressionParameters(
-    strategy=zstandard.STRATEGY_GREEDY, window_log=19, hash_log=17, chain_log=16, search_log=4, min_match=5
-)
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough
@@ -102,7 +98,7 @@ class Pack(msgspec.Struct, frozen=True):
 
 class PackWriter:
     """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. `quick`: for what
-    stays on this machine and is read again soon. One thread at a time; the compressors are reused.
+    stays on this machine and is read again soon. One thread at a time; the compressor is reused.
 
     An object that was added before is left out.
     """
@@ -110,9 +106,7 @@ class PackWriter:
     def __init__(self, pack_bytes: int = limits.PACK_BYTES, *, quick: bool = False) -> None:
         self._pack_bytes = pack_bytes
         self._share_bytes = QUICK_FRAME_RAW if quick else limits.FRAME_RAW
-        alone = zstandard.ZstdCompressor(level=QUICK_LEVEL if quick else ZSTD_LEVEL)
-        self._compressor = alone
-        self._shared_compressor = alone if quick else zstandard.ZstdCompressor(compression_params=SHARED)
+        self._compressor = zstandard.ZstdCompressor(level=QUICK_LEVEL if quick else ZSTD_LEVEL)
         self._dull = 0  # objects in a row whose samples did not get shorter
         self._seen: set[bytes] = set()
         self._frames: list[Frame] = []
@@ -131,7 +125,7 @@ class PackWriter:
             return []
         self._seen.add(digest)
         if not text or len(data) >= self._share_bytes:
-            return self._place(self._frame([(digest, data)], self._compressor, probe=not text))
+            return self._place(self._frame([(digest, data)], probe=not text))
         finished = []
         if self._shared_size + len(data) > self._share_bytes or len(self._shared) == SHARED_OBJECTS:
             finished = self._close_shared()
@@ -149,21 +143,16 @@ class PackWriter:
     def _close_shared(self) -> list[Pack]:
         if not self._shared:
             return []
-        frame = self._frame(self._shared, self._shared_compressor)
+        frame = self._frame(self._shared)
         self._shared, self._shared_size = [], 0
         return self._place(frame)
 
-    def _frame(
-        self,
-        objects: list[tuple[bytes, Bytes]],
-        compressor: zstandard.ZstdCompressor,
-        probe: bool = False,
-    ) -> Frame:
+    def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
         """`probe`: the objects may be such that trying to compress them is wasted."""
         raw = b"".join(data for _, data in objects)
         codec, stored = RAW, raw
         if not probe or self._promising(raw):
-            compressed = compressor.compress(raw)
+            compressed = self._compressor.compress(raw)
             if len(compressed) <= len(raw) * WORTHWHILE:
                 codec, stored = ZSTD, compressed
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]

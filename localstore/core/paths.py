@@ -47,7 +47,12 @@ def check(path: str) -> str:
 
 def parents(path: str) -> list[str]:
     """Directories above the path, topmost first: `a/b/c` → `["a", "a/b"]`."""
-    return [path[:at] for at, char in enumerate(path) if char == "/"]
+    found = []
+    at = path.find("/")
+    while at >= 0:
+        found.append(path[:at])
+        at = path.find("/", at + 1)
+    return found
 
 
 def is_inside(path: str, directory: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, literal, or_, select
+from sqlalchemy import and_, bindparam, func, literal, or_, select
 
 from relay.db.schema import blame_cache, seal, seal_change, seal_parent
 from relay.db.upsert import InsertNew
@@ -12,7 +12,8 @@ from relay.db.upsert import InsertNew
 
 def _versions() -> Any:
     """(seal, how many steps down, kind, digest, size) of the seals that changed `path`, from `head` down
-    first parents and newest first. At most `steps` down: the seal there, if there is one, is the last row."""
+    first parents and newest first. At most `steps` down: the last seal, there or at the end of the history,
+    is the last row in any case."""
     top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
     chain = top.cte("chain", recursive=True)
     step = (
@@ -23,6 +24,7 @@ def _versions() -> Any:
         .where(chain.c.down < bindparam("steps"))
     )
     chain = chain.union_all(step)
+    last: Any = select(func.max(chain.c.down)).scalar_subquery()
     return (
         select(chain.c.id, chain.c.down, seal_change.c.kind, seal_change.c.digest, seal_change.c.size)
         .select_from(
@@ -31,7 +33,7 @@ def _versions() -> Any:
                 and_(seal_change.c.seal_id == chain.c.id, seal_change.c.path == bindparam("path")),
             )
         )
-        .where(or_(seal_change.c.seal_id.is_not(None), chain.c.down == bindparam("steps")))
+        .where(or_(seal_change.c.seal_id.is_not(None), chain.c.down == last))
         .order_by(chain.c.down)
     )
 

@@ -13,6 +13,7 @@ from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, s
 
 from relay.db.schema import ref, seal, seal_change, seal_parent
 
+FIRST = 1  # generation of a seal without parents
 _REPO = seal.c.repo_id == bindparam("repo_id")
 
 
@@ -51,10 +52,11 @@ WALK = (
     .limit(bindparam("limit"))
     .offset(bindparam("skip"))
 )
+# Those that changed a path, and those without parents, which come last: (id, generation, root of the tree).
 WALK_PATH = (
-    select(seal.c.id)
+    select(seal.c.id, seal.c.generation, seal.c.root)
     .select_from(_IN_WALK)
-    .where(_TOUCHES)
+    .where(or_(seal.c.generation == FIRST, _TOUCHES))
     .order_by(*_ORDER)
     .limit(bindparam("limit"))
     .offset(bindparam("skip"))

@@ -342,6 +342,7 @@ seal_parent = Table(
     **BY_KEY,
 )
 
+# What a seal changed against its first parent. Without a parent that is its whole tree: no rows.
 seal_change = Table(
     "seal_change",
     metadata,

@@ -93,11 +93,6 @@ PARENTS = (
     .order_by(seal_parent.c.seal_id, seal_parent.c.position)
 )
 INSERT_PARENT = insert(seal_parent)
-CHANGES = (
-    select(seal_change.c.path, seal_change.c.kind, seal_change.c.digest, seal_change.c.size)
-    .where(seal_change.c.seal_id == bindparam("seal_id"))
-    .order_by(seal_change.c.path)
-)
 INSERT_CHANGE = insert(seal_change)
 
 PREPARE = insert(prepare)

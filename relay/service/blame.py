@@ -171,7 +171,11 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
     while True:
         async with work.view.read() as tx:
             found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
-        below = found.pop()[0] if found and found[-1][1] == steps else None
+        below = None
+        if found and found[-1][1] == steps:
+            below = found.pop()[0]
+        elif found:
+            found[-1:] = await _first(work, found[-1])
         fresh = list(takewhile(_is_text, found))
         page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
         known = await _known(work, page)
@@ -181,6 +185,13 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
         if below is None or len(fresh) < len(found) or (found and not await _there(work, below)):
             return versions, None
         head, steps = below, steps * 2
+
+
+async def _first(work: _Work, end: Row) -> list[Row]:
+    """The row of the seal without parents that a history begins with: it changed what its tree holds."""
+    found = await sealed.seal(work.view, end[0])
+    file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
+    return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
 def _is_text(row: Row) -> bool:

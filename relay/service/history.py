@@ -28,6 +28,7 @@ from relay.service import chunked, sealed
 from relay.service.seal import shown
 
 PAGE_SKIP_MAX = 2**53
+CANDIDATES, ROUNDS = 64, 16  # seals that may have changed a path, read at once; and how often for one page
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -80,9 +81,14 @@ async def _page(
         head = at or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
         if head is None:
             return [], None
-        ids = await walk(tx, view, head, skip, size + 1, path)
-        found = await seals(tx, view, ids[:size])
-    return found, Cursor.write(head, skip + size) if len(ids) > size else None
+        if not path:
+            ids = await walk(tx, view, head, skip, size + 1)
+            found = await seals(tx, view, ids[:size])
+            return found, Cursor.write(head, skip + size) if len(ids) > size else None
+    ids, behind = await _touching(view, head, path, skip, size)
+    async with view.read() as tx:
+        found = await seals(tx, view, ids)
+    return found, Cursor.write(head, behind) if behind is not None else None
 
 
 def _position(cursor: str | None) -> tuple[str, int]:
@@ -92,18 +98,41 @@ def _position(cursor: str | None) -> tuple[str, int]:
     return at, skip
 
 
-async def walk(tx: Tx, view: View, head: str, skip: int, limit: int, path: str | None = None) -> list[str]:
+async def walk(tx: Tx, view: View, head: str, skip: int, limit: int) -> list[str]:
     """Ids `skip` … `skip + limit` of the walk from `head`. NotFound unless it is a seal of the repository."""
-    generation = await tx.value(walks.GENERATION, head=head, repo_id=view.repo.id)
+    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "skip": skip}
+    floor = max(0, await _generation(tx, view, head) - skip - limit)
+    return [row[0] for row in await tx.all(walks.WALK, **params, floor=floor)]
+
+
+async def _generation(tx: Tx, view: View, head: str) -> int:
+    generation: int | None = await tx.value(walks.GENERATION, head=head, repo_id=view.repo.id)
     if generation is None:
         raise NotFound
-    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "skip": skip}
-    if path:
-        span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
-        found = await tx.all(walks.WALK_PATH, **params, **span, floor=0)
-    else:
-        found = await tx.all(walks.WALK, **params, floor=max(0, generation - skip - limit))
-    return [row[0] for row in found]
+    return generation
+
+
+async def _touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
+    """At most `size` ids of the walk from `head`, `skip` of its candidates left out, that changed the path;
+    where to go on, None at the end. A seal without parents changed what its tree holds. Fewer than `size` are
+    found where a great many such seals hold other files only."""
+    found: list[str] = []
+    limit = max(size + 1, CANDIDATES)
+    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "floor": 0}
+    span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
+    for _ in range(ROUNDS):
+        async with view.read() as tx:
+            await _generation(tx, view, head)
+            candidates = await tx.all(walks.WALK_PATH, **params, **span, skip=skip)
+        for seal_id, generation, root in candidates:
+            if generation > walks.FIRST or await sealed.holds(view, bytes(root), path):
+                if len(found) == size:
+                    return found, skip
+                found.append(seal_id)
+            skip += 1
+        if len(candidates) < limit:
+            return found, None
+    return found, skip
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:

@@ -97,7 +97,7 @@ def draft(
 
 
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
-    """Insert the signed seal, its parents and its changes."""
+    """Insert the signed seal, its parents and what it changed against them."""
     above = await tx.all(rows.HEADS, repo_id=view.repo.id, ids=made.parents) if made.parents else []
     await tx.run(
         rows.INSERT,
@@ -127,6 +127,6 @@ async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes,
                 "digest": digest or None,
                 "size": size if kind else None,
             }
-            for path, kind, digest, size in made.changes
+            for path, kind, digest, size in (made.changes if made.parents else ())
         ],
     )

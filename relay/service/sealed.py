@@ -81,6 +81,15 @@ async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, En
     return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
 
 
+async def holds(view: View, root: bytes, path: str) -> bool:
+    """Whether a file or a directory is at `path`."""
+    above, _, name = path.rpartition("/")
+    try:
+        return any(child.name == name for child in await children(view, root, above))
+    except NotFound:
+        return False
+
+
 async def children(view: View, root: bytes, path: str) -> list[Child]:
     """The directory at `path`, "" being the root."""
     if path:

@@ -83,6 +83,21 @@ def test_rows_of_an_older_schema_come_along(tmp_path, monkeypatch):
         assert "ix_nonce_expires_at" in plan[0][3]
 
 
+def test_what_a_first_seal_changed_is_told_by_its_tree_alone(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0003")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        for number in (1, 2):
+            seal = (f"s{number}", "r", "main", number, b"", b"", b"", "a", "k", "m", 1)
+            db.execute("INSERT INTO seal VALUES(?,?,?,?,?,?,?,?,?,?,?)", seal)
+            db.execute("INSERT INTO seal_change VALUES(?, 'f', 'text', x'00', 1)", seal[:1])
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        assert db.execute("SELECT seal_id FROM seal_change").fetchall() == [("s2",)]
+
+
 def test_upgrading_again_changes_nothing(tmp_path):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
     migrations.upgrade(url)
