@@ -29,9 +29,18 @@ _DEVICE_NAMES = frozenset(
 )
 _UNHOLDABLE = re.compile(r'[<>:"|?*]')
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Code points that file systems (HFS+) or readers' eyes skip, beside the whole category Cf.
-_IGNORABLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+# Code points that file systems (HFS+) or readers' eyes skip, beside the whole category Cf: first and last
+# of each range.
+_IGNORABLE = (
+    ("\u034f", "\u034f"),
+    ("\u115f", "\u1160"),
+    ("\u17b4", "\u17b5"),
+    ("\u180b", "\u180d"),
+    ("\u180f", "\u180f"),
+    ("\u3164", "\u3164"),
+    ("\uffa0", "\uffa0"),
+    ("\ufe00", "\ufe0f"),
+    ("\U000e0000", "\U000e0fff"),
 )
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinct
@@ -198,7 +207,11 @@ def _folded(segment: str) -> str:
 
 
 def _ignorable(char: str) -> bool:
-    return _IGNORABLE.match(char) is not None or unicodedata.category(char) == "Cf"
+    return _skipped(char) or unicodedata.category(char) == "Cf"
+
+
+def _skipped(char: str) -> bool:
+    return any(first <= char <= last for first, last in _IGNORABLE)
 
 
 def _is_device(segment: str) -> bool:
@@ -229,7 +242,7 @@ def _cut(text: str, size: int) -> str:
 
 
 def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in _HIDDEN_CATEGORIES or _IGNORABLE.match(char) is not None
+    return unicodedata.category(char) in _HIDDEN_CATEGORIES or _skipped(char)
 
 
 def _escape(char: str) -> str:

@@ -21,7 +21,6 @@ from localstore.core.encoding import unb64u
 from relay.db.schema import repo as repo_table
 from relay.db.schema import seal as seal_table
 from relay.paging import Cursor
-from relay.service import history
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -94,43 +93,6 @@ def test_the_walk_of_a_merge_shows_both_sides_once_children_first(http: httpx.Cl
     assert sorted(found) == sorted([root, *side, main, merge])
     for one in mine.get("/commits")["items"]:
         assert all(found.index(one["id"]) < found.index(parent) for parent in one["parents"])
-
-
-def test_first_seals_are_in_the_log_of_the_paths_that_they_hold(
-    http: httpx.Client, owner: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many there are, and wherever a page ends."""
-    mine = create(http, owner, "many-beginnings")
-    for number in range(6):
-        ok(mine.http.post(f"{mine.url}/refs", json={"type": "branch", "name": f"b{number}"}))
-    (root,) = mine.seal({"a/b/c": b"main\n"})
-    others = [
-        mine.seal({f"{'ab'[number % 2]}/{number}": b"%d\n" % number}, branch=f"b{number}")[0]
-        for number in range(6)
-    ]
-    merges = [mine.seal({"m": b"%d\n" % n}, parents=[other])[0] for n, other in enumerate(others)]
-    assert log_of(mine, "m") == merges[::-1]
-    monkeypatch.setattr(history, "CANDIDATES", 2)
-    for size in (1, 2, 3, 30):
-        assert set(log_of(mine, "a", size)) == {root, *others[::2]}
-        assert set(log_of(mine, "b", size)) == set(others[1::2])
-        assert log_of(mine, "a/b", size) == log_of(mine, "a/b/c", size) == [root]
-        assert log_of(mine, "b/3", size) == [others[3]]
-        assert log_of(mine, "a/b/c/d", size) == log_of(mine, "c", size) == log_of(mine, "b/30", size) == []
-    monkeypatch.setattr(history, "ROUNDS", 1)
-    assert set(log_of(mine, "a", 1)) == {root, *others[::2]}
-
-
-def log_of(repo: Repository, path: str, size: int = 30) -> list[str]:
-    """Ids of all pages, each of which is full unless it had to look at too many beginnings."""
-    page = repo.get("/commits", path=path, limit=size)
-    found = [one["id"] for one in page["items"]]
-    while page["next_cursor"]:
-        page = repo.get("/commits", path=path, limit=size, cursor=page["next_cursor"])
-        assert len(page["items"]) <= size
-        found += [one["id"] for one in page["items"]]
-    assert len(set(found)) == len(found)
-    return found
 
 
 def test_log_really_verifies(relay: Relay, repo: Repository) -> None:
