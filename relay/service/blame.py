@@ -233,13 +233,13 @@ async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None)
     plain: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
         work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
-        work.spent.lines += texts[version.digest].count(b"\n") + 1
         if len(parents[version.seal_id]) == 1 and (plain or older):
             plain.append(version)
             continue
         older = await _carry(work, plain, older, texts)
         plain = []
         owners = await _branched(work, version, parents[version.seal_id], older, texts)
+        work.spent.lines += len(owners)
         work.owners[version.seal_id] = owners
         older = version
     await _carry(work, plain, older, texts)
@@ -253,18 +253,21 @@ async def _carry(
         return older
     ways = [(one.seal_id, texts[one.digest]) for one in plain]
     owners = work.owners[older.seal_id]
-    work.owners[plain[-1].seal_id] = await asyncio.to_thread(_carried, owners, texts[older.digest], ways)
+    owners, gone_through = await asyncio.to_thread(_carried, owners, texts[older.digest], ways)
+    work.owners[plain[-1].seal_id] = owners
+    work.spent.lines += gone_through
     return plain[-1]
 
 
-def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> Owners:
-    """On a thread, and two texts at a time as lines: those of a large one take long, and much memory."""
-    old = lines(text)
+def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
+    """The owners, and how many lines the texts on the way had. On a thread, and two texts at a time as lines:
+    those of a large one take long, and much memory."""
+    old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)
         owners = kernel.advance(owners, old, new, seal_id)
-        old = new
-    return owners
+        old, gone_through = new, gone_through + len(new)
+    return owners, gone_through
 
 
 async def _branched(
