@@ -28,7 +28,7 @@ from relay.service import chunked, sealed
 from relay.service.seal import shown
 
 PAGE_SKIP_MAX = 2**53
-CANDIDATES, ROUNDS = 64, 16  # seals that may have changed a path, read at once; and how often for one page
+BEGINNINGS = 1024  # seals without parents whose trees one page of a path's log may look into
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -116,23 +116,20 @@ async def _touching(view: View, head: str, path: str, skip: int, size: int) -> t
     """At most `size` ids of the walk from `head`, `skip` of its candidates left out, that changed the path;
     where to go on, None at the end. A seal without parents changed what its tree holds. Fewer than `size` are
     found where a great many such seals hold other files only."""
-    found: list[str] = []
-    limit = max(size + 1, CANDIDATES)
-    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "floor": 0}
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
-    for _ in range(ROUNDS):
-        async with view.read() as tx:
-            await _generation(tx, view, head)
-            candidates = await tx.all(walks.WALK_PATH, **params, **span, skip=skip)
-        for seal_id, generation, root in candidates:
-            if generation > walks.FIRST or await sealed.holds(view, bytes(root), path):
-                if len(found) == size:
-                    return found, skip
-                found.append(seal_id)
-            skip += 1
-        if len(candidates) < limit:
-            return found, None
-    return found, skip
+    limit = size + BEGINNINGS
+    async with view.read() as tx:
+        await _generation(tx, view, head)
+        candidates = await tx.all(
+            walks.WALK_PATH, head=head, repo_id=view.repo.id, limit=limit, skip=skip, floor=0, **span
+        )
+    found: list[str] = []
+    for at, (seal_id, generation, root) in enumerate(candidates, skip):
+        if generation > walks.FIRST or await sealed.holds(view, bytes(root), path):
+            if len(found) == size:
+                return found, at
+            found.append(seal_id)
+    return found, skip + limit if len(candidates) == limit else None
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
