@@ -53,21 +53,23 @@ def hex_digest(data: bytes | bytearray | memoryview) -> str:
 
 
 def is_hex_digest(text: str) -> bool:
-    try:
-        return len(text) == 2 * DIGEST_SIZE and bytes.fromhex(text).hex() == text
-    except ValueError:
-        return False
+    return _digest_in(text) is not None
 
 
 def unhex(text: str) -> bytes:
     """64 lowercase hex digits → 32 bytes; anything else is Invalid."""
+    raw = _digest_in(text)
+    if raw is None:
+        raise Invalid("expected 64 lowercase hex digits")
+    return raw
+
+
+def _digest_in(text: str) -> bytes | None:
     try:
         raw = bytes.fromhex(text)
     except ValueError:
-        raw = b""
-    if len(raw) != DIGEST_SIZE or raw.hex() != text:
-        raise Invalid("expected 64 lowercase hex digits")
-    return raw
+        return None
+    return raw if len(raw) == DIGEST_SIZE and raw.hex() == text else None
 
 
 def jcs(value: Any) -> bytes:

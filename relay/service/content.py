@@ -13,6 +13,7 @@ from localstore.core.limits import MIB
 from relay.db.database import Tx
 from relay.db.schema import object_, repo_object
 from relay.node import Node
+from relay.portions import portions
 from relay.service import chunked
 
 READ_AT_ONCE = 32 * MIB
@@ -94,7 +95,7 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
     """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
     and one object are in memory. Unavailable when the collector took one since it was found."""
     found: set[bytes] = set()
-    for part in _portions(sizes):
+    for part in portions(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:
             data = await node.objects.read_many(part, repo_id, tx)
         except NotFound:
@@ -106,16 +107,3 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
 
 def _text_among(data: Mapping[bytes, bytes]) -> set[bytes]:
     return {digest for digest, raw in data.items() if kind_of(raw) == "text"}
-
-
-def _portions(sizes: Mapping[bytes, int]) -> Iterable[list[bytes]]:
-    part: list[bytes] = []
-    weight = 0
-    for digest, size in sizes.items():
-        if part and weight + size > READ_AT_ONCE:
-            yield part
-            part, weight = [], 0
-        part.append(digest)
-        weight += size
-    if part:
-        yield part

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -15,9 +16,11 @@ from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.node import Node
 from relay.objects.store import FrameAt
+from relay.portions import portions
 from relay.service import content, frontier
 
 PORTION = 32 * MIB
+_size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow, Source]]
 
 
@@ -35,7 +38,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     held = await content.held(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
-    for part in _portions([*lacking.values()]):
+    for part in portions(lacking.values(), PORTION, _size):
         wanted = await _wanted(tx, node, repo_id, branch_id, part)
         placed += await node.objects.place(await node.lanes.run(_texts, node.lanes, wanted), tx)
     return Texts([*lacking], placed)
@@ -47,7 +50,7 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     edited = [rows.row(one) for one in found]
     if not edited:
         return
-    for part in _portions(edited):
+    for part in portions(edited, PORTION, _size):
         await _keep_finals(tx, node, repo_id, branch_id, part)
     await tx.many(
         rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in edited]
@@ -78,20 +81,6 @@ async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: l
             for row in part
         ],
     )
-
-
-def _portions(edited: list[LaneRow]) -> Iterator[list[LaneRow]]:
-    """Rows whose texts fit into memory together."""
-    part: list[LaneRow] = []
-    weight = 0
-    for row in edited:
-        if part and weight + row.size > PORTION:
-            yield part
-            part, weight = [], 0
-        part.append(row)
-        weight += row.size
-    if part:
-        yield part
 
 
 def _next(branch_id: str, row: LaneRow) -> dict[str, object]:

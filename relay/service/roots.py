@@ -9,7 +9,8 @@ adds the chunks of large files, when it has dropped those that none of this name
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from operator import attrgetter
 
 import msgspec
 
@@ -18,9 +19,9 @@ from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
 from relay.db import collect as rows
 from relay.db.database import Database, Tx
-from relay.db.object import Located
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
+from relay.portions import portions
 from relay.service.seal_payload import Draft
 
 LOT = 5000  # digests marked at once
@@ -44,7 +45,7 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
                 f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
                 "run: relay audit"
             )
-        for part in portions(located.values()):
+        for part in portions(located.values(), DIRECTORY_BYTES, attrgetter("size")):
             data = await objects.read_located(part)
             directories, files = await asyncio.to_thread(_children, list(data.values()))
             await marks.add(files)
@@ -69,20 +70,6 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
                 lot = []
         await marks.add(lot)
     return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
-
-
-def portions(located: Iterable[Located]) -> Iterator[list[Located]]:
-    """As many as are read at once: one directory may have a million files."""
-    part: list[Located] = []
-    size = 0
-    for one in located:
-        if part and size + one.size > DIRECTORY_BYTES:
-            yield part
-            part, size = [], 0
-        part.append(one)
-        size += one.size
-    if part:
-        yield part
 
 
 def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:

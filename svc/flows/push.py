@@ -98,9 +98,8 @@ def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
         _note(device, result, composed, sent)
         lost.update(sent.lost)
         costly = sent.costly
-        if costly:
-            continue
-        if not sent.accepted or not (resent or sent.lost or _pending(device, sent)):
+        more = sent.accepted and (resent or sent.lost or _pending(device, sent))
+        if not (more or costly):
             break
     return lost | {path for path in device.db.unsettled() if _edited(device, path)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select
@@ -18,7 +19,8 @@ from relay.db.database import Database, Tx
 from relay.db.object import Located
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
-from relay.service.roots import portions
+from relay.portions import portions
+from relay.service.roots import DIRECTORY_BYTES
 
 AT_ONCE = 256  # directories
 
@@ -61,7 +63,7 @@ def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[lis
         by_digest.setdefault(one.digest, []).append(one)
     if missing := [one for one in lot if one.digest not in located]:
         yield missing
-    for part in portions(located.values()):
+    for part in portions(located.values(), DIRECTORY_BYTES, attrgetter("size")):
         yield [one for found in part for one in by_digest[found.digest]]
 
 

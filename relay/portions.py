@@ -1,0 +1,24 @@
+"""How much is in memory at once, where what a client asks for has no bound of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def portions(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """The items in their order, together in lists whose sizes add up to at most `most`. One that is larger
+    has a list of its own."""
+    part: list[T] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if part and total + size > most:
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += size
+    if part:
+        yield part
