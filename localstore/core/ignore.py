@@ -92,14 +92,22 @@ _Verdicts = tuple[_Verdict | None, ...]  # for each source what it says of the f
 class Scope:
     """The rules in effect inside one folder of the tree; `path` is the folder, `""` the root."""
 
-    __slots__ = ("_closed", "_inherited", "_layers", "_screen", "_verdicts", "path")
+    __slots__ = ("_closed", "_deeper", "_inherited", "_layers", "_screen", "_silent", "_verdicts", "path")
 
     def __init__(
-        self, path: str, layers: _Layers, verdicts: _Verdicts, closed: Reason | None, screen: Screen
+        self,
+        path: str,
+        layers: _Layers,
+        verdicts: _Verdicts,
+        closed: Reason | None,
+        screen: Screen,
+        deeper: bool,
     ) -> None:
+        """`deeper`: a rule with a slash can still apply below."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
-        self._screen = screen
+        self._screen, self._deeper = screen, deeper
         decided = next(filter(None, verdicts), None)
+        self._silent = closed is None and decided is None  # no rule speaks of the folder itself
         self._inherited = closed is not None or (decided is not None and not decided.rule.negated)
 
     def ignored(self, name: str, is_dir: bool) -> bool:
@@ -117,6 +125,8 @@ class Scope:
 
     def prune(self, name: str) -> bool:
         """Whether the directory need not be entered: it is ignored and no line brings back what it holds."""
+        if self._silent and not self._screen.passes(name):
+            return False
         if self._closed or _reserved(name):
             return True
         verdicts = self._all_verdicts(name, is_dir=True)
@@ -133,17 +143,20 @@ class Scope:
         """The scope of a directory of this folder. `files` maps names of SOURCES to their text; those of an
         ignored directory have no say."""
         path = _join(self.path, name)
+        if self._silent and not files and not self._deeper and not self._screen.passes(name):
+            return Scope(path, self._layers, self._verdicts, None, self._screen, False)
         closed = self._closed or (_always(name, path) if _reserved(name) else None)
         verdicts = self._all_verdicts(name, is_dir=True)
         decided = next(filter(None, verdicts), None)
         added = {} if closed or not files or (decided and not decided.rule.negated) else files
-        if not added and not any(layer.reachable for source in self._layers for layer in source):
-            return Scope(path, self._layers, verdicts, closed, self._screen)
+        if not added and not self._deeper:
+            return Scope(path, self._layers, verdicts, closed, self._screen, False)
         layers = tuple(
             _own_layer(added, source, path) + tuple(_narrowed(layer, path) for layer in inherited)
             for source, inherited in zip((*SOURCES, BUILT_IN), self._layers, strict=True)
         )
-        return Scope(path, layers, verdicts, closed, _screen(layers) if added else self._screen)
+        screen = _screen(layers) if added else self._screen
+        return Scope(path, layers, verdicts, closed, screen, _deeper(layers))
 
     def explain(self, name: str, is_dir: bool) -> Reason | None:
         """The line that decides about an entry of this folder; None when no line speaks of it."""
@@ -184,7 +197,7 @@ class Scope:
 def root(files: Mapping[str, str] | None = None) -> Scope:
     """The scope of a working copy's top folder, whose ignore files are given as name → text."""
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), (_layer(_defaults()),))
-    return Scope("", layers, (None,) * len(layers), None, _screen(layers))
+    return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
 
 
 def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
@@ -208,6 +221,10 @@ def _defaults() -> Rules:
 
 def _screen(layers: _Layers) -> Screen:
     return Screen(rule for source in layers for layer in source for rule in layer.rules.rules)
+
+
+def _deeper(layers: _Layers) -> bool:
+    return any(layer.reachable for source in layers for layer in source)
 
 
 def _layer(rules: Rules) -> _Layer:
