@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, ParamSpec, TypeVar
 
@@ -43,6 +43,10 @@ class Source(NamedTuple):
         lane = Lane.genesis(*key, self.genesis)
         lane.replay(self.operations)
         return lane
+
+
+class LaneSourceMissing(Exception):
+    """A lane is not in memory and what it is made of was not loaded; nothing was changed."""
 
 
 class Verdicts:
@@ -86,6 +90,15 @@ class Lanes:
             return None
         self._kept.move_to_end(key)
         return kept[1]
+
+    def find(self, key: LaneKey, stand: Stand, sources: Mapping[LaneKey, Source]) -> Lane:
+        """The lane in memory, or made of its source for this call alone. LaneSourceMissing without either."""
+        lane = self.open(key, stand)
+        if lane is not None:
+            return lane
+        if key not in sources:
+            raise LaneSourceMissing
+        return sources[key].build(key)
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """`size`: bytes of its text."""

@@ -18,6 +18,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
 from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation, positions
 from relay.logs import logger
 
@@ -32,6 +33,7 @@ _PRAGMAS = (
     "PRAGMA mmap_size=268435456",
 )
 ROWS_AT_ONCE = 1000  # of a stream
+WAITING_BYTES = 4 * MIB  # of rows that go along with the next statement; more go at once
 Waiting = tuple[str, list[Sequence[Any]]]  # SQL, and the values of each of its rows
 _DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -96,6 +98,7 @@ class SqliteTx:
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
         self.waiting: list[Waiting] = []
+        self._bytes = 0  # of what waits
         self.committed: list[Callable[[], None]] = []
 
     def after_commit(self, call: Callable[[], None]) -> None:
@@ -131,6 +134,9 @@ class SqliteTx:
         values = positions(rows, form.order, form.defaults)
         if values:
             self.waiting.append((form.sql, values))
+            self._bytes += sum([len(one) for row in values for one in row if type(one) is bytes])
+            if self._bytes > WAITING_BYTES:
+                await self._carry_out("SELECT 1", ())
 
     async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
         for sql, values in _expand(statement, params):
@@ -139,8 +145,8 @@ class SqliteTx:
                     for row in batch:
                         yield row
 
-    async def _carry_out(self, sql: str, values: list[Any]) -> tuple[list[Row], int]:
-        waiting, self.waiting = self.waiting, []
+    async def _carry_out(self, sql: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        waiting, self.waiting, self._bytes = self.waiting, [], 0
         try:
             return await self._connection.carry_out(waiting, sql, values)
         except sqlite3.IntegrityError as error:

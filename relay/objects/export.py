@@ -17,7 +17,8 @@ from localstore.core import limits
 from localstore.core.frame import ZSTD
 from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
 from relay.db.object import Located
-from relay.objects.store import FrameKey, ObjectStore
+from relay.objects.frames import FrameKey
+from relay.objects.store import ObjectStore
 
 _HEADER = len(next(Pack(b"", []).parts()))
 _TOC_OBJECT, _TOC_FRAME, _TOC = 40, 17, 5  # upper bounds of the table's encoding, bytes

@@ -1,8 +1,17 @@
-"""A bounded cache of raw frames: reading a tree asks for many small objects of the same frames."""
+"""Objects out of stored frames, and a bounded cache of raw ones: a tree has many small objects in each."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
+
+from localstore.core.encoding import digest
+from localstore.core.errors import SvcError, Unavailable
+from localstore.core.frame import read_object
+from relay.db.object import Located
+
+FrameKey = tuple[str, int]
+"""The pack of a frame and its offset there."""
 
 
 class FrameCache:
@@ -11,15 +20,15 @@ class FrameCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._size = 0
-        self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._frames: OrderedDict[FrameKey, bytes] = OrderedDict()
 
-    def get(self, key: tuple[str, int]) -> bytes | None:
+    def get(self, key: FrameKey) -> bytes | None:
         raw = self._frames.get(key)
         if raw is not None:
             self._frames.move_to_end(key)
         return raw
 
-    def put(self, key: tuple[str, int], raw: bytes) -> None:
+    def put(self, key: FrameKey, raw: bytes) -> None:
         if key in self._frames or len(raw) > self._limit // 8:
             return
         self._frames[key] = raw
@@ -27,3 +36,41 @@ class FrameCache:
         while self._size > self._limit:
             _, oldest = self._frames.popitem(last=False)
             self._size -= len(oldest)
+
+
+def unpacked(
+    groups: Sequence[Sequence[Located]], stored: Sequence[bytes], keep: bool, verify: bool
+) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
+    """The objects of these groups, each of one frame, whose stored bytes are given; and the raw bytes of the
+    frames if they are to be kept. If not, no frame is unpacked further than it takes, and the memory of one
+    serves for the next. Unavailable for damaged ones, which `verify` finds by their digests."""
+    found: dict[bytes, bytes] = {}
+    whole: dict[FrameKey, bytes] = {}
+    for group, data in zip(groups, stored, strict=True):
+        frame = group[0]
+        raw = _raw(frame, data, frame.raw_len if keep else max(one.offset + one.size for one in group))
+        found |= cut(group, raw, verify)
+        if keep:
+            whole[frame.frame] = raw
+    return found, whole
+
+
+def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
+    """The objects of one frame out of its raw bytes."""
+    found = {one.digest: raw[one.offset : one.offset + one.size] for one in group}
+    if verify:
+        for one in group:
+            if not one.directory and digest(found[one.digest]) != one.digest:
+                raise Unavailable(
+                    f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit"
+                )
+    return found
+
+
+def _raw(frame: Located, stored: bytes, end: int) -> bytes:
+    """The first `end` raw bytes of a frame."""
+    try:
+        raw = read_object(stored, frame.codec, frame.raw_len, 0, end)
+    except SvcError as error:
+        raise Unavailable(f"stored bytes are damaged ({error.detail}); run: relay audit") from None
+    return raw.obj if isinstance(raw.obj, bytes) and len(raw.obj) == end else bytes(raw)

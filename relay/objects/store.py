@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.errors import NotFound, SvcError, Unavailable
-from localstore.core.frame import RAW, read_object
+from localstore.core.errors import NotFound, Unavailable
+from localstore.core.frame import RAW
 from localstore.core.limits import MIB
 from localstore.core.pack import Frame, FrameRow, PackWriter
 from relay.clock import now_ms
@@ -30,14 +30,12 @@ from relay.db import object as rows
 from relay.db.database import Database, Tx
 from relay.db.object import Located
 from relay.objects.backend import PackGone, Packs, Place, use_each
-from relay.objects.frames import FrameCache
+from relay.objects.frames import FrameCache, FrameKey, cut, unpacked
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 
 CACHE_BYTES = 64 * MIB
 SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
 STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
-
-FrameKey = tuple[str, int]
 
 
 @dataclass(slots=True, frozen=True)
@@ -232,19 +230,25 @@ class ObjectStore:
         return (await self.read_many([digest], repo_id, tx))[digest]
 
     async def read_many(
-        self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
+        self,
+        digests: Sequence[bytes],
+        repo_id: str | None = None,
+        tx: Tx | None = None,
+        *,
+        cache: bool = True,
     ) -> dict[bytes, bytes]:
         """The bytes of all; each frame is read and unpacked once. NotFound unless every one is there."""
         found = await self.locate(digests, repo_id, tx)
         if len(found) < len(set(digests)):
             raise NotFound
-        return await self.read_located(list(found.values()), tx)
+        return await self.read_located(list(found.values()), tx, cache=cache)
 
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True
     ) -> dict[bytes, bytes]:
         """The bytes of objects whose places are known. Those that the collector has moved since are found
-        again. `cache` False for those that nobody asks for twice."""
+        again. `cache`: whole frames are unpacked and kept; False for objects that nobody asks for twice, nor
+        for what lies beside them."""
         try:
             return await self._read(located, cache)
         except PackGone:
@@ -255,31 +259,33 @@ class ObjectStore:
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
-        cached = {key: raw for key in groups if (raw := self._cache.get(key)) is not None}
-        loaded = await self._load([group[0] for key, group in groups.items() if key not in cached])
-        if cache:
-            for key, raw in loaded.items():
-                self._cache.put(key, raw)
-        cached.update(loaded)
-        return {one.digest: self._cut(cached[one.frame], one) for one in located}
+        found: dict[bytes, bytes] = {}
+        unread: list[list[Located]] = []
+        for key, group in groups.items():
+            raw = self._cache.get(key)
+            if raw is None:
+                unread.append(group)
+            else:
+                found |= cut(group, raw, self._verify)
+        return found | await self._load(unread, cache)
 
-    async def _load(self, frames: Sequence[Located]) -> dict[FrameKey, bytes]:
-        """Raw bytes of frames, one request for each pack."""
-        by_pack: dict[str, list[Located]] = {}
-        for one in frames:
-            by_pack.setdefault(one.pack, []).append(one)
-        raw: dict[FrameKey, bytes] = {}
+    async def _load(self, groups: Sequence[list[Located]], cache: bool) -> dict[bytes, bytes]:
+        """Objects, grouped by frame, out of their packs: one request for each pack."""
+        by_pack: dict[str, list[list[Located]]] = {}
+        for group in groups:
+            by_pack.setdefault(group[0].pack, []).append(group)
+        found: dict[bytes, bytes] = {}
         for name, here in by_pack.items():
-            stored = await self.packs.read(name, [(one.frame_offset, one.stored_len) for one in here])
-            small = sum(one.raw_len for one in here) <= INLINE_BYTES
-            raw |= _unpacked(here, stored) if small else await asyncio.to_thread(_unpacked, here, stored)
-        return raw
-
-    def _cut(self, raw: bytes, one: Located) -> bytes:
-        data = raw[one.offset : one.offset + one.size]
-        if self._verify and not one.directory and blake3_digest(data) != one.digest:
-            raise Unavailable(f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit")
-        return data
+            ranges = [(group[0].frame_offset, group[0].stored_len) for group in here]
+            stored = await self.packs.read(name, ranges)
+            if sum(group[0].raw_len for group in here) <= INLINE_BYTES:
+                objects, whole = unpacked(here, stored, cache, self._verify)
+            else:
+                objects, whole = await asyncio.to_thread(unpacked, here, stored, cache, self._verify)
+            found |= objects
+            for key, raw in whole.items():
+                self._cache.put(key, raw)
+        return found
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
         """Call `use` with the bytes of these, one behind the other, off the event loop; a piece is there for
@@ -307,17 +313,6 @@ class ObjectStore:
     def streaming(self, name: str) -> bool:
         """Whether somebody is being sent frames of this pack."""
         return self._streaming[name] > 0
-
-
-def _unpacked(frames: Sequence[Located], stored: Sequence[bytes]) -> dict[FrameKey, bytes]:
-    raw: dict[FrameKey, bytes] = {}
-    for one, data in zip(frames, stored, strict=True):
-        try:
-            whole = read_object(data, one.codec, one.raw_len, 0, one.raw_len)
-        except SvcError as error:
-            raise Unavailable(f"stored bytes are damaged ({error.detail}); run: relay audit") from None
-        raw[one.frame] = whole.obj if isinstance(whole.obj, bytes) else bytes(whole)
-    return raw
 
 
 def _is_plain(one: Located) -> bool:

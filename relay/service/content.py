@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from sqlalchemy import and_, bindparam, select
 
@@ -55,24 +55,28 @@ async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> 
 
 
 async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
-    """The bytes of objects of the repository. PayloadMissing lists those it does not hold."""
+    """The bytes of objects of the repository, which nobody is about to ask for again. PayloadMissing lists
+    those it does not hold."""
     wanted = sorted(set(digests))
     if not wanted:
         return {}
-    await require(tx, repo_id, wanted)
-    return await node.objects.read_many(wanted, repo_id, tx)
+    placed = await node.objects.locate(wanted, repo_id, tx)
+    found = {digest: one for digest, one in placed.items() if not one.directory}
+    _require_all(wanted, found)
+    return await node.objects.read_located(list(found.values()), tx, cache=False)
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes of objects that the repository must hold. PayloadMissing lists those it does not."""
     sizes = await held(tx, repo_id, digests)
-    missing = set(digests) - sizes.keys()
-    if missing:
-        raise PayloadMissing(
-            NOT_HELD,
-            missing=sorted(digest.hex() for digest in missing),
-        )
+    _require_all(digests, sizes)
     return sizes
+
+
+def _require_all(wanted: Collection[bytes], here: Container[bytes]) -> None:
+    missing = sorted(digest.hex() for digest in set(wanted) if digest not in here)
+    if missing:
+        raise PayloadMissing(NOT_HELD, missing=missing)
 
 
 async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
@@ -82,9 +86,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     large = {digest for kind, digest, _ in files if kind == "chunked"}
     sizes = await kept(node, tx, repo_id, small)
     large_sizes = await chunked.held(tx, repo_id, large)
-    missing = (small - sizes.keys()) | (large - large_sizes.keys())
-    if missing:
-        raise PayloadMissing(NOT_HELD, missing=sorted(digest.hex() for digest in missing))
+    _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:
         here = (large_sizes if kind == "chunked" else sizes)[digest]
         if here != size:
@@ -97,7 +99,7 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
     found: set[bytes] = set()
     for part in portions(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:
-            data = await node.objects.read_many(part, repo_id, tx)
+            data = await node.objects.read_many(part, repo_id, tx, cache=False)
         except NotFound:
             raise Unavailable("the upload met a clean-up of old bytes; send it again") from None
         small = sum(map(len, data.values())) <= MIB

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,9 +19,11 @@ from relay.objects.store import FrameAt
 from relay.portions import portions
 from relay.service import content, frontier
 
+R = TypeVar("R")
 PORTION = 32 * MIB
 _size = attrgetter("size")
-Wanted = list[tuple[LaneKey, LaneRow, Source]]
+Wanted = list[tuple[LaneKey, LaneRow]]
+Sources = Mapping[LaneKey, Source]
 
 
 class Texts(NamedTuple):
@@ -39,8 +41,8 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
     for part in portions(lacking.values(), PORTION, _size):
-        wanted = await _wanted(tx, node, repo_id, branch_id, part)
-        placed += await node.objects.place(await node.lanes.run(_texts, node.lanes, wanted), tx)
+        texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
+        placed += await node.objects.place(texts, tx)
     return Texts([*lacking], placed)
 
 
@@ -66,8 +68,7 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
 
 
 async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: list[LaneRow]) -> None:
-    wanted = await _wanted(tx, node, repo_id, branch_id, part)
-    states = await node.lanes.run(_states, node.lanes, wanted)
+    states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
     await tx.many(
         rows.KEEP_FINAL,
         [
@@ -88,24 +89,33 @@ def _next(branch_id: str, row: LaneRow) -> dict[str, object]:
     return {**frontier.values(branch_id, fresh), "at_branch": branch_id, "at_path": row.path}
 
 
-async def _wanted(tx: Tx, node: Node, repo_id: str, branch_id: str, edited: list[LaneRow]) -> Wanted:
-    found = await frontier.sources(node, tx, repo_id, branch_id, edited)
-    return [(key := frontier.key_of(branch_id, row), row, found[key]) for row in edited]
+async def _on_lanes(
+    tx: Tx,
+    node: Node,
+    repo_id: str,
+    branch_id: str,
+    edited: list[LaneRow],
+    work: Callable[[Lanes, Wanted, Sources], R],
+) -> R:
+    wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
+    return await frontier.with_lanes(
+        node, tx, repo_id, branch_id, edited, lambda sources: work(node.lanes, wanted, sources)
+    )
 
 
-def _texts(lanes: Lanes, wanted: Wanted) -> dict[bytes, bytes]:
+def _texts(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[bytes, bytes]:
+    """Texts by digest."""
     found: dict[bytes, bytes] = {}
-    for key, row, source in wanted:
-        lane = lanes.open(key, row.stand) or source.build(key)
+    for key, row in wanted:
+        lane = lanes.find(key, row.stand, sources)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
         found[row.digest] = lane.text()
     return found
 
 
-def _states(lanes: Lanes, wanted: Wanted) -> dict[LaneKey, bytes]:
-    states: dict[LaneKey, bytes] = {}
-    for key, row, source in wanted:
-        states[key] = (lanes.open(key, row.stand) or source.build(key)).state()
-        lanes.drop([key])
+def _states(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[LaneKey, bytes]:
+    """Their states by key; the lanes leave memory, since their epoch is over."""
+    states = {key: lanes.find(key, row.stand, sources).state() for key, row in wanted}
+    lanes.drop(states)
     return states

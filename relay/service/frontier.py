@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from typing import TypeVar
 
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound, TooLarge
@@ -20,11 +21,12 @@ from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
-from relay.lanes import LaneKey, Source
+from relay.lanes import LaneKey, LaneSourceMissing, Source
 from relay.node import Node
 from relay.service import content
 from relay.service.live_rules import Frontier
 
+R = TypeVar("R")
 LOADED_AT_ONCE = 256 * MIB
 
 
@@ -96,6 +98,23 @@ async def sources(
         if source is not None:
             source.operations.append(bytes(operation))
     return found
+
+
+async def with_lanes(
+    node: Node,
+    tx: Tx,
+    repo_id: str,
+    branch_id: str,
+    texts: Collection[LaneRow],
+    work: Callable[[Mapping[LaneKey, Source]], R],
+) -> R:
+    """What `work` makes of the lanes of these text rows, on the lanes' thread. It is given the sources of
+    those that are not in memory; if another one has left it meanwhile, it runs again with those of all."""
+    absent = [row for row in texts if not node.lanes.holds(key_of(branch_id, row), row.stand)]
+    try:
+        return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, absent))
+    except LaneSourceMissing:
+        return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, texts))
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:

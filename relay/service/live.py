@@ -36,11 +36,11 @@ from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
 from relay.service import checkpoint as checkpoints
 from relay.service import chunked, content, frontier
 from relay.service import replica as replicas
-from relay.service.live_rules import Batch, Frontier, LaneSourceMissing
+from relay.service.live_rules import Batch, Frontier
 
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200

@@ -23,7 +23,7 @@ from localstore.core.model.live import UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate, decoded_ops
 from relay.db.lane import LaneRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
 
 
 @lru_cache(maxsize=256)
@@ -44,10 +44,6 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
 
 
 BYTES_PER_STEP = 80  # of a text, which are read and hashed in the time of one step of `UPDATE_WORK`
-
-
-class LaneSourceMissing(Exception):
-    """A lane must be built again and its source was not loaded; nothing of the batch took effect."""
 
 
 class Refusal(Exception):

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from localstore.core.limits import MIB
 from relay import migrations
 from relay.db import schema
 from relay.db.database import UniqueViolation
-from relay.db.sqlite import LateViolation, SqliteDatabase
+from relay.db.sqlite import WAITING_BYTES, LateViolation, SqliteDatabase
 
 NONCE = insert(schema.nonce)
 KEPT = select(schema.nonce.c.nonce).order_by(schema.nonce.c.nonce)
@@ -45,6 +46,18 @@ async def test_the_next_statement_sees_what_waited(tmp_path: Path) -> None:
         await tx.many(NONCE, [nonce("c")])
         assert [row[0] for row in await tx.all(KEPT)] == ["a", "b", "c"]
         assert await tx.run(NONCE, **nonce("d")) == 1
+
+
+async def test_many_bytes_do_not_wait(tmp_path: Path) -> None:
+    async with opened(tmp_path) as db, db.write() as tx:
+        large = [{"key_id": "k", "nonce": bytes([n]) * MIB, "expires_at": 1} for n in range(3)]
+        await tx.many(NONCE, large[:2])
+        assert tx.waiting
+        await tx.many(NONCE, large[2:])
+        assert tx.waiting
+        await tx.many(NONCE, [{"key_id": "l", "nonce": bytes(WAITING_BYTES - 3 * MIB + 1), "expires_at": 1}])
+        assert not tx.waiting
+        assert len(await tx.all(KEPT)) == 4
 
 
 async def test_the_commit_carries_what_still_waits(tmp_path: Path) -> None:

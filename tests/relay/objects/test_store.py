@@ -78,6 +78,10 @@ def test_what_goes_in_comes_out_and_only_to_those_who_put_it(s3, batches, random
                     known[repo] |= {digest(data): data for data in datas}
                 every = {**known[mine], **known[other]}
                 for repo, held in known.items():
+                    for kept in (False, True):  # the second time whole frames, some from memory
+                        some = random.sample(sorted(held), len(held) // 2)
+                        found = await store.read_many(some, repo, cache=kept)
+                        assert found == {one: held[one] for one in some}
                     assert await store.read_many(list(held), repo) == held
                     async with store._db.read() as tx:
                         assert await store.missing(tx, repo, list(every)) == set(every) - set(held)

@@ -32,6 +32,7 @@ from relay import trees
 from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
+from relay.lanes import LaneKey
 from relay.service import frontier, seal
 from tests.relay.service.live_world import ORIGIN, Device, World, add, world
 
@@ -242,6 +243,22 @@ async def test_a_seal_starts_a_new_epoch_and_an_old_one_hops_over(w: World) -> N
     assert (await b.one(update_)).result == "ok"
     assert (await b.fetch("x", gen))[1].text() == b"ONE TWO"
     assert await files(w, (await b.seal(made.id)).id) == {"x": b"ONE TWO"}
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_a_lane_may_leave_memory_at_any_moment(
+    w: World, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    """What `holds` says may be over when the lane is opened."""
+    a = await w.device()
+    gen, lane = await text(a, "x", b"1")
+    assert (await a.one(a.edit("x", lane, gen, b"12"))).result == "ok"
+    w.node.lanes.forget([LaneKey(a.branch_id, gen, 0)])
+    monkeypatch.setattr(w.node.lanes, "holds", lambda key, stand: in_memory)
+    made = await a.finalize(await a.prepare())
+    assert await files(w, made.id) == {"x": b"12"}
+    state, _ = await a.fetch("x", gen, epoch=0)
+    assert (state.epoch, list(state.finals)) == (1, ["0"])
 
 
 async def test_a_lane_touched_since_prepare_keeps_its_epoch(w: World) -> None:
