@@ -1,10 +1,10 @@
 """What it costs the CRDT library to load a lane, found out before the library sees a byte of it.
 
-A state of a few kilobytes can keep the library busy for minutes. It spends more than time in proportion to the
-state on four things only: it walks over items that stand where a new one belongs (`_conflicts`), it cuts items
-where others lean on their middle (`_cut`), it leaves an item that waits for another replica's (`_next`), and it
-joins neighbours that were written in one go (`_join`). So the state is woven here in the library's own
-order, without its text, and these four are counted. What honest replicas write costs next to none of them.
+A state of a few kilobytes can keep the library busy for minutes. Four things take it more time than is in
+proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), it cuts items
+where others lean on their middle (`_cut`), it puts off items that wait for another replica's (`_next`), and it
+joins neighbours that were written in one go (`_join`). So the state is woven here in the library's own order,
+without its text, and these four are counted. What honest replicas write costs next to none of them.
 
 Costs are in steps of about 0.1 µs of the library.
 """
@@ -135,7 +135,9 @@ class Weave:
     def _spend(self, steps: int) -> None:
         self.spent += steps
         if self.spent > limits.LANE_WORK:
-            raise UpdateInvalid("the edits of the lane lie across each other so that loading it takes too long")
+            raise UpdateInvalid(
+                "the edits of the lane lie across each other so that loading it takes too long"
+            )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
         """The item to be placed before one that waits for this client."""
@@ -241,7 +243,7 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count what it takes to join one client's items with those that continue them, the last ones first."""
+        """Count what it takes to join a client's items with those that continue them, the last ones first."""
         items = self._items.get(client, [])
         joined = 0
         for place in range(len(items) - 1, -1, -1):

@@ -186,5 +186,6 @@ def _holds(device: Device, entry: Entry, state: LaneState) -> bool:
         return lane.digest() == alone
     except Invalid as error:
         raise ServerMisbehaved(
-            f"the server sent edits of {state.path} that cannot be taken in ({error.detail}); nothing was signed"
+            f"the server sent edits of {state.path} that cannot be taken in ({error.detail}); "
+            "nothing was signed"
         ) from None

@@ -270,6 +270,7 @@ def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Plac
     liar.twist = None
     assert lying.ann.ok("push", "-m", "mine", "--json").json()["seal"] not in (None, first)
 
+
 HEAVY = encode(across(16_000))
 
 

@@ -1,4 +1,4 @@
-"""What loading a lane costs is known before the library sees it: hostile states are refused, honest ones never."""
+"""What loading a lane costs is known before the library sees it: hostile states are refused, honest never."""
 
 from __future__ import annotations
 
@@ -153,9 +153,7 @@ def test_lies_are_woven_as_the_library_arranges_them(data: st.DataObject) -> Non
                 lambda client: st.tuples(st.just(client), st.integers(0, ends[client] - 1))
             )
         client = data.draw(st.sampled_from([3, A, B]))
-        struct = inserted(
-            client, ends.get(client, 0), letter * 2, data.draw(points), data.draw(points)
-        )
+        struct = inserted(client, ends.get(client, 0), letter * 2, data.draw(points), data.draw(points))
         structs.append(struct)
         ends[client] = struct.clock + 2
     state = validate_state(encode(structs))
