@@ -3,7 +3,7 @@
 A state of a few kilobytes can keep the library busy for minutes. Four things take it more time than is in
 proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), it cuts items
 where others lean on their middle (`_cut`), it puts off items that wait for another replica's (`_next`), and it
-joins neighbours that were written in one go (`_join`). So the state is woven here in the library's own order,
+joins neighbours that were written in one go (`_join`). So the state is woven here in the order of the library,
 without its text, and these four are counted. What honest replicas write costs next to none of them.
 
 Costs are in steps of about 0.1 µs of the library.

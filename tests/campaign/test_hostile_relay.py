@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u, hex_digest, unb64u
+from localstore.core.model.live import Row as WireRow
+from localstore.core.model.seal import SealChange
 from localstore.link import read_repo
 from tests.campaign.conftest import Place
 from tests.campaign.liar import Liar
@@ -17,6 +19,8 @@ from tests.localstore.core.test_lane_load import across
 from tests.localstore.core.updates import encode
 
 OTHER = "0" * 64
+ROW, CHANGE = WireRow.__struct_fields__, SealChange.__struct_fields__  # both travel as arrays
+PATH = ROW.index("path")
 
 
 def pushed(place: Place) -> str:
@@ -179,7 +183,7 @@ def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: 
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/live/bootstrap"):
             for row in answer["rows"]:
-                row["path"] = path
+                row[PATH] = path
         return answer
 
     link = (bob.folder / ".svc" / "repo.json").read_bytes()
@@ -192,7 +196,19 @@ def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: 
     liar.twist = None
 
 
-@pytest.mark.parametrize("member", ["digest", "state", "gen", "epoch", "size"])
+WRONG: dict[str, Any] = {
+    "digest": OTHER,
+    "gen": -1,
+    "epoch": 1 << 60,
+    "size": -5,
+    "ver": 1 << 70,
+    "kind": "symlink",
+    "live": "yes",
+    "other": None,
+}
+
+
+@pytest.mark.parametrize("member", [*WRONG, "state"])
 def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lying: Place, liar: Liar) -> None:
     pushed(lying)
     bob = lying.machine("bob")
@@ -203,12 +219,8 @@ def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lyin
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/live/bootstrap"):
             for row in answer["rows"]:
-                row.update(
-                    {"digest": {"digest": OTHER}, "gen": {"gen": -1}, "epoch": {"epoch": 1 << 60}}.get(
-                        member, {}
-                    )
-                )
-                row.update({"size": -5} if member == "size" else {})
+                if member in WRONG:
+                    row[ROW.index(member)] = WRONG[member]
         if asked.endswith("/live/lanes"):
             for lane in answer["lanes"]:
                 lane.update({"state": b64u(b"\0\1\2")} if member == "state" else {})
@@ -258,7 +270,7 @@ def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Plac
                 member
             )
             if member == "changes":
-                answer["changes"][0]["digest"] = OTHER
+                answer["changes"][0][CHANGE.index("digest")] = OTHER
             else:
                 answer[member] = lie
         return answer
