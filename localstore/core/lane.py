@@ -17,17 +17,31 @@ from localstore.core.crdt import Delta, Document
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
+from localstore.core.lane_load import Load, load_of, woven
 
 READER = 1  # client id of a document that nobody writes through
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
+READ, WOVEN = 64, 4  # steps to read an item of the lane; to find out a step of its load
+AT_ONCE = 1000  # updates of a log in one transaction, at whose end the library joins what they wrote
 
 
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_counted", "_document", "_halves", "_items", "_known", "_problem", "_replica")
+    __slots__ = (
+        "_bytes",
+        "_counted",
+        "_document",
+        "_halves",
+        "_items",
+        "_known",
+        "_load",
+        "_problem",
+        "_replica",
+        "looked",
+    )
     _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
     _known: dict[int, int] | None
 
@@ -35,6 +49,8 @@ class Lane:
         """An empty lane whose next edit is expected from `replica`."""
         self._open(replica)
         self._items = self._counted = 0  # at most this many items; exact after `_recount`
+        self._load = Load()  # of its state, at most
+        self.looked = 0  # steps that the last `take` spent on finding out `_load`
         self._halves: set[lane_format.Point] = set()
         self._problem: str | None = None
 
@@ -54,7 +70,7 @@ class Lane:
             lane._items = lane._counted = -(-len(text) // limits.GENESIS_PIECE)
         else:
             lane._recount()
-        lane._bytes = text
+        lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
         return lane
 
     @classmethod
@@ -127,6 +143,7 @@ class Lane:
         Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
         is then as it was.
         """
+        self.looked = 0
         steps = [lane_format.parse(update) for update in updates]
         most = min(budget, limits.UPDATE_WORK)
         if sum(lane_format.work(step, self._items) for step in steps) > most and self._grown():
@@ -142,7 +159,9 @@ class Lane:
             known = lane_format.after(step, known)
             items += SPLITS * (len(step.structs) + len(step.deletions))
             halves = halves | own if (own := lane_format.second_halves(step)) else halves
+        load = self._loadable(steps)
         self._absorb(updates, known)
+        self._load = load
         for step in steps:
             self._grow(step)
         return worked
@@ -158,23 +177,29 @@ class Lane:
         if not log:
             return
         known = self.known()
-        for update in log:
-            parsed = lane_format.parse(update)
-            lane_format.check(parsed, known, None, 0, self._halves)
-            known = lane_format.after(parsed, known)
-            self._grow(parsed)
-        self._absorb(log, known)
+        for start in range(0, len(log), AT_ONCE):
+            part = log[start : start + AT_ONCE]
+            for update in part:
+                parsed = lane_format.parse(update)
+                lane_format.check(parsed, known, None, 0, self._halves)
+                known = lane_format.after(parsed, known)
+                self._load = self._load.after([parsed], self._items)
+                self._grow(parsed)
+            self._absorb(part, known)
 
     def merge(self, state: bytes) -> None:
-        """Take in another full state of the same lane and epoch. Raises UpdateInvalid."""
+        """Take in another full state of the same lane and epoch. Raises UpdateInvalid, for a state that would
+        keep the library busy for more than LANE_WORK as well; the lane is then as it was."""
         known = self.known()
         parsed = lane_format.validate_state(state)
         theirs = lane_format.ends_of(parsed)
         if known and theirs and lane_format.genesis_ids(known) != lane_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
+        load = load_of(self._parsed(), parsed) if known else load_of(parsed)
         for client, clock in theirs.items():
             known[client] = max(clock, known.get(client, 0))
         self._absorb([state], known)
+        self._load = load
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
@@ -184,7 +209,7 @@ class Lane:
         with twin._library():
             twin._document.apply(state)
         twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
-        twin._counted = self._counted
+        twin._counted, twin._load = self._counted, self._load
         return twin
 
     # --- the one place where the library is touched
@@ -225,7 +250,9 @@ class Lane:
         self._forget()
         with self._library():
             update = self._document.written(write)
-        self._grow(lane_format.parse(update))
+        written = lane_format.parse(update)
+        self._load = self._load.after([written], self._items)
+        self._grow(written)
         return update
 
     def _become(self, replica: int) -> None:
@@ -282,8 +309,25 @@ class Lane:
         """Whether counting again may find fewer items; it reads all of them, so not after every update."""
         return self._items - self._counted > self._counted // 8
 
+    def _loadable(self, steps: Sequence[lane_format.Update]) -> Load:
+        """What it takes to load the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
+        load = self._load.after(steps, self._items)
+        if load.steps <= limits.LANE_WORK:
+            return load
+        whole = self._parsed()
+        self.looked = READ * len(whole.structs) + WOVEN * limits.LANE_WORK
+        for step in steps:
+            whole.structs.extend(step.structs)
+            whole.deletions.extend(step.deletions)
+        load = woven(whole)
+        self.looked -= WOVEN * (limits.LANE_WORK - load.steps)
+        return load
+
+    def _parsed(self) -> lane_format.Update:
+        return lane_format.parse(self.state(), lane_format.STATE_CAPS)
+
     def _recount(self) -> None:
-        update = lane_format.parse(self.state(), lane_format.STATE_CAPS)
+        update = self._parsed()
         self._items = self._counted = len(update.structs)
         self._halves = lane_format.second_halves(update)
 

@@ -74,6 +74,7 @@ UPDATE_STRING_BYTES = 64 * KIB
 UPDATE_DELETE_RANGES = 200_000
 UPDATE_WORK = 20_000_000  # steps over items while an update is applied: about 2 s at worst
 EDITS_AT_ONCE = 8  # updates' work that all edits of one lane in a batch have; a client sends no more at once
+LANE_WORK = 10_000_000  # steps over items while a whole lane is loaded: about 1 s at worst
 LANE_STATE_BYTES, LANE_STATE_STRUCTS = 512 * MIB, 4_000_000  # a whole lane with its tombstones
 REPLICA_BITS = 53
 EPOCHS_RETAINED = 2

@@ -64,6 +64,7 @@ class Device:
         self.objects = Objects(record / "objects", self.db)
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
+        self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
         self.edited = EditedLanes()

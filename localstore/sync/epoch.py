@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.encoding import digest
+from localstore.core.errors import UpdateInvalid
 from localstore.core.lane import SCRATCH_MINE, SCRATCH_THEIRS, Lane, carry
 from localstore.entry import Entry
 from localstore.sync.device import Device
@@ -18,8 +19,9 @@ def advance(device: Device, entry: Entry, remote: Remote) -> None:
     base, pending = device.confirmed(entry), device.db.pending(entry.path)
     epoch = entry.epoch
     while epoch < remote.row.epoch:
-        if pending and epoch in remote.finals:
-            epoch, base, pending = _exactly(device, entry, remote, epoch, base, pending)
+        step = _exactly(device, entry, remote, epoch, base, pending) if pending else None
+        if step is not None:
+            epoch, base, pending = step
         else:
             pending = _by_text(device, base, pending, _lane(device, remote))
             epoch, base = remote.row.epoch, _lane(device, remote)
@@ -46,11 +48,19 @@ def _lane(device: Device, remote: Remote) -> Lane:
 
 def _exactly(
     device: Device, entry: Entry, remote: Remote, epoch: int, base: Lane, pending: list[bytes]
-) -> tuple[int, Lane, list[bytes]]:
-    """The old epoch is known to its end: its end is the genesis of the next one."""
+) -> tuple[int, Lane, list[bytes]] | None:
+    """The old epoch is known to its end: its end is the genesis of the next one. None if it is not, or its
+    end is one that a lane refuses."""
+    if epoch not in remote.finals:
+        return None
     _, final = remote.finals[epoch]
-    if final is not None:
-        base.merge(final)
+    try:
+        if final is not None:
+            base.merge(final)
+    except UpdateInvalid:
+        if not base.sound:
+            raise
+        return None
     following = device.genesis(entry.gen, epoch + 1, base.text())
     update = carry(base, pending, device.replica, following.copy())
     return epoch + 1, following, [update] if update else []

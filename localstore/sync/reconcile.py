@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core import paths
+from localstore.core.errors import UpdateInvalid
 from localstore.db import Row
 from localstore.entry import Entry
 from localstore.found import Scan
@@ -10,14 +11,16 @@ from localstore.stats import look
 from localstore.sync.capture import capture
 from localstore.sync.device import Device
 from localstore.sync.epoch import advance
-from localstore.sync.remote import Remote, read
+from localstore.sync.remote import Remote, read, require_readable
 from localstore.sync.settle import remove, settle
 
 CHUNK = 1000
 
 
 def reconcile(device: Device, scan: Scan) -> list[str]:
-    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first."""
+    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
+
+    ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
     rows = device.db.rows()
     flying = device.db.flight_kinds()
     index = device.db.number("since")
@@ -45,11 +48,17 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
     for start in range(0, len(todo), CHUNK):
         settling = []
         for remote in read(device, todo[start : start + CHUNK]):
-            if _one(device, remote):
+            try:
+                settles = _one(device, remote)
+            except UpdateInvalid as error:
+                device.unreadable[remote.row.path] = error.detail
+                continue
+            if settles:
                 settling.append(remote.row.path)
         changed += [path for path in settling if not _is_shown(device, path)]
         settle(device, settling)
         device.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
+    require_readable(device)
     return removed + changed
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core.encoding import unb64u, unhex
+from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, PathInvalid, ServerMisbehaved, Unauthorized
 from localstore.core.lane import Lane
 from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
@@ -20,6 +20,7 @@ from localstore.sync.device import REUSED, Device
 from localstore.sync.recognise import recognise
 
 LANES_PER_REQUEST = 200
+EPOCH_DIGITS = 16
 
 
 class Remote(msgspec.Struct):
@@ -109,10 +110,10 @@ def authors(device: Device) -> dict[str, list[str]]:
 def _row(row: WireRow) -> Row:
     check(row.path)
     try:
-        digest = unhex(row.digest)
+        named = unhex(row.digest)
     except Invalid:
         raise ServerMisbehaved(f"the server sent a row of {row.path} without a digest") from None
-    return Row(row.path, row.kind, row.gen, row.epoch, row.ver, row.other, digest, row.size, row.live)
+    return Row(row.path, row.kind, row.gen, row.epoch, row.ver, row.other, named, row.size, row.live)
 
 
 def state_bytes(state: str | None) -> bytes | None:
@@ -121,9 +122,11 @@ def state_bytes(state: str | None) -> bytes | None:
 
 def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
     """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
-    next pull sees why."""
+    next pull sees why. So is one whose lane is refused, which `Device.unreadable` then names."""
     asked: list[Row] = []
     for row in rows:
+        if row.path in device.unreadable:
+            continue
         if row.kind == "text" and _needs_state(device.entries.get(row.path), row):
             asked.append(row)
             if len(asked) == LANES_PER_REQUEST:
@@ -154,7 +157,25 @@ def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
         known = asked.get(state.path)
         if known is None or known.gen != state.gen:
             raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
-        yield _remote(device, state, known)
+        try:
+            remote = _remote(device, state, known)
+        except Invalid as error:
+            device.unreadable[state.path] = error.detail
+            continue
+        yield remote
+
+
+def require_readable(device: Device) -> None:
+    """ServerMisbehaved, which names the files, if lanes were refused."""
+    if not device.unreadable:
+        return
+    path = min(device.unreadable)
+    others = f" and {len(device.unreadable) - 1} more" if len(device.unreadable) > 1 else ""
+    raise ServerMisbehaved(
+        f"the server sent edits of {terminal_safe(path)}{others} that cannot be taken in "
+        f"({device.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
+        "Try again; if it stays so, let somebody who has these edits push them: their seal ends them"
+    )
 
 
 def _remote(device: Device, state: LaneState, known: Row) -> Remote:
@@ -163,14 +184,21 @@ def _remote(device: Device, state: LaneState, known: Row) -> Remote:
     row = known._replace(
         epoch=state.epoch, ver=state.ver, other=other, digest=unhex(state.digest), size=state.size
     )
-    device.db.put_rows([row], (), whole=False)
-    raw = state_bytes(state.state)
-    if raw is not None:
-        text = Lane.load(raw).text()
-        device.objects.add([(row.digest, text)])
-        if device.objects.get(row.digest) is None:
-            raise ServerMisbehaved(f"the lane of {state.path} does not hold the text it is said to hold")
+    genesis, raw = unhex(state.genesis), state_bytes(state.state)
+    text = None if raw is None else Lane.load(raw).text()
+    if text is not None and digest(text) != row.digest:
+        raise Invalid("they do not give the text that they are said to give")
     finals = {
-        int(epoch): (unhex(final.genesis), state_bytes(final.state)) for epoch, final in state.finals.items()
+        _epoch(epoch): (unhex(final.genesis), state_bytes(final.state))
+        for epoch, final in state.finals.items()
     }
-    return Remote(row, unhex(state.genesis), raw, finals)
+    if text is not None:
+        device.objects.add([(row.digest, text)])
+    device.db.put_rows([row], (), whole=False)
+    return Remote(row, genesis, raw, finals)
+
+
+def _epoch(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= EPOCH_DIGITS):
+        raise Invalid("an epoch is no number")
+    return int(text)

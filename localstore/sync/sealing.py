@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
-from localstore.core.errors import ServerMisbehaved, SvcError, Unauthorized
+from localstore.core.errors import Invalid, ServerMisbehaved, SvcError, Unauthorized
 from localstore.core.lane import Lane
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, LaneState
@@ -175,10 +175,17 @@ def _holds(device: Device, entry: Entry, state: LaneState) -> bool:
     """Whether the relay's lane contains the one that it confirmed to us."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with
-    confirmed, raw = device.db.lane_state(entry.path), state_bytes(state.state)
-    if confirmed is None or raw is None:
-        return confirmed is None
-    lane = Lane.load(raw)
-    alone = lane.digest()
-    lane.merge(confirmed)
-    return lane.digest() == alone
+    confirmed = device.db.lane_state(entry.path)
+    try:
+        raw = state_bytes(state.state)
+        if confirmed is None or raw is None:
+            return confirmed is None
+        lane = Lane.load(raw)
+        alone = lane.digest()
+        lane.merge(confirmed)
+        return lane.digest() == alone
+    except Invalid as error:
+        raise ServerMisbehaved(
+            f"the server sent edits of {state.path} that cannot be taken in ({error.detail}); "
+            "nothing was signed"
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -11,7 +12,7 @@ from localstore.core.chunks import kind_of_bytes
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import ClockReused, NotFound, ServerMisbehaved
+from localstore.core.errors import ClockReused, Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane import Lane
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
@@ -251,7 +252,8 @@ def _adopted_states(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswe
         return {}
     found = {}
     for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
-        raw = state_bytes(state.state)
-        if raw is not None and Lane.load(raw).digest().hex() == state.digest:
-            found[state.path] = raw
+        with suppress(Invalid):  # as if it had none: edits of it are then sent as new versions
+            raw = state_bytes(state.state)
+            if raw is not None and Lane.load(raw).digest().hex() == state.digest:
+                found[state.path] = raw
     return found

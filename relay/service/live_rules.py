@@ -198,6 +198,8 @@ class Batch:
             if not lane.sound:
                 self._restore(key, row)
             raise
+        finally:
+            self.worked[key] += lane.looked
         text = lane.text()
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")

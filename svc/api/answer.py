@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -19,6 +18,7 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
+from svc.api.patience import OutOfPatience, require_content
 
 if TYPE_CHECKING:
     import httpx
@@ -28,7 +28,6 @@ T = TypeVar("T")
 JSON_MAX = 32 * MIB
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
-PATIENCE, SLOWEST_RATE = 300.0, 1024  # seconds that an answer may keep us waiting, one more for so many bytes
 DETAIL_CHARS = 2000
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
@@ -84,21 +83,16 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _misbehaved(response, "sent an encoded answer that nobody asked for")
-    total, waited = 0, 0.0
-    arriving = response.iter_raw()
+    total = 0
     try:
-        while True:
-            began = monotonic()
-            piece = next(arriving, None)
-            if piece is None:
-                return
-            waited += monotonic() - began
+        for piece in response.iter_raw():
             total += len(piece)
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
-            if waited > PATIENCE + total / SLOWEST_RATE:
-                raise _broke_off(response, "it came too slowly")
+            require_content(response, total)
             yield piece
+    except OutOfPatience as error:
+        raise _broke_off(response, f"it {error}") from None
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _broke_off(response, why) from None
@@ -172,13 +166,18 @@ def _broke_off(response: httpx.Response, why: str) -> ServerUnreachable:
     """What may be repeated can only be repeated; anything else may have had its effect."""
     announced = response.headers.get("content-length", "")[:20]
     of = f" of {announced}" if announced.isdecimal() else ""
-    remedy = "check your network, then run the command again"
-    if not response.extensions.get(REPEATABLE):
-        remedy = "it may have been carried out all the same: look before you run the command again"
+    remedy = remedy_of(response.extensions.get(REPEATABLE, False))
     return ServerUnreachable(
         f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "
         f"the answer ({why}); {remedy}"
     )
+
+
+def remedy_of(repeatable: bool) -> str:
+    """What to do when the answer to a request did not come."""
+    if repeatable:
+        return "check your network, then run the command again"
+    return "it may have been carried out all the same: look before you run the command again"
 
 
 def _origin(response: httpx.Response) -> str:

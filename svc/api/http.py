@@ -28,7 +28,7 @@ from localstore.core.model import Page
 from localstore.core.paths import terminal_safe
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
 from svc import __version__
-from svc.api import answer
+from svc.api import answer, patience
 from svc.api.origin import is_loopback
 
 if TYPE_CHECKING:
@@ -306,7 +306,12 @@ class Http:
         )
         if self.credential is not None:
             self._sign(request, outgoing, self.credential)
-        response = client.send(request, stream=True)
+        try:
+            response = client.send(request, stream=True)
+        except patience.OutOfPatience as error:
+            remedy = answer.remedy_of(outgoing.repeatable)
+            raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
+        patience.answered(response)
         response.extensions[answer.REPEATABLE] = outgoing.repeatable
         return response
 
@@ -368,6 +373,7 @@ class Http:
                     "Accept-Encoding": "identity",
                 },
             )
+            patience.limit(self._opened)
         return self._opened
 
 

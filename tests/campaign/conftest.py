@@ -31,12 +31,14 @@ def _lying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Liar, Nod
 
 
 @pytest.fixture
-def liar(_lying: tuple[Liar, Node]) -> Liar:
+def liar(_lying: tuple[Liar, Node]) -> Iterator[Liar]:
     """The lying road, honest until a test says otherwise."""
     road, _ = _lying
     road.twist = road.bend = None
     road.asked.clear()
-    return road
+    road.broken.clear()
+    yield road
+    assert road.broken == []
 
 
 @pytest.fixture

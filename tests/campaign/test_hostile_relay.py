@@ -8,13 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from localstore.core.encoding import b64u, unb64u
+from localstore.core.encoding import b64u, hex_digest, unb64u
+from localstore.core.model.live import Row as WireRow
+from localstore.core.model.seal import SealChange
 from localstore.link import read_repo
 from tests.campaign.conftest import Place
 from tests.campaign.liar import Liar
 from tests.campaign.world import Machine
+from tests.localstore.core.test_lane_load import across
+from tests.localstore.core.updates import encode
 
 OTHER = "0" * 64
+ROW, CHANGE = WireRow.__struct_fields__, SealChange.__struct_fields__  # both travel as arrays
+PATH = ROW.index("path")
 
 
 def pushed(place: Place) -> str:
@@ -177,7 +183,7 @@ def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: 
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/live/bootstrap"):
             for row in answer["rows"]:
-                row["path"] = path
+                row[PATH] = path
         return answer
 
     link = (bob.folder / ".svc" / "repo.json").read_bytes()
@@ -190,7 +196,19 @@ def test_a_frontier_with_hostile_paths_writes_nothing_outside(path: str, lying: 
     liar.twist = None
 
 
-@pytest.mark.parametrize("member", ["digest", "state", "gen", "epoch", "size"])
+WRONG: dict[str, Any] = {
+    "digest": OTHER,
+    "gen": -1,
+    "epoch": 1 << 60,
+    "size": -5,
+    "ver": 1 << 70,
+    "kind": "symlink",
+    "live": "yes",
+    "other": None,
+}
+
+
+@pytest.mark.parametrize("member", [*WRONG, "state"])
 def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lying: Place, liar: Liar) -> None:
     pushed(lying)
     bob = lying.machine("bob")
@@ -201,12 +219,8 @@ def test_a_frontier_that_contradicts_itself_overwrites_nothing(member: str, lyin
     def twist(asked: str, answer: Any) -> Any:
         if asked.endswith("/live/bootstrap"):
             for row in answer["rows"]:
-                row.update(
-                    {"digest": {"digest": OTHER}, "gen": {"gen": -1}, "epoch": {"epoch": 1 << 60}}.get(
-                        member, {}
-                    )
-                )
-                row.update({"size": -5} if member == "size" else {})
+                if member in WRONG:
+                    row[ROW.index(member)] = WRONG[member]
         if asked.endswith("/live/lanes"):
             for lane in answer["lanes"]:
                 lane.update({"state": b64u(b"\0\1\2")} if member == "state" else {})
@@ -256,7 +270,7 @@ def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Plac
                 member
             )
             if member == "changes":
-                answer["changes"][0]["digest"] = OTHER
+                answer["changes"][0][CHANGE.index("digest")] = OTHER
             else:
                 answer[member] = lie
         return answer
@@ -267,3 +281,39 @@ def test_a_prepared_seal_that_is_not_ours_is_not_signed(member: str, lying: Plac
     assert not any(path.endswith("/finalize") for _, path, _, _ in liar.asked[-3:])
     liar.twist = None
     assert lying.ann.ok("push", "-m", "mine", "--json").json()["seal"] not in (None, first)
+
+
+HEAVY = encode(across(16_000))
+
+
+def test_edits_that_are_too_costly_to_load_are_named_and_the_rest_arrives(lying: Place, liar: Liar) -> None:
+    """112 KB that the text library would work on for half a minute."""
+    pushed(lying)
+    bob = lying.machine("bob")
+    lying.write(lying.ann, "a.txt", "two\n")
+    lying.write(lying.ann, "c.txt", "new\n")
+    lying.ann.ok("push", "-m", "second")
+    lying.write(bob, "a.txt", "mine\none\n")
+    text = b"r" * 16_000 + b"x" * 16_000
+
+    def twist(asked: str, answer: Any) -> Any:
+        if asked.endswith("/live/bootstrap"):
+            for row in answer["rows"]:
+                row[8:] = [True]  # ask for the state of each
+        if asked.endswith("/live/lanes"):
+            for lane in answer["lanes"]:
+                if lane["path"] == "a.txt":
+                    lane.update(state=b64u(HEAVY), digest=hex_digest(text), size=len(text))
+        return answer
+
+    liar.twist = twist
+    done = bob.run("pull", "--merge")
+    liar.twist = None
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 1
+    assert "the server sent edits of a.txt that cannot be taken in" in done.err
+    assert "too long" in done.err
+    assert (bob.files()["a.txt"], bob.files()["c.txt"]) == (b"mine\none\n", b"new\n")
+    settled(bob)
+    assert b"mine" in bob.files()["a.txt"]
+    assert b"two" in b"".join(bob.files().values())

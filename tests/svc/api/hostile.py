@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -13,12 +14,29 @@ def http(status: str, body: bytes = b"", content_type: str = "application/json",
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
 
 
+Answer = bytes | Callable[[socket.socket], None]
+
+
+def dripping(first: bytes, drop: bytes, gap: float = 0.01, most: int = 2000) -> Answer:
+    """`first` at once, then `drop` again and again, until the client has had enough."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(first)
+        for _ in range(most):
+            if gap:
+                time.sleep(gap)
+            connection.sendall(drop)
+
+    return answer
+
+
 class Hostile:
     """`requests` holds what arrived, one entry for each connection, in order."""
 
-    def __init__(self, answers: Iterable[bytes]) -> None:
+    def __init__(self, answers: Iterable[Answer], deaf: bool = False) -> None:
         self.requests: list[bytes] = []
         self._answers = list(answers)
+        self._deaf = deaf
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -33,8 +51,15 @@ class Hostile:
             with connection:
                 connection.settimeout(5)
                 try:
+                    if self._deaf:
+                        _sip(connection)
+                        continue
                     self.requests.append(_read_request(connection))
-                    connection.sendall(self._answers[min(number, len(self._answers) - 1)])
+                    answer = self._answers[min(number, len(self._answers) - 1)]
+                    if isinstance(answer, bytes):
+                        connection.sendall(answer)
+                    else:
+                        answer(connection)
                 except OSError:
                     continue
 
@@ -45,13 +70,22 @@ class Hostile:
 
 
 @contextmanager
-def hostile(*answers: bytes) -> Iterator[Hostile]:
-    """Give these answers, one for each connection; the last one for ever."""
-    server = Hostile(answers)
+def hostile(*answers: Answer, deaf: bool = False) -> Iterator[Hostile]:
+    """Give these answers, one for each connection; the last one for ever. `deaf`: none, and take what is sent
+    in sips."""
+    server = Hostile(answers, deaf)
     try:
         yield server
     finally:
         server.close()
+
+
+def _sip(connection: socket.socket) -> None:
+    """Take a little of a request now and then until the client goes away."""
+    for _ in range(100):
+        if not connection.recv(4096):
+            return
+        time.sleep(0.01)
 
 
 def _read_request(connection: socket.socket) -> bytes:

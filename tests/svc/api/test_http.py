@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 from collections.abc import Iterator
 
@@ -23,7 +22,6 @@ from localstore.core.keys import DeviceKey
 from localstore.core.limits import MIB
 from localstore.core.model import Page, Ref, Version
 from localstore.core.request_signature import parse, verify
-from svc.api import answer as reading
 from svc.api import http as calling
 from svc.api.http import ATTEMPTS, EMPTY_PAGES, Credential, Http
 from tests.svc.api.hostile import Hostile, hostile, http
@@ -247,16 +245,6 @@ def test_a_list_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calling, "PAGES_MAX", EMPTY_PAGES + 20)
     with hostile(*full) as server, pytest.raises(ServerMisbehaved, match="without end"):
         list(talk(server)[0].pages("/refs", Ref))
-
-
-def test_an_answer_that_comes_drop_by_drop_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    drops = b"".join(b"1\r\n \r\n" for _ in range(50))
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    seconds = itertools.count(step=20)
-    monkeypatch.setattr(reading, "monotonic", lambda: float(next(seconds)))
-    slow = head + drops + b"0\r\n\r\n"
-    with hostile(slow) as server, pytest.raises(ServerUnreachable, match="too slowly"):
-        talk(server)[0].call("GET", "/version", Version)
 
 
 def test_a_server_may_not_send_more_than_the_limit_asked_for() -> None:
