@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 4
+STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
@@ -94,6 +95,7 @@ class Http:
     ) -> None:
         self.origin = origin
         self.credential = credential
+        self.attempts = ATTEMPTS  # how often a request is sent at most
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
@@ -264,7 +266,8 @@ class Http:
                 "http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-        if attempt < ATTEMPTS and (never_sent or outgoing.repeatable):
+        most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
+        if attempt < most and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
         if isinstance(error, httpx.ProtocolError) and not _broke_off(error):
             raise ServerMisbehaved(
@@ -338,7 +341,7 @@ class Http:
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None when this answer is the answer."""
-        if attempt >= ATTEMPTS or response.status_code not in (429, 502, 503, 504):
+        if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         asked = response.headers.get("retry-after", "")
         if asked.isdecimal() and len(asked) < 6:

@@ -52,6 +52,7 @@ def status(
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
     with to_look(ctx) as device:
+        ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
         found = look_at(device, offline)
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)

@@ -9,7 +9,10 @@ from localstore.found import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
+from svc.flows.meanwhile import Meanwhile
 from svc.flows.working import read_caps, unwritable
+
+WAIT_SECONDS = 3.0  # for a server, once everything else is known
 
 
 class Status(msgspec.Struct):
@@ -31,7 +34,9 @@ class Status(msgspec.Struct):
 
 
 def status(device: Device, offline: bool = False) -> Status:
-    """Reads only, besides the stat cache. An unreachable server counts as offline."""
+    """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
+    not answered WAIT_SECONDS after the look, counts as offline."""
+    head = None if offline else Meanwhile(device.transport.head)
     scan = device.look_around(lean=True)
     last, changed, new, removed = against_last(device, scan)
     recorded = device.db.unwritable()
@@ -47,7 +52,7 @@ def status(device: Device, offline: bool = False) -> Status:
         unsent=len(device.db.flight_kinds()),
     )
     _leave_out(device, scan, result)
-    _ask(device, result, offline)
+    _compare(head, result)
     return result
 
 
@@ -65,11 +70,11 @@ def _leave_out(device: Device, scan: Scan, result: Status) -> None:
                     paths.remove(path)
 
 
-def _ask(device: Device, result: Status, offline: bool) -> None:
+def _compare(head: Meanwhile[str | None] | None, result: Status) -> None:
     try:
-        if offline:
+        if head is None:
             raise ServerUnreachable
-        result.head = device.transport.head()
+        result.head = head.answer(WAIT_SECONDS)
     except ServerUnreachable:
         result.offline = True
         return

@@ -12,7 +12,7 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.model import Version
 from svc.api import http as calling
 from svc.api import patience
-from svc.api.http import ATTEMPTS, Http
+from svc.api.http import STALLS, Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
 from tests.svc.api.test_http import CREDENTIAL, VERSION, talk
 
@@ -100,7 +100,7 @@ def test_a_server_that_works_long_before_it_answers_is_waited_for(
         caller, waits = talk(server)
         with pytest.raises(ServerUnreachable, match="cannot reach"):
             caller.call("GET", "/version", Version)
-        assert len(waits) == ATTEMPTS - 1
+        assert len(waits) == STALLS - 1
 
 
 FLOODS = {

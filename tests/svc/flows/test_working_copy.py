@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model.history import Tree
 from localstore.core.model.seal import Prepared, PrepareRequest
+from svc.flows import status as status_flow
 from svc.flows.clone import clone
 from svc.flows.diff import diff
 from svc.flows.init import init
@@ -308,6 +310,33 @@ def test_relinking_recognises_versions_and_keeps_the_rest(ann: Place, bob: Place
     assert (ann.read("b.txt"), ann.read("c.txt")) == (b"b two\n", b"c one\n")
     [(path, copy)] = pulled.conflicts
     assert (path, ann.read(copy)) == ("c.txt", b"c mine\n")
+
+
+def test_status_does_not_wait_for_a_server_that_does_not_answer(
+    ann: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann.write("a.txt", "one")
+    ann.push()
+    answered = threading.Event()
+    monkeypatch.setattr(status_flow, "WAIT_SECONDS", 0.05)
+    with ann.device() as device:
+        monkeypatch.setattr(device.transport, "head", answered.wait)
+        found = status(device)
+        answered.set()
+    assert (found.offline, found.head, found.changed) == (True, None, [])
+
+
+def test_status_raises_what_the_server_says(ann: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann.write("a.txt", "one")
+    ann.push()
+
+    def gone() -> None:
+        raise NotFound("there is no branch main")
+
+    with ann.device() as device:
+        monkeypatch.setattr(device.transport, "head", gone)
+        with pytest.raises(NotFound, match="no branch main"):
+            status(device)
 
 
 def test_status_and_diff_work_offline(ann: Place) -> None:
