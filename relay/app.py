@@ -26,7 +26,7 @@ from relay.node import Node
 from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
-from relay.wire import StrictRequest
+from relay.wire import REQUEST_BUFFER, StrictRequest
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -57,7 +57,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         KEEP_ALIVE_TIMEOUT=75,
         REQUEST_MAX_SIZE=64 * 1024,  # lifted for each request: bodies have caps of their own (relay.body)
         REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
-        REQUEST_BUFFER_SIZE=256 * 1024,
+        REQUEST_BUFFER_SIZE=REQUEST_BUFFER,
         WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
         FALLBACK_ERROR_FORMAT="json",
         AUTO_EXTEND=False,
