@@ -25,8 +25,8 @@ from sanic.server.protocols.websocket_protocol import WebSocketProtocol
 
 REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
 
-_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_HEAD = re.compile(rf"({_TOKEN}) ([!-~]+) HTTP/1\.([01])(?:\r\n{_TOKEN}:[^\0\r\n]*)*")
+_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_HEAD = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])(?:\r\n{_NAME}:[^\0\r\n]*)*")
 _DIGITS = {10: re.compile(r"[0-9]{1,18}[ \t]*"), 16: re.compile(r"[0-9A-Fa-f]{1,15}[ \t]*")}
 
 
