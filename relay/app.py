@@ -20,6 +20,7 @@ from sanic.response import HTTPResponse
 from localstore.core.errors import NotFound, SvcError
 from relay import problems, routes
 from relay.body import drain, skip_arrived
+from relay.context import UNKNOWN
 from relay.gate import Handle, handler_of
 from relay.logs import RequestLine, logger, request_line
 from relay.node import Node
@@ -35,8 +36,6 @@ PAGE_POLICY = (
 )
 HEADER_BYTES = 16 * 1024
 PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
-_UNKNOWN = "unknown"
-LEFT = 499  # in log and counters only: the client hung up before the end of its answer
 
 Leaf = tuple[Route, Handle]
 
@@ -90,8 +89,7 @@ class _Entry:
     async def handle(self, request: StrictRequest) -> None:
         """Answer one request; when this returns the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
-        ctx.began, ctx.request_id, ctx.route = time.perf_counter(), _request_id(), _UNKNOWN
-        ctx.sent, ctx.status = 0, LEFT
+        ctx.began, ctx.request_id = time.perf_counter(), _request_id()
         stream: Any = request.stream
         stream.request_max_size = math.inf
         try:
@@ -108,8 +106,8 @@ class _Entry:
                 await _refuse_rest(request, response)
             ctx.status = response.status
         finally:
-            if (lease := getattr(ctx, "lease", None)) is not None:
-                lease.release()
+            if ctx.lease is not None:
+                ctx.lease.release()
             self._finished(request)
 
     async def _answer(self, request: StrictRequest) -> Answer:
@@ -179,7 +177,7 @@ class _Entry:
     def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
         """Sanic could not read the request, or the connection failed under the answer."""
         ctx = request.ctx
-        ctx.request_id = getattr(ctx, "request_id", None) or _request_id()
+        ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
             response = _unreadable(error)
         else:
@@ -190,18 +188,18 @@ class _Entry:
 
     def _finished(self, request: StrictRequest) -> None:
         ctx = request.ctx
-        status = 101 if getattr(ctx, "upgraded", False) else ctx.status
+        status = 101 if ctx.upgraded else ctx.status
         seconds = time.perf_counter() - ctx.began
-        incoming = getattr(ctx, "incoming", None)
-        self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
+        received = ctx.incoming.received if ctx.incoming else 0
+        self._node.metrics.observe(ctx.route, status, seconds, received, ctx.sent)
         request_line(
             RequestLine(
                 request_id=ctx.request_id,
-                method=request.method[:16] if request.well_formed else _UNKNOWN,
+                method=request.method[:16] if request.well_formed else UNKNOWN,
                 route=ctx.route,
                 status=status,
                 us=int(seconds * 1_000_000),
-                account=getattr(ctx, "account_id", None),
+                account=ctx.account_id,
             )
         )
 

@@ -9,11 +9,13 @@ makes of it is refused.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+import msgspec
 from sanic.compat import Header
 from sanic.exceptions import RequestCancelled, SanicException
 from sanic.helpers import STATUS_CODES
@@ -23,11 +25,14 @@ from sanic.request import Request
 from sanic.response import HTTPResponse
 from sanic.server.protocols.websocket_protocol import WebSocketProtocol
 
+from relay.context import Context
+
 REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
 
 _NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _HEAD = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])(?:\r\n{_NAME}:[^\0\r\n]*)*")
 _DIGITS = {10: re.compile(r"[0-9]{1,18}[ \t]*"), 16: re.compile(r"[0-9A-Fa-f]{1,15}[ \t]*")}
+_REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
 class StrictRequest(Request):
@@ -39,6 +44,10 @@ class StrictRequest(Request):
 
     __slots__ = ("well_formed",)
 
+    @staticmethod
+    def make_context() -> Context:
+        return Context()
+
     def __init__(self, url_bytes: bytes, well_formed: bool = False, **named: Any) -> None:
         try:
             super().__init__(url_bytes, **named)
@@ -48,7 +57,7 @@ class StrictRequest(Request):
             self.well_formed = False
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """The head of a well-formed request. `body`: chunked, True for one whose length is `length`, in bytes, or
     None for none."""
 
@@ -125,7 +134,6 @@ class _StrictHttp(Http):
             transport=protocol.transport,
             app=protocol.app,
         )
-        protocol.request_class._current.set(request)
         self.request_body, self.request_bytes, self.request_bytes_left = head.body, head.length, head.length
         self.expecting_continue = head.body is not None and "expect" in headers
         self.request, request.stream = request, self
@@ -187,6 +195,11 @@ class StrictProtocol(WebSocketProtocol):
     without a walk through its configuration and its signals."""
 
     HTTP_CLASS = _StrictHttp
+    __slots__ = ("_more",)
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self._more: asyncio.Future[None] | None = None  # there are more bytes to read
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
@@ -196,7 +209,13 @@ class StrictProtocol(WebSocketProtocol):
         self.recv_buffer += data
         if len(self.recv_buffer) >= REQUEST_BUFFER and self.transport:
             self.transport.pause_reading()
-        self._data_received.set()
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    async def receive_more(self) -> None:
+        self.transport.resume_reading()
+        self._more = self.loop.create_future()
+        await self._more
 
     async def send(self, data: bytes) -> None:
         if not self._can_write.is_set():
@@ -209,4 +228,4 @@ class StrictProtocol(WebSocketProtocol):
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
     lines = "\r\n".join(map(": ".join, headers.items()))
-    return b"HTTP/1.1 %d %b\r\n%b\r\n\r\n" % (status, STATUS_CODES.get(status, b"UNKNOWN"), lines.encode())
+    return f"HTTP/1.1 {status} {_REASONS.get(status, 'UNKNOWN')}\r\n{lines}\r\n\r\n".encode()

@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from localstore.core.limits import MIB
 from relay import app, logs
-from relay.app import LEFT
+from relay.context import LEFT
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
