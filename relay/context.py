@@ -1,4 +1,4 @@
-"""What is noted of a request on its way: for its line in the log, the counters, and what it must give back."""
+"""What is noted of a request on its way: for its line in the log and the counters, and to give back."""
 
 from __future__ import annotations
 

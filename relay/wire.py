@@ -30,7 +30,8 @@ from relay.context import Context
 REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
 
 _NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_HEAD = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])(?:\r\n{_NAME}:[^\0\r\n]*)*")
+_LINE = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])")
+_FIELD = re.compile(rf"\r\n({_NAME}):([^\r]*)")  # one character is passed over faster than a set of them
 _DIGITS = {10: re.compile(r"[0-9]{1,18}[ \t]*"), 16: re.compile(r"[0-9A-Fa-f]{1,15}[ \t]*")}
 _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
@@ -73,12 +74,16 @@ def read_head(head: bytes) -> Head | None:
     """What stands before the empty line; None if it is not well formed, or announces its body in a way that
     two readers could take for two lengths, or expects what nobody knows."""
     text = head.decode(errors="surrogateescape")
-    found = _HEAD.fullmatch(text)
-    if found is None:
+    line = _LINE.match(text)
+    if line is None:
         return None
-    method, target, minor = found.groups()
-    fields = [line.partition(":") for line in text.split("\r\n")[1:]]
-    headers = Header([(name.lower(), value.lstrip()) for name, _, value in fields])
+    fields = _FIELD.findall(text, line.end())
+    if line.end() + sum([len(name) + len(value) + 3 for name, value in fields]) != len(text):
+        return None  # something stands between them
+    if text.count("\n") != len(fields) or "\0" in text:
+        return None
+    method, target, minor = line.groups()
+    headers = Header([(name.lower(), value.lstrip()) for name, value in fields])
     old = minor == "0"
     hosts = headers.getall("host", ())
     if len(hosts) != 1 and not (old and not hosts):
