@@ -10,6 +10,7 @@ import math
 import random
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from sanic import Sanic
@@ -73,8 +74,11 @@ class _App(Sanic[Any, Any]):
     def finalize(self) -> None:
         """There are no routes to finalize."""
 
-    async def handle_request(self, request: Request) -> None:
-        await self.ctx.entry.handle(request)
+    @property
+    def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
+        """A connection asks for it once."""
+        entry: _Entry = self.ctx.entry
+        return entry.handle
 
 
 class _Entry:

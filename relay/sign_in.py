@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 import uuid
 from collections import OrderedDict
@@ -14,7 +15,6 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from localstore.core import bearer
 from localstore.core.capability import Guard, Token
-from localstore.core.encoding import digest
 from localstore.core.errors import Unauthorized
 from localstore.core.keys import key_id
 from relay.threads import apart
@@ -61,10 +61,10 @@ class Tokens:
         """The verdict on `text`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
         its public keys: at the first token, and again when a token does not verify, for it may have a new
         key by then."""
-        key = digest(text.encode("utf-8", "surrogatepass"))
-        known = self._known.get(key)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.get(digest)
         if known is not None:
-            self._known.move_to_end(key)
+            self._known.move_to_end(digest)
             return known
         raw = bearer.from_text(text)
         guard = self._guard or await self._load(root_keys)
@@ -74,7 +74,7 @@ class Tokens:
             if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
                 raise
             token = (await self._load(root_keys)).inspect(raw)
-        verdict = self._known[key] = Verdict.on(token)
+        verdict = self._known[digest] = Verdict.on(token)
         if len(self._known) > self._size:
             self._known.popitem(last=False)
         return verdict

@@ -46,7 +46,7 @@ class StrictRequest(Request):
     __slots__ = ("well_formed",)
 
     @staticmethod
-    def make_context() -> Context:
+    def make_context() -> Any:  # its own type is a SimpleNamespace
         return Context()
 
     def __init__(self, url_bytes: bytes, well_formed: bool = False, **named: Any) -> None:
@@ -117,13 +117,14 @@ class _StrictHttp(Http):
         raw = bytes(arrived[:end]) if 0 <= end < self.HEADER_MAX_SIZE else b""
         head = read_head(raw)
         if head is None:
-            await super().http1_request_header()
+            await super().http1_request_header()  # type: ignore[no-untyped-call]
         else:
             self._begin(head, raw)
             del arrived[: end + (2 if head.body == "chunked" else 4)]  # a chunk begins with the end of a line
 
     def _begin(self, head: Head, raw: bytes) -> None:
-        protocol, headers = self.protocol, head.headers
+        protocol: Any = self.protocol
+        headers = head.headers
         self.url = head.target
         self.head_only = head.method.upper() == "HEAD"
         connection = headers.getall("connection", None)
@@ -139,7 +140,8 @@ class _StrictHttp(Http):
             transport=protocol.transport,
             app=protocol.app,
         )
-        self.request_body, self.request_bytes, self.request_bytes_left = head.body, head.length, head.length
+        body: Any = head.body
+        self.request_body, self.request_bytes, self.request_bytes_left = body, head.length, head.length
         self.expecting_continue = head.body is not None and "expect" in headers
         self.request, request.stream = request, self
         protocol.state["requests_count"] += 1
@@ -201,6 +203,7 @@ class StrictProtocol(WebSocketProtocol):
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more",)
+    transport: Any  # while it is used here there is one
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
@@ -208,7 +211,7 @@ class StrictProtocol(WebSocketProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
-            super().data_received(data)
+            super().data_received(data)  # type: ignore[no-untyped-call]
             return
         self._time = monotonic()
         self.recv_buffer += data
