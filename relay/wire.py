@@ -207,7 +207,7 @@ class StrictProtocol(WebSocketProtocol):
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
-        self._more: asyncio.Future[None] | None = None  # there are more bytes to read
+        self._more: asyncio.Future[None] | None = None  # bytes to read, for the one task of the connection
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
