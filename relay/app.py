@@ -10,6 +10,7 @@ import math
 import random
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from sanic import Sanic
@@ -20,13 +21,14 @@ from sanic.response import HTTPResponse
 from localstore.core.errors import NotFound, SvcError
 from relay import problems, routes
 from relay.body import drain, skip_arrived
+from relay.context import UNKNOWN
 from relay.gate import Handle, handler_of
 from relay.logs import RequestLine, logger, request_line
 from relay.node import Node
 from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
-from relay.wire import StrictRequest
+from relay.wire import REQUEST_BUFFER, StrictRequest
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -35,8 +37,6 @@ PAGE_POLICY = (
 )
 HEADER_BYTES = 16 * 1024
 PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
-_UNKNOWN = "unknown"
-LEFT = 499  # in log and counters only: the client hung up before the end of its answer
 
 Leaf = tuple[Route, Handle]
 
@@ -57,7 +57,7 @@ def build(node: Node) -> Sanic[Any, Any]:
         KEEP_ALIVE_TIMEOUT=75,
         REQUEST_MAX_SIZE=64 * 1024,  # lifted for each request: bodies have caps of their own (relay.body)
         REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
-        REQUEST_BUFFER_SIZE=256 * 1024,
+        REQUEST_BUFFER_SIZE=REQUEST_BUFFER,
         WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
         FALLBACK_ERROR_FORMAT="json",
         AUTO_EXTEND=False,
@@ -74,8 +74,11 @@ class _App(Sanic[Any, Any]):
     def finalize(self) -> None:
         """There are no routes to finalize."""
 
-    async def handle_request(self, request: Request) -> None:
-        await self.ctx.entry.handle(request)
+    @property
+    def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
+        """A connection asks for it once."""
+        entry: _Entry = self.ctx.entry
+        return entry.handle
 
 
 class _Entry:
@@ -90,8 +93,7 @@ class _Entry:
     async def handle(self, request: StrictRequest) -> None:
         """Answer one request; when this returns the answer was sent, or a WebSocket has ended."""
         ctx = request.ctx
-        ctx.began, ctx.request_id, ctx.route = time.perf_counter(), _request_id(), _UNKNOWN
-        ctx.sent, ctx.status = 0, LEFT
+        ctx.began, ctx.request_id = time.perf_counter(), _request_id()
         stream: Any = request.stream
         stream.request_max_size = math.inf
         try:
@@ -108,8 +110,8 @@ class _Entry:
                 await _refuse_rest(request, response)
             ctx.status = response.status
         finally:
-            if (lease := getattr(ctx, "lease", None)) is not None:
-                lease.release()
+            if ctx.lease is not None:
+                ctx.lease.release()
             self._finished(request)
 
     async def _answer(self, request: StrictRequest) -> Answer:
@@ -179,7 +181,7 @@ class _Entry:
     def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
         """Sanic could not read the request, or the connection failed under the answer."""
         ctx = request.ctx
-        ctx.request_id = getattr(ctx, "request_id", None) or _request_id()
+        ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
             response = _unreadable(error)
         else:
@@ -190,18 +192,18 @@ class _Entry:
 
     def _finished(self, request: StrictRequest) -> None:
         ctx = request.ctx
-        status = 101 if getattr(ctx, "upgraded", False) else ctx.status
+        status = 101 if ctx.upgraded else ctx.status
         seconds = time.perf_counter() - ctx.began
-        incoming = getattr(ctx, "incoming", None)
-        self._node.metrics.observe(ctx.route, status, seconds, incoming.received if incoming else 0, ctx.sent)
+        received = ctx.incoming.received if ctx.incoming else 0
+        self._node.metrics.observe(ctx.route, status, seconds, received, ctx.sent)
         request_line(
             RequestLine(
                 request_id=ctx.request_id,
-                method=request.method[:16] if request.well_formed else _UNKNOWN,
+                method=request.method[:16] if request.well_formed else UNKNOWN,
                 route=ctx.route,
                 status=status,
                 us=int(seconds * 1_000_000),
-                account=getattr(ctx, "account_id", None),
+                account=ctx.account_id,
             )
         )
 

@@ -15,6 +15,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
 from relay.address import network
@@ -39,8 +41,7 @@ def repo_name(repo_id: str) -> str:
     return f"repo {repo_id}"
 
 
-@dataclass(slots=True, frozen=True)
-class Principal:
+class Principal(msgspec.Struct, frozen=True):
     """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
     token's holder appended limits, which hold for this token only. `expires_at`: when the credential ends,
     `session_ends`: when its session does, which may be later; milliseconds."""

@@ -45,6 +45,7 @@ _SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", r
 
 
 RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
+_RETRIES = (*RETRY_PAUSES, None)
 
 Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
@@ -52,33 +53,40 @@ Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 def handler_of(route: Route, node: Node) -> Handle:
     """The function that answers requests for this route. Errors it raises become problems in `relay.app`."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
+    who = credentials.Credentials(node, route)
+    sees = route.access if isinstance(route.access, (Read, Write)) else None
+    speaks = "socket" in route.wants
+    asked = route.wants - {"socket"}
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
-        address = network(client_address(request, node.config.proxy_hops))
-        node.limiter.admit(route, address)
-        lease = request.ctx.lease = Lease(node.buffers, address)
+        ctx = request.ctx
+        address = client_address(request, node.config.proxy_hops)
+        place = network(address)
+        node.limiter.admit(route, place)
+        lease = ctx.lease = Lease(node.buffers, place)
         params = {name: _segment(value) for name, value in raw_params.items()}
-        incoming = Incoming(request, route.max_body, lease)
-        request.ctx.incoming = incoming
+        incoming = ctx.incoming = Incoming(request, route.max_body, lease)
         _require_plain(request)
         body = b"" if route.stream else await incoming.read()
-        caller = await credentials.identify(node, request, incoming, body, route, params)
-        caller.lease = lease
+        caller = Caller(node=node, principal=None, address=address, lease=lease)
+        await who.identify(caller, request, incoming, body, params)
         if caller.principal is not None:
-            request.ctx.account_id = caller.principal.account_id
+            ctx.account_id = caller.principal.account_id
             node.limiter.admit_account(route, caller.principal.account_id)
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
-            caller = await _admit(route, caller, params)
-            arguments["view" if isinstance(caller, View) else "caller"] = caller
+            if sees is None:
+                arguments["caller"] = _admitted(route, caller)
+            else:
+                arguments["view"] = caller = await _view(sees, caller, params["id"])
             if route.query:
                 arguments["query"] = _query(request, route.query)
             if decode_body:
                 arguments["body"] = _body(request, route, body, decode_body)
             if route.stream:
                 arguments["upload"] = incoming
-            wanted = {name: value for name, value in arguments.items() if name in route.wants}
-            if "socket" in route.wants:
+            wanted = {name: arguments[name] for name in asked}
+            if speaks:
                 return await _converse(route, request, wanted)
             return await encode(request, route, await _carried_out(route, wanted))
         except SvcError:
@@ -91,7 +99,7 @@ def handler_of(route: Route, node: Node) -> Handle:
 async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
     """What the handler answers. A transaction that the database gave up took no effect, so that the whole
     handler runs again; not where the body streams, which is there once."""
-    for pause in (*RETRY_PAUSES, None):
+    for pause in _RETRIES:
         try:
             return await route.handler(**wanted)
         except Contended:
@@ -118,8 +126,8 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     return Answer(None)
 
 
-async def _admit(route: Route, caller: Caller, params: dict[str, str]) -> Caller:
-    """The caller, for a route about a repository as its View; or raise why not."""
+def _admitted(route: Route, caller: Caller) -> Caller:
+    """The caller, for a route about no repository; or raise why not."""
     access = route.access
     match access:
         case Anonymous():
@@ -130,8 +138,6 @@ async def _admit(route: Route, caller: Caller, params: dict[str, str]) -> Caller
         case Browser():
             if caller.me.via != "cookie":
                 raise Forbidden("this decision is taken in a browser session, not with a token")
-        case Read() | Write():
-            return await _view(access, caller, params["id"])
         case _:
             raise TypeError(f"{route.name} declares an access rule the gate does not know")
     return caller
@@ -175,13 +181,15 @@ def _may_write(view: View, access: Write, principal: Principal) -> None:
 
 def _require_plain(request: Request) -> None:
     """Bodies are read as they are sent: what unpacks to a thousand times its size is never unpacked."""
-    coding = request.headers.get("content-encoding", "identity")
-    if coding.lower() != "identity":
+    coding = request.headers.get("content-encoding")
+    if coding is not None and coding.lower() != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
 
 
 def _segment(raw: str) -> str:
     """Percent-decode one path parameter (Sanic does not) and refuse what is not UTF-8."""
+    if "%" not in raw:
+        return raw  # printable ASCII, as all of a request line
     try:
         value = urllib.parse.unquote_to_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:

@@ -1,13 +1,41 @@
-"""Counters of a node, in the exposition format of Prometheus."""
+"""Counters of a node, in the exposition format of Prometheus.
+
+Requests are counted in plain numbers, which the library sees when it is asked to write them down: its own
+counters took 10 µs of every request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.utils import floatToGoString
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, float("inf"))
+
+
+@dataclass(slots=True)
+class _Count:
+    """How many, or how much, since `created` (seconds of the epoch)."""
+
+    value: int = 0
+    created: float = field(default_factory=time.time)
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Seconds of the requests of a route. `counts`: how many took no longer than each bound, and longer than
+    the one before it."""
+
+    total: float = 0.0
+    counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
+    created: float = field(default_factory=time.time)
 
 
 class Metrics:
@@ -15,34 +43,46 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "relay_requests", "Requests by route and status", ["route", "status"], registry=self.registry
-        )
-        self._seconds = Histogram(
-            "relay_request_seconds",
-            "Seconds to the end of an answer",
-            ["route"],
-            buckets=_BUCKETS,
-            registry=self.registry,
-        )
-        self._received = Counter("relay_received_bytes", "Body bytes read", registry=self.registry)
-        self._sent = Counter("relay_sent_bytes", "Body bytes written", registry=self.registry)
+        self.registry.register(self)
+        self._requests: dict[tuple[str, int], _Count] = {}  # by route and status
+        self._seconds: dict[str, _Spent] = {}
+        self._received, self._sent = _Count(), _Count()
         self._gauges: dict[str, Gauge] = {}
-        self._of_route: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # finding them costs most
 
     def observe(self, route: str, status: int, seconds: float, received: int, sent: int) -> None:
         """One finished request. `received` and `sent` are body bytes."""
-        found = self._of_route.get((route, status))
-        if found is None:
-            found = self._requests.labels(route, str(status)), self._seconds.labels(route)
-            self._of_route[route, status] = found
-        requests, spent = found
-        requests.inc()
-        spent.observe(seconds)
-        if received:
-            self._received.inc(received)
-        if sent:
-            self._sent.inc(sent)
+        count = self._requests.get((route, status))
+        if count is None:
+            count = self._requests[route, status] = _Count()
+            self._seconds.setdefault(route, _Spent())
+        count.value += 1
+        spent = self._seconds[route]
+        spent.total += seconds
+        spent.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self._received.value += received
+        self._sent.value += sent
+
+    def collect(self) -> Iterable[Metric]:
+        """For the registry: what `observe` counted."""
+        requests = CounterMetricFamily(
+            "relay_requests", "Requests by route and status", labels=["route", "status"]
+        )
+        for (route, status), count in self._requests.items():
+            requests.add_metric([route, str(status)], count.value, count.created)
+        seconds = HistogramMetricFamily(
+            "relay_request_seconds", "Seconds to the end of an answer", labels=["route"]
+        )
+        for route, spent in self._seconds.items():
+            counts = zip(map(floatToGoString, _BOUNDS), accumulate(spent.counts), strict=True)
+            seconds.add_metric([route], list(counts), spent.total)
+            seconds.add_sample("relay_request_seconds_created", {"route": route}, spent.created)
+        yield requests
+        yield seconds
+        for name, words, count in (
+            ("relay_received_bytes", "Body bytes read", self._received),
+            ("relay_sent_bytes", "Body bytes written", self._sent),
+        ):
+            yield CounterMetricFamily(name, words, count.value, created=count.created)
 
     def render(self, gauges: Mapping[str, float]) -> bytes:
         """The exposition; `gauges` are values of the moment by name, without the prefix `relay_`."""

@@ -34,9 +34,9 @@ async def encode(request: Request, route: Route, result: Any) -> Answer:
         return await _encode_reply(request, route, result)
     if result is None:
         return Answer(HTTPResponse(b"", 204))
-    headers = {"cache-control": "no-store"}
+    headers = None
     if isinstance(result, Page) and result.next_cursor is not None:
-        headers["link"] = _next(request, result.next_cursor)
+        headers = {"link": _next(request, result.next_cursor)}
     return Answer(_json(result, route.status, headers))
 
 
@@ -115,7 +115,7 @@ def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) 
     return part
 
 
-def _json(result: Any, status: int, headers: dict[str, str]) -> HTTPResponse:
+def _json(result: Any, status: int, headers: dict[str, str] | None) -> HTTPResponse:
     return HTTPResponse(_ENCODER.encode(result), status, headers, "application/json")
 
 

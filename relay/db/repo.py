@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import (
     BigInteger,
     and_,
@@ -26,8 +26,7 @@ from relay.db.schema import account, collaborator, repo, repo_alias, seal
 Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
-@dataclass(slots=True, frozen=True)
-class RepoRow:
+class RepoRow(msgspec.Struct, frozen=True):
     """A repository as the gate's one query reads it."""
 
     id: str
@@ -40,10 +39,13 @@ class RepoRow:
     default_branch: str
     state: str
     parent_id: str | None
-    tree_key: bytes = field(repr=False)
+    tree_key: bytes
     tree_key_id: str
     created_at: int
     updated_at: int
+
+    def __repr__(self) -> str:
+        return f"RepoRow({self.id!r})"  # not the tree key
 
     @property
     def full_name(self) -> str:

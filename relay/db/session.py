@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from relay.db.database import Row
@@ -23,17 +24,13 @@ class SessionRow:
     last_used_at: int | None
 
 
-@dataclass(slots=True, frozen=True)
-class LiveSession:
+class LiveSession(msgspec.Struct, frozen=True):
     """What a request needs of its session and account, read in one query."""
 
-    id: str
     kind: str
-    caps: str
     device_key_id: str | None
     expires_at: int
     last_used_at: int | None
-    account_id: str
     account_kind: str
     handle: str | None
     phase: str
@@ -54,13 +51,10 @@ _OPEN = and_(session.c.revoked_at.is_(None), session.c.expires_at > bindparam("n
 # parts, because the gate reads the repository in the same statement (`relay.db.gate`).
 _HOLDER = account.alias("holder")
 LIVE_COLUMNS = (
-    session.c.id,
     session.c.kind,
-    session.c.caps,
     session.c.device_key_id,
     session.c.expires_at,
     session.c.last_used_at,
-    _HOLDER.c.id,
     _HOLDER.c.kind,
     _HOLDER.c.handle,
     _HOLDER.c.phase,

@@ -202,9 +202,10 @@ class SqliteDatabase:
         for nobody in WAL, except while the log is recovered; then it takes the way of the others."""
         if self._near is None:
             raise RuntimeError("the database is not open")
-        ((sql, values),) = _expand(statement, params)
+        form = compiled(statement)
+        values = {**form.defaults, **params}
         try:
-            found: list[Row] = self._near.execute(sql, values).fetchall()
+            found: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
         except sqlite3.OperationalError:
             async with self.read() as tx:
                 return await tx.one(statement, **params)

@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from localstore.core.limits import MIB
 from relay import app, logs
-from relay.app import LEFT
+from relay.context import LEFT
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -29,7 +29,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[dict
     """`lines(n)`: the log from its beginning, once `n` requests were left by their clients."""
     written: queue.SimpleQueue[str] = queue.SimpleQueue()
     for level in ("info", "debug", "warning", "error", "critical"):
-        monkeypatch.setattr(logs._LINES, level, written.put)
+        monkeypatch.setattr(logs._LINES, level, lambda line: written.put(logs._text(line)))
     logs.configure("info")
 
     def wait(left: int) -> list[dict[str, Any]]:

@@ -84,3 +84,23 @@ def test_the_page_of_everything_walks_the_key_and_stops_at_its_end(relay: Relay)
 def test_walks_follow_indexes_from_their_heads(relay: Relay, statement: ClauseElement) -> None:
     scanned = [step for step in run(relay, statement) if step.startswith("SCAN")]
     assert {step.split()[1] for step in scanned} <= {"walk", "chain", "2-ROW", "CONSTANT"}, scanned
+
+
+def test_a_repository_is_shown_without_its_tree_key():
+    row = repo.RepoRow(
+        id="0190",
+        owner_id="a",
+        owner="mira",
+        name="shown",
+        kind="app",
+        class_="private_plaintext",
+        description="",
+        default_branch="main",
+        state="active",
+        parent_id=None,
+        tree_key=b"secret",
+        tree_key_id="k",
+        created_at=1,
+        updated_at=1,
+    )
+    assert repr(row) == "RepoRow('0190')"
