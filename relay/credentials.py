@@ -102,7 +102,7 @@ class Credentials:
             return
         if (
             request.method not in SAFE_METHODS or "upgrade" in request.headers
-        ):  # no foreign page opens a socket
+        ):  # a foreign page opens no socket
             cookies.require_own_page(self._node.config, request)
         try:
             verdict = await self._authorized(text, params)
