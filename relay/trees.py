@@ -37,6 +37,19 @@ def stored(objects: ObjectStore, tx: Tx) -> Load:
     return partial(objects.read_many, repo_id=None, tx=tx)
 
 
+def keeping(load: Load) -> Load:
+    """The same, each loaded once: for several steps over the same few directories of a tree."""
+    known: dict[bytes, bytes] = {}
+
+    async def kept(wanted: list[bytes]) -> Objects:
+        lacking = [digest for digest in wanted if digest not in known]
+        if lacking:
+            known.update(await load(lacking))
+        return {digest: known[digest] for digest in wanted if digest in known}
+
+    return kept
+
+
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
     """What is wanted next, or None and the result: StopIteration does not travel between threads."""
     try:

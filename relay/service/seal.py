@@ -47,12 +47,13 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.row(one) for one in found]
-        changes = await _changes(tx, view, parent, changed)
+        load = trees.keeping(trees.stored(view.node.objects, tx))
+        changes = await _changes(load, parent, changed)
         if not changes:
             return _unchanged(ref, parent)
         await _require_budget(tx, view, ref)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
-        built = await _built(tx, view, parent, changes)
+        built = await _built(load, view, parent, changes)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
     expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, wish)
@@ -201,13 +202,10 @@ def _require_head(ref: RefRow, wish: PrepareRequest) -> None:
         raise StaleHead(ref.name, ref.head, "live edits arrived since; run: svc pull")
 
 
-async def _changes(
-    tx: Tx, view: View, parent: bytes | None, changed: list[LaneRow]
-) -> dict[str, Entry | None]:
+async def _changes(load: trees.Load, parent: bytes | None, changed: list[LaneRow]) -> dict[str, Entry | None]:
     """What the frontier differs in from the parent's tree."""
-
     steps = tree.lookup(parent, [row.path for row in changed])
-    before = await trees.drive(steps, trees.stored(view.node.objects, tx), len(changed))
+    before = await trees.drive(steps, load, len(changed))
     after = {row.path: frontier.entry_of(row) for row in changed}
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
@@ -241,9 +239,10 @@ def require_budget(view: View, files: int, blobs: int) -> None:
         )
 
 
-async def _built(tx: Tx, view: View, parent: bytes | None, changes: dict[str, Entry | None]) -> Built:
-    steps = tree.update(parent, changes, view.repo.tree_key)
-    return await trees.drive(steps, trees.stored(view.node.objects, tx), len(changes))
+async def _built(
+    load: trees.Load, view: View, parent: bytes | None, changes: dict[str, Entry | None]
+) -> Built:
+    return await trees.drive(tree.update(parent, changes, view.repo.tree_key), load, len(changes))
 
 
 async def store(
