@@ -1,10 +1,10 @@
 """What it costs the CRDT library to load a lane, found out before the library sees a byte of it.
 
 A state of a few kilobytes can keep the library busy for minutes. Four things take it more time than is in
-proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), it cuts items
-where others lean on their middle (`_cut`), it puts off items that wait for another replica's (`_next`), and it
-joins neighbours that were written in one go (`_join`). So the state is woven here in the order of the library,
-without its text, and these four are counted. What honest replicas write costs next to none of them.
+proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), cuts items
+where others lean on their middle (`_cut`), puts off items that wait for another replica's (`_next`), and joins
+neighbours that were written in one go (`_join`). So the state is woven here as the library does it, without
+its text, and these four are counted. What honest replicas write costs next to none of them.
 
 Costs are in steps of about 0.1 µs of the library.
 """
