@@ -17,13 +17,11 @@ from localstore.core.crdt import Delta, Document
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
-from localstore.core.lane_load import Load, load_of, woven
+from localstore.core.lane_load import Load, load_of, looking, woven
 
 READER = 1  # client id of a document that nobody writes through
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
-SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
-READ, WOVEN = 64, 4  # steps to read an item of the lane; to find out a step of its load
 AT_ONCE = 1000  # updates of a log in one transaction, at whose end the library joins what they wrote
 
 
@@ -31,17 +29,9 @@ class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
     __slots__ = (
-        "_bytes",
-        "_counted",
-        "_document",
-        "_halves",
-        "_items",
-        "_known",
-        "_load",
-        "_problem",
-        "_replica",
+        "_bytes", "_counted", "_document", "_halves", "_items", "_known", "_load", "_problem", "_replica",
         "looked",
-    )
+    )  # fmt: skip
     _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
     _known: dict[int, int] | None
 
@@ -161,9 +151,9 @@ class Lane:
             halves = halves | own if (own := lane_format.second_halves(step)) else halves
         load = self._loadable(steps)
         self._absorb(updates, known)
-        self._load = load
         for step in steps:
             self._grow(step)
+        self._load = load
         return worked
 
     @property
@@ -183,13 +173,11 @@ class Lane:
                 parsed = lane_format.parse(update)
                 lane_format.check(parsed, known, None, 0, self._halves)
                 known = lane_format.after(parsed, known)
-                self._load = self._load.after([parsed], self._items)
                 self._grow(parsed)
             self._absorb(part, known)
 
     def merge(self, state: bytes) -> None:
-        """Take in another full state of the same lane and epoch. Raises UpdateInvalid, for a state that would
-        keep the library busy for more than LANE_WORK as well; the lane is then as it was."""
+        """Take in another full state of the same lane and epoch. UpdateInvalid, above LANE_WORK too."""
         known = self.known()
         parsed = lane_format.validate_state(state)
         theirs = lane_format.ends_of(parsed)
@@ -250,9 +238,7 @@ class Lane:
         self._forget()
         with self._library():
             update = self._document.written(write)
-        written = lane_format.parse(update)
-        self._load = self._load.after([written], self._items)
-        self._grow(written)
+        self._grow(lane_format.parse(update))
         return update
 
     def _become(self, replica: int) -> None:
@@ -302,6 +288,7 @@ class Lane:
     # --- what the reader needs to know of the lane
 
     def _grow(self, update: lane_format.Update) -> None:
+        self._load = self._load.after([update], self._items)
         self._items += SPLITS * (len(update.structs) + len(update.deletions))
         self._halves |= lane_format.second_halves(update)
 
@@ -315,12 +302,10 @@ class Lane:
         if load.steps <= limits.LANE_WORK:
             return load
         whole = self._parsed()
-        self.looked = READ * len(whole.structs) + WOVEN * limits.LANE_WORK
-        for step in steps:
-            whole.structs.extend(step.structs)
-            whole.deletions.extend(step.deletions)
-        load = woven(whole)
-        self.looked -= WOVEN * (limits.LANE_WORK - load.steps)
+        self._items = self._counted = len(whole.structs)
+        self.looked = looking(self._items, limits.LANE_WORK)
+        load = woven(lane_format.joined([whole, *steps]))
+        self.looked = looking(self._items, load.steps)
         return load
 
     def _parsed(self) -> lane_format.Update:
@@ -391,34 +376,3 @@ def pieces(text: bytes) -> list[str]:
         cut.append(text[start:end].decode("utf-8"))
         start = end
     return cut
-
-
-def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Give `target`, which shows the text of `source`, the change that the updates `extra` make on `source`.
-
-    Replays the CRDT's own deltas at the same offsets; comparing texts instead would write short unchanged
-    runs again, and two devices doing so would write them twice. `source` stays as it is; `target` is changed,
-    and the update that changed it is returned (None if the text did not change). Raises UpdateInvalid.
-    """
-    if source.text() != target.text():
-        raise Invalid("a change can only be carried between lanes of equal text")
-    after = source.copy()
-    deltas = after._deltas(extra)
-    if not any(deltas) or after.text() == target.text():
-        return None
-    update = target._write(replica, lambda: target._replay(deltas))
-    if target.text() != after.text():
-        raise UpdateInvalid("the carried change did not give the same text; load the lane again from its log")
-    return update
-
-
-def onto(base: bytes, mine: bytes, theirs: bytes, replica: int, target: Lane) -> bytes | None:
-    """The change `base` → `mine` as an update of `target`, whose text is `theirs`: another change of `base`.
-
-    As `carry`: `target` is changed, None if nothing is left to change. Raises NotText unless all are UTF-8.
-    """
-    here = Lane.genesis("", 0, 0, base)
-    there = here.copy()
-    ours = here.edit(SCRATCH_MINE, mine)
-    there.edit(SCRATCH_THEIRS, theirs)
-    return carry(there, [ours] if ours else [], replica, target)

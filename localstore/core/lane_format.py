@@ -20,7 +20,7 @@ Why so strict: the library crashes the process, spins for ever or takes half a G
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import isqrt
 from typing import NamedTuple
 
@@ -200,6 +200,14 @@ def most_structs(items: int) -> int:
     """How many items an update without deletions may bring to a lane of `items` items."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
+
+
+def joined(updates: Sequence[Update]) -> Update:
+    """All of these as one; each continues those before it."""
+    return Update(
+        [struct for update in updates for struct in update.structs],
+        [deletion for update in updates for deletion in update.deletions],
+    )
 
 
 def decode_state_vector(data: bytes) -> dict[int, int]:

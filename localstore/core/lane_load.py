@@ -1,9 +1,9 @@
 """What it costs the CRDT library to load a lane, found out before the library sees a byte of it.
 
 A state of a few kilobytes can keep the library busy for minutes. Four things take it more time than is in
-proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), it cuts items
-where others lean on their middle (`_cut`), it puts off items that wait for another replica's (`_next`), and it
-joins neighbours that were written in one go (`_join`). So the state is woven here in the order of the library,
+proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), cuts items
+where others lean on their middle (`_cut`), puts off items that wait for another replica's (`_next`), and
+joins neighbours that were written in one go (`_join`). So the state is woven here as the library does it,
 without its text, and these four are counted. What honest replicas write costs next to none of them.
 
 Costs are in steps of about 0.1 µs of the library.
@@ -20,6 +20,7 @@ from localstore.core.errors import UpdateInvalid
 from localstore.core.lane_format import Point, Struct, Update
 
 NOWHERE = -1
+READ, WOVEN = 64, 4  # steps to read and weave an item; to weave what the library does in a step
 SHIFTED_PER_STEP = 256  # entries of a list that move up in the time of a step
 UNITS_PER_STEP = 128  # of a text that is measured to be cut: the worst, characters of three bytes
 JOINED_PER_STEP = 64  # units of a text that is copied to be joined
@@ -37,9 +38,12 @@ class Load(NamedTuple):
     def after(self, updates: Sequence[Update], items: int) -> Load:
         """Of a lane of `items` items that takes in these: each new item, and each that is cut, may meet every
         other, and the longest one is cut and joined with all that is new."""
-        structs = sum(len(update.structs) for update in updates)
-        changes = structs + sum(len(update.deletions) for update in updates)
-        longest = self.longest + sum(struct.length for update in updates for struct in update.structs)
+        structs, changes, longest = 0, 0, self.longest
+        for update in updates:
+            structs += len(update.structs)
+            changes += len(update.structs) + len(update.deletions)
+            for struct in update.structs:
+                longest += struct.length
         each = PARTS * (items + PARTS * structs) + 2 * longest // UNITS_PER_STEP
         return Load(self.steps + changes * each, longest)
 
@@ -61,6 +65,11 @@ def woven(*updates: Update) -> Load:
     for update in updates:
         weave.load(update)
     return Load(weave.spent, weave.longest)
+
+
+def looking(items: int, steps: int) -> int:
+    """What it takes to find out by weaving that a lane of `items` items loads in `steps`."""
+    return READ * items + WOVEN * steps
 
 
 def _bound(updates: Sequence[Update]) -> Load:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
-from localstore.core.lane import Lane, onto
+from localstore.core.lane import Lane
+from localstore.core.lane_carry import onto
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
 from localstore.sync.device import Device

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from localstore.core.encoding import digest
 from localstore.core.errors import UpdateInvalid
-from localstore.core.lane import SCRATCH_MINE, SCRATCH_THEIRS, Lane, carry
+from localstore.core.lane import Lane
+from localstore.core.lane_carry import SCRATCH_MINE, SCRATCH_THEIRS, carry
 from localstore.entry import Entry
 from localstore.sync.device import Device
 from localstore.sync.remote import Remote

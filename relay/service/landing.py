@@ -17,7 +17,7 @@ import msgspec
 
 from localstore.core import paths, tree
 from localstore.core.errors import TooLarge
-from localstore.core.lane import onto
+from localstore.core.lane_carry import onto
 from localstore.core.tree import Entry
 from relay import trees
 from relay.clock import now_ms

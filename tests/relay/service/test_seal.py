@@ -25,7 +25,8 @@ from localstore.core.errors import (
     TooLarge,
 )
 from localstore.core.keys import verify_registration
-from localstore.core.lane import Lane, carry
+from localstore.core.lane import Lane
+from localstore.core.lane_carry import carry
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.core.tree import Entry
 from relay import trees

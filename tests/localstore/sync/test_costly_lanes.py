@@ -1,0 +1,116 @@
+"""What a device does with lanes that would keep the text library busy: it leaves them out and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from localstore.core.encoding import b64u
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.model.live import LanesRequest, LaneState, LaneStates
+from localstore.sync.compose import compose
+from localstore.sync.remote import connect
+from localstore.sync.send import send
+from localstore.sync.transport import Transport
+from tests.localstore.core.test_lane_load import across
+from tests.localstore.core.updates import encode
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import Place
+
+COSTLY = b64u(encode(across(4000)))
+
+
+class Lying:
+    """A transport that sends costly states: of `paths`, or in place of the ends of old epochs."""
+
+    def __init__(self, inner: Transport, paths: Set[str], finals: bool) -> None:
+        self._inner, self._paths, self._finals = inner, paths, finals
+        self.told = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def lanes(self, request: LanesRequest) -> LaneStates:
+        found = self._inner.lanes(request)
+        return msgspec.structs.replace(found, lanes=[self._bent(state) for state in found.lanes])
+
+    def _bent(self, state: LaneState) -> LaneState:
+        if state.path in self._paths:
+            self.told += 1
+            return msgspec.structs.replace(state, state=COSTLY)
+        if self._finals and state.finals:
+            self.told += 1
+            bent = {n: msgspec.structs.replace(final, state=COSTLY) for n, final in state.finals.items()}
+            return msgspec.structs.replace(state, finals=bent)
+        return state
+
+
+def epochs(relay: ModelRelay, begin: bool) -> None:
+    """Whether a seal begins new epochs."""
+    relay.random.random = lambda: float(begin)  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> tuple[Place, Place]:
+    relay = ModelRelay()
+    epochs(relay, begin=False)
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    for name in ("a.txt", "b.txt", "c.txt"):
+        ann.write(name, "one\ntwo\nthree\n")
+    ann.push()
+    bob.pull()
+    return ann, bob
+
+
+def lie(place: Place, paths: Set[str] = frozenset(), finals: bool = False) -> list[Lying]:
+    made: list[Lying] = []
+
+    def wrap(transport: Transport) -> Any:
+        made.append(Lying(transport, paths, finals))
+        return made[-1]
+
+    place.wrap = wrap
+    return made
+
+
+def edit_live(place: Place, name: str, text: str) -> None:
+    """An edit that the branch has and no seal."""
+    place.write(name, text)
+    with place.device() as device:
+        connect(device)
+        compose(device, device.look_around(), True)
+        assert send(device).accepted == [name]
+
+
+def test_a_costly_lane_is_named_and_the_others_arrive(people: tuple[Place, Place]) -> None:
+    ann, bob = people
+    for name in ("a.txt", "b.txt", "c.txt"):
+        edit_live(ann, name, "one\ntwo\nthree, by ann\n")
+    lies = lie(bob, paths={"b.txt"})
+    bob.write("b.txt", "one, by bob\ntwo\nthree\n")
+    with pytest.raises(ServerMisbehaved, match=r"edits of b\.txt that cannot be taken in .*too long"):
+        bob.pull("merge")
+    assert sum(one.told for one in lies) == 1
+    assert bob.read("b.txt") == b"one, by bob\ntwo\nthree\n"
+    assert bob.read("a.txt") == bob.read("c.txt") == b"one\ntwo\nthree, by ann\n"
+    bob.wrap = lambda transport: transport
+    bob.pull("merge")
+    assert bob.read("b.txt") == b"one, by bob\ntwo\nthree, by ann\n"
+
+
+def test_a_costly_end_of_an_old_epoch_is_as_good_as_none(people: tuple[Place, Place]) -> None:
+    ann, bob = people
+    edit_live(ann, "a.txt", "one\ntwo\nthree, by ann\n")
+    epochs(ann.relay, begin=True)
+    ann.push()
+    lies = lie(bob, finals=True)
+    bob.write("a.txt", "one, by bob\ntwo\nthree\n")
+    bob.pull("merge")
+    assert sum(one.told for one in lies) == 1
+    assert bob.read("a.txt") == b"one, by bob\ntwo\nthree, by ann\n"
+    bob.push()
+    assert bob.relay.tree("main")["a.txt"] == bob.read("a.txt")

@@ -1,0 +1,156 @@
+"""Every call of the client against bodies that are no answer to it: one sentence, fit for a terminal."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.pack import PackWriter
+from svc.api import Api
+from svc.api.http import Http
+from tests.svc.api.hostile import hostile, http
+from tests.svc.api.test_http import CREDENTIAL
+
+NOUNS = ("auth", "device", "history", "live", "node", "payload", "ref", "repo", "seal")
+# Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
+BYTES = {f"history.{name}" for name in ("archive", "pack", "raw")}
+BYTES |= {f"payload.{name}" for name in ("get", "get_pack", "manifest", "put", "put_manifest", "put_pack")}
+BYTES |= {"auth.logout", "auth.revoke", "device.revoke", "ref.delete"}
+
+NONSENSE = {
+    "lists 100,000 deep": b"[" * 100_000 + b"]" * 100_000,
+    "objects 100,000 deep": b'{"items":' * 100_000 + b"1" + b"}" * 100_000,
+    "deep in a member that is not asked for": b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "no UTF-8": b'{"id": "\xff\xfe"}',
+    "half a character": b'{"id": "\\ud800"}',
+    "a number of 5000 digits": b'{"missing": [%s]}' % (b"9" * 5000),
+    "beyond 64 bits": b'{"id": 18446744073709551616, "missing": [18446744073709551616]}',
+    "less than nothing": b'{"missing": [-1], "size": -1, "seq": -1}',
+    "infinity": b"1e999",
+    "nothing": b"",
+    "null": b"null",
+    "a list": b"[]",
+    "a text": b'"\x1b[2J"',
+    "cut off": b'{"id": "1", ',
+    "two answers": b"{}{}",
+}
+
+
+def calls(api: Api) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for noun in NOUNS:
+        for name, method in inspect.getmembers(getattr(api, noun), inspect.ismethod):
+            if not name.startswith("_"):
+                yield f"{noun}.{name}", method
+
+
+NAMES = [name for name, _ in calls(Api(Http("http://127.0.0.1:9")))]
+
+
+def arguments(method: Callable[..., Any]) -> dict[str, Any]:
+    """Something of the right type for everything that the call needs."""
+    found = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            continue
+        found[name] = GIVEN[name]
+    return found
+
+
+def _pack() -> Any:
+    writer = PackWriter()
+    packs = [*writer.add(b"\1" * 32, b"x", True), *writer.finish()]
+    return packs[0]
+
+
+GIVEN: dict[str, Any] = {
+    "body": {},
+    "repo_id": "r",
+    "branch": "main",
+    "owner": "a",
+    "name": "b",
+    "full_name": "a/b",
+    "digest": b"\1" * 32,
+    "digests": [b"\1" * 32],
+    "parts": lambda: iter((b"x",)),
+    "length": 1,
+    "raw": b"x",
+    "pack": _pack(),
+    "sha": "s",
+    "seal_id": "s",
+    "path": "p",
+    "cap": 1000,
+    "base": "a",
+    "head": "b",
+    "type": "branch",
+    "device_code": "d",
+    "session_id": "s",
+    "key_id": "k",
+    "restore_id": "r",
+    "changes": {},
+    "text": "t",
+    "sort": None,
+}
+
+
+def consume(answer: Any) -> None:
+    """Have all of it, however it comes."""
+    if isinstance(answer, Iterator):
+        list(answer)
+    elif hasattr(answer, "__enter__"):
+        with answer as pieces:
+            list(pieces)
+
+
+def refused(api: Api, name: str) -> SvcError | None:
+    method = dict(calls(api))[name]
+    try:
+        consume(method(**arguments(method)))
+    except SvcError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE.keys())
+def test_an_answer_that_is_none_is_one_sentence(body: bytes) -> None:
+    with hostile(http("200 OK", body)) as server:
+        for name in NAMES:
+            error = refused(Api(Http(server.origin, CREDENTIAL)), name)
+            assert (error is None) <= (name in BYTES), (name, body[:60])
+            if error is not None:
+                assert type(error) is ServerMisbehaved, (name, error)
+                assert error.detail.isprintable(), (name, error.detail)
+                assert len(error.detail) < 500, name
+
+
+@pytest.mark.parametrize(
+    "status", ["200 OK", "299 Odd", "400 No", "401 No", "404 No", "418 Tea", "500 Oh", "999 X"]
+)
+def test_a_problem_that_is_none_is_one_sentence(status: str) -> None:
+    documents = [
+        b'{"code": "not_found", "detail": ["\\u001b[2J"], "status": "x"}',
+        b'{"code": "\\u001b[2J\\u202e", "detail": "\\u001b]0;x\\u0007", "title": {}}',
+        b'{"code": "stale_head", "head": 5, "ref": [[]]}',
+        b'{"code": "' + b"x" * 5000 + b'", "errors": {"a": 1}}',
+        b"[" * 100_000,
+    ]
+    for document in documents:
+        with hostile(http(status, document, "application/problem+json")) as server:
+            for name in NAMES:
+                error = refused(Api(Http(server.origin, CREDENTIAL, sleep=lambda _: None)), name)
+                if error is not None:
+                    assert str(error.detail).isprintable(), (name, error.detail)
+                    assert error.exit in (1, 4)
+                assert (error is None) <= (name in BYTES and status[0] == "2"), (name, status)
+
+
+def test_a_history_that_is_no_archive_is_one_sentence() -> None:
+    for body in (b"", b"x" * 512, b"\0" * 10_000, b"manifest.jsonl" + b"\0" * 5000):
+        with (
+            hostile(http("200 OK", body, "application/x-tar")) as server,
+            pytest.raises(ServerMisbehaved, match="history pack"),
+        ):
+            Api(Http(server.origin)).history.seal("r", "s")
