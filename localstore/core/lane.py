@@ -10,7 +10,7 @@ update that passed the reader, its document may be half changed (it cannot roll 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from localstore.core import lane_format, limits, textdiff
 from localstore.core.crdt import Delta, Document
@@ -29,7 +29,7 @@ class Lane:
 
     __slots__ = ("_bytes", "_counted", "_document", "_halves", "_items", "_known", "_problem", "_replica")
     _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
-    _known: dict[int, int] | None
+    _known: Mapping[int, int] | None
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
@@ -49,10 +49,8 @@ class Lane:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
         lane = cls(genesis_id(branch_id, gen, epoch, text))
         with lane._library(), lane._document.transaction():
-            lane._insert(0, text)
-        if text.isascii():  # no surrogate pairs
-            lane._items = lane._counted = -(-len(text) // limits.GENESIS_PIECE)
-        else:
+            lane._items = lane._counted = lane._insert(0, text)
+        if lane_format.has_pairs(text):
             lane._recount()
         lane._bytes = text
         return lane
@@ -72,6 +70,10 @@ class Lane:
                 self._bytes = self._document.text().encode("utf-8")
         return self._bytes
 
+    def shed(self) -> None:
+        """Give up the copy of the text that is beside the document: it can be read again."""
+        self._bytes = None
+
     def digest(self) -> bytes:
         """BLAKE3 of the text."""
         return digest(self.text())
@@ -84,15 +86,11 @@ class Lane:
 
     def state_vector(self) -> bytes:
         """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
-        return lane_format.encode_state_vector(self.known())
+        return lane_format.encode_state_vector(self._seen())
 
     def known(self) -> dict[int, int]:
         """What this lane has seen: client → number of UTF-16 units."""
-        self._require_sound()
-        if self._known is None:
-            with self._library():
-                self._known = self._read_known()
-        return dict(self._known)
+        return dict(self._seen())
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
         """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
@@ -121,30 +119,36 @@ class Lane:
         """
         self.take([update], replica)
 
-    def take(self, updates: Sequence[bytes], replica: int, budget: int = limits.UPDATE_WORK) -> int:
+    def take(
+        self,
+        updates: Sequence[bytes],
+        replica: int,
+        budget: int = limits.UPDATE_WORK,
+        *,
+        reading: bool = False,
+    ) -> int:
         """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
+        `reading`: the text is asked for next, and cheaper to have at once.
 
         Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
         is then as it was.
         """
         steps = [lane_format.parse(update) for update in updates]
         most = min(budget, limits.UPDATE_WORK)
-        if sum(lane_format.work(step, self._items) for step in steps) > most and self._grown():
+        if sum([lane_format.work(step, self._items) for step in steps]) > most and self._grown():
             self._recount()
-        worked, items, halves, known = 0, self._items, self._halves, self.known()
+        worked, items, halves, known = 0, self._items, self._halves, self._seen()
         for step in steps:
             worked += lane_format.work(step, items)
             if worked > budget:
                 raise UpdateInvalid(
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
-            lane_format.check(step, known, replica, items, halves)
-            known = lane_format.after(step, known)
-            items += SPLITS * (len(step.structs) + len(step.deletions))
-            halves = halves | own if (own := lane_format.second_halves(step)) else halves
-        self._absorb(updates, known)
-        for step in steps:
-            self._grow(step)
+            known, own = lane_format.check(step, known, replica, items, halves)
+            items += _added(step)
+            halves = halves | own if own else halves
+        self._absorb(updates, known, reading)
+        self._items, self._halves = items, halves
         return worked
 
     @property
@@ -157,12 +161,12 @@ class Lane:
         now. Raises UpdateInvalid; the lane is then of no use."""
         if not log:
             return
-        known = self.known()
+        known = self._seen()
         for update in log:
             parsed = lane_format.parse(update)
-            lane_format.check(parsed, known, None, 0, self._halves)
-            known = lane_format.after(parsed, known)
-            self._grow(parsed)
+            known, own = lane_format.check(parsed, known, None, 0, self._halves)
+            self._items += _added(parsed)
+            self._halves |= own
         self._absorb(log, known)
 
     def merge(self, state: bytes) -> None:
@@ -201,23 +205,29 @@ class Lane:
     def _library(self) -> _Library:
         return _Library(self)
 
+    def _seen(self) -> Mapping[int, int]:
+        """As `known`, to be read only."""
+        self._require_sound()
+        if self._known is None:
+            with self._library():
+                self._known = lane_format.decode_state_vector(self._document.seen())
+        return self._known
+
     def _require_sound(self) -> None:
         if self._problem is not None:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
-    def _absorb(self, updates: Sequence[bytes], expected: dict[int, int]) -> None:
+    def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
         """Apply checked bytes and make sure that nothing was left pending."""
         self._forget()
-        with self._library(), self._document.transaction():
-            for update in updates:
-                self._document.apply(update)
-            self._known = self._read_known()
-        if self.known() != {client: clock for client, clock in expected.items() if clock}:
+        with self._library():
+            seen, text = self._document.take(updates, reading)
+            as_expected = seen == lane_format.encode_state_vector(expected)  # the library has no order
+            self._known = expected if as_expected else lane_format.decode_state_vector(seen)
+            self._bytes = None if text is None else text.encode("utf-8")
+        if self._known != expected:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
-
-    def _read_known(self) -> dict[int, int]:
-        return lane_format.decode_state_vector(self._document.seen())
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
@@ -225,7 +235,9 @@ class Lane:
         self._forget()
         with self._library():
             update = self._document.written(write)
-        self._grow(lane_format.parse(update))
+        written = lane_format.parse(update)
+        self._items += _added(written)
+        self._halves |= lane_format.second_halves(written)
         return update
 
     def _become(self, replica: int) -> None:
@@ -244,10 +256,13 @@ class Lane:
         if size:
             self._document.delete(offset, size)
 
-    def _insert(self, offset: int, text: bytes) -> None:
-        """In pieces, the last one first, so that the library never joins them into one slow block."""
-        for piece in reversed(pieces(text)):
+    def _insert(self, offset: int, text: bytes) -> int:
+        """In pieces, the last one first, so that the library never joins them into one slow block. How many
+        there are."""
+        cut = pieces(text)
+        for piece in reversed(cut):
             self._document.insert(offset, piece)
+        return len(cut)
 
     def _replay(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -273,10 +288,6 @@ class Lane:
             return self._document.deltas(replay)
 
     # --- what the reader needs to know of the lane
-
-    def _grow(self, update: lane_format.Update) -> None:
-        self._items += SPLITS * (len(update.structs) + len(update.deletions))
-        self._halves |= lane_format.second_halves(update)
 
     def _grown(self) -> bool:
         """Whether counting again may find fewer items; it reads all of them, so not after every update."""
@@ -320,6 +331,11 @@ class _Library:
             return
         self._lane._problem = f"the text library failed ({type(error).__name__})"
         raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
+
+
+def _added(update: lane_format.Update) -> int:
+    """Most items by which a lane grows that takes in this update."""
+    return SPLITS * (len(update.structs) + len(update.deletions))
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
