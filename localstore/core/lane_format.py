@@ -39,6 +39,7 @@ INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
 INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
 PARENT_IS_ROOT = 1
 FOUR_BYTE_LEADS = bytes(range(0xF0, 0xF8))  # first bytes of UTF-8 characters that are two units of UTF-16
+LEANS_ON_UNKNOWN = "the update leans on text that is not known; send all from the state vector"
 DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
 
 _insertion_at = re.compile(
@@ -135,15 +136,17 @@ def check(
             "the update has too many parts for a lane of this size; send the file as a new version"
         )
     ends = dict(known)
-    for client, clock, length, origin, right_origin, _ in update.structs:
-        _check_writer(client, replica)
+    for client, clock, length, left, right, _ in update.structs:
+        if client & GENESIS_BIT:
+            raise UpdateInvalid("the update claims to be a genesis")
+        if client != replica and replica is not None:
+            raise UpdateInvalid("the update writes under another replica id")
         if clock != ends.get(client, 0):
             raise UpdateInvalid("the update does not continue the state vector; send all from there")
-        for point in (origin, right_origin):
-            if point is not None and point[1] >= ends.get(point[0], 0):
-                raise UpdateInvalid(
-                    "the update leans on text that is not known; send all from the state vector"
-                )
+        if left is not None and left[1] >= ends.get(left[0], 0):
+            raise UpdateInvalid(LEANS_ON_UNKNOWN)
+        if right is not None and right[1] >= ends.get(right[0], 0):
+            raise UpdateInvalid(LEANS_ON_UNKNOWN)
         ends[client] = clock + length
     for client, clock, length in update.deletions:
         if clock + length > ends.get(client, 0):
@@ -225,18 +228,21 @@ def decode_state_vector(data: bytes) -> dict[int, int]:
 
 def encode_state_vector(known: StateVector) -> bytes:
     """The one encoding of a state vector: clients ascending, none with 0 units."""
-    entries = sorted([entry for entry in known.items() if entry[1]])
-    numbers = [len(entries)]
-    for entry in entries:
-        numbers += entry
-    return varints(numbers)
+    entries = _entries(known)
+    return varints((len(entries),)) + b"".join(entries)
 
 
-def _check_writer(client: int, replica: int | None) -> None:
-    if client & GENESIS_BIT:
-        raise UpdateInvalid("the update claims to be a genesis")
-    if replica is not None and client != replica:
-        raise UpdateInvalid("the update writes under another replica id")
+def says(data: bytes, known: StateVector) -> bool:
+    """Whether `data`, in which clients have any order, is this state vector, of which none has 0 units.
+    UpdateInvalid unless it is one at all."""
+    entries = _entries(known)
+    count = varints((len(entries),))
+    usual = count + b"".join(entries), count + b"".join(entries[::-1])
+    return data in usual or decode_state_vector(data) == known
+
+
+def _entries(known: StateVector) -> list[bytes]:
+    return [varints(entry) for entry in sorted(known.items()) if entry[1]]
 
 
 def _check_pairs(update: Update, own: Set[Point], halves: Set[Point]) -> None:
@@ -329,6 +335,9 @@ def _units(text: bytes) -> int:
 
 
 def _deletions(reader: Reader, caps: Caps) -> list[Deletion]:
+    if reader.rest() == b"\0":
+        reader.at += 1
+        return []
     deletions: list[Deletion] = []
     seen: set[int] = set()
     for _ in range(reader.count(4)):

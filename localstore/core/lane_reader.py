@@ -81,6 +81,10 @@ class Reader:
         self.at = found.end()
         return _number(found[0])
 
+    def rest(self) -> bytes:
+        """What has not been read yet."""
+        return self.data[self.at :]
+
     def point(self) -> tuple[int, int]:
         """A client and a clock."""
         found = _two_at(self.data, self.at)

@@ -10,7 +10,9 @@ from localstore.core.lane_format import STATE_CAPS, decode_state_vector, parse, 
 from tests.localstore.core.test_lane import TEXTS, A, B, lane_of
 
 
-@pytest.mark.parametrize("text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000], ids=len)
+@pytest.mark.parametrize(
+    "text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000, "é".encode() * 20_000], ids=len
+)
 def test_a_genesis_knows_its_items(text: bytes) -> None:
     """Too few would let an update in that the budget of work refuses."""
     lane = lane_of(text)
