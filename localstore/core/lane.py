@@ -47,11 +47,15 @@ class Lane:
         textdiff.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
-        lane = cls(genesis_id(branch_id, gen, epoch, text))
+        writer = genesis_id(branch_id, gen, epoch, text)
+        lane, cut = cls(writer), pieces(text)
         with lane._library(), lane._document.transaction():
-            lane._items = lane._counted = lane._insert(0, text)
+            lane._insert(0, cut)
         if lane_format.has_pairs(text):
             lane._recount()
+        elif cut:  # every character is one unit
+            lane._items = lane._counted = len(cut)
+            lane._known = {writer: sum(map(len, cut))}
         lane._bytes = text
         return lane
 
@@ -106,7 +110,7 @@ class Lane:
         def write() -> None:
             for offset, deleted, inserted in reversed(changes):
                 self._delete(offset, deleted)
-                self._insert(offset, inserted)
+                self._insert(offset, pieces(inserted))
 
         update = self._write(replica, write)
         self._bytes = new
@@ -256,13 +260,10 @@ class Lane:
         if size:
             self._document.delete(offset, size)
 
-    def _insert(self, offset: int, text: bytes) -> int:
-        """In pieces, the last one first, so that the library never joins them into one slow block. How many
-        there are."""
-        cut = pieces(text)
+    def _insert(self, offset: int, cut: list[str]) -> None:
+        """Text in `pieces`, the last one first, so that the library never joins them into one slow block."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
-        return len(cut)
 
     def _replay(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -274,7 +275,7 @@ class Lane:
                     self._delete(offset, step["delete"])
                 else:
                     inserted = step["insert"].encode("utf-8")
-                    self._insert(offset, inserted)
+                    self._insert(offset, pieces(inserted))
                     offset += len(inserted)
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
@@ -354,6 +355,8 @@ def require_replica(replica: int) -> None:
 
 def pieces(text: bytes) -> list[str]:
     """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
+    if len(text) <= limits.GENESIS_PIECE:
+        return [text.decode("utf-8")] if text else []
     cut: list[str] = []
     start = 0
     while start < len(text):

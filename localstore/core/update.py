@@ -137,14 +137,13 @@ def check(update: LiveUpdate) -> bytes:
 
 
 def _check_numbers(update: LiveUpdate) -> None:
-    numbers = (
+    for name, least, number in (
         ("n", 1, update.n),
         ("settled", 0, update.settled),
         ("gen", 0, update.gen),
         ("base", 0, update.base),
-    )
-    for name, least, number in numbers:
-        if not least <= number <= NUMBER_MAX:
+    ):
+        if number < least or number > NUMBER_MAX:
             raise Invalid(f"{name} is between {least} and 2**53-1", f"/{name}")
     if update.settled >= update.n:
         raise Invalid("settled is below n: an update without an answer is not settled", "/settled")

@@ -18,6 +18,7 @@ def test_a_genesis_knows_its_items(text: bytes) -> None:
     lane = lane_of(text)
     counted = parse(lane.state(), STATE_CAPS)
     assert (lane._items, lane._halves) == (len(counted.structs), second_halves(counted))
+    assert lane.known() == decode_state_vector(lane._document.seen())
 
 
 @settings(max_examples=50, deadline=None)
