@@ -27,9 +27,20 @@ SPLITS = 3  # most items that one item or deletion of an update can add to a lan
 class Lane:
     """The CRDT text of one path. Make one with `genesis` or `load`."""
 
-    __slots__ = ("_bytes", "_counted", "_document", "_halves", "_items", "_known", "_problem", "_replica")
-    _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
+    __slots__ = (
+        "_bytes",
+        "_counted",
+        "_document",
+        "_halves",
+        "_items",
+        "_known",
+        "_problem",
+        "_replica",
+        "_vector",
+    )
+    _bytes: bytes | None  # the text and the state vector, where they are known since the last change
     _known: Mapping[int, int] | None
+    _vector: bytes | None  # `_known`, encoded
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
@@ -90,7 +101,10 @@ class Lane:
 
     def state_vector(self) -> bytes:
         """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
-        return lane_format.encode_state_vector(self._seen())
+        known = self._seen()
+        if self._vector is None:
+            self._vector = lane_format.encode_state_vector(known)
+        return self._vector
 
     def known(self) -> dict[int, int]:
         """What this lane has seen: client → number of UTF-16 units."""
@@ -204,7 +218,7 @@ class Lane:
 
     def _forget(self) -> None:
         """What was read of the document is no longer what it holds."""
-        self._bytes = self._known = None
+        self._bytes = self._known = self._vector = None
 
     def _library(self) -> _Library:
         return _Library(self)
@@ -226,8 +240,8 @@ class Lane:
         self._forget()
         with self._library():
             seen, text = self._document.take(updates, reading)
-            whole = lane_format.says(seen, expected)
-            self._known = expected
+            self._known, self._vector = expected, lane_format.encode_state_vector(expected)
+            whole = seen == self._vector or lane_format.says(seen, expected)
             self._bytes = None if text is None else text.encode("utf-8")
         if not whole:
             self._problem = "the text library left a part of an update waiting"

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
+from itertools import chain
 from math import isqrt
 from typing import NamedTuple
 
@@ -228,21 +229,18 @@ def decode_state_vector(data: bytes) -> dict[int, int]:
 
 def encode_state_vector(known: StateVector) -> bytes:
     """The one encoding of a state vector: clients ascending, none with 0 units."""
-    entries = _entries(known)
-    return varints((len(entries),)) + b"".join(entries)
+    return _vector(sorted([entry for entry in known.items() if entry[1]]))
 
 
 def says(data: bytes, known: StateVector) -> bool:
     """Whether `data`, in which clients have any order, is this state vector, of which none has 0 units.
     UpdateInvalid unless it is one at all."""
-    entries = _entries(known)
-    count = varints((len(entries),))
-    usual = count + b"".join(entries), count + b"".join(entries[::-1])
-    return data in usual or decode_state_vector(data) == known
+    descending = sorted(known.items(), reverse=True)
+    return data == _vector(descending) or decode_state_vector(data) == known
 
 
-def _entries(known: StateVector) -> list[bytes]:
-    return [varints(entry) for entry in sorted(known.items()) if entry[1]]
+def _vector(entries: list[tuple[int, int]]) -> bytes:
+    return varints([len(entries), *chain.from_iterable(entries)])
 
 
 def _check_pairs(update: Update, own: Set[Point], halves: Set[Point]) -> None:

@@ -151,8 +151,7 @@ def _check_numbers(update: LiveUpdate) -> None:
 
 def _check_bytes_members(update: LiveUpdate) -> None:
     if update.kind not in _BYTES_KINDS:
-        _refuse_member(update, "blake3")
-        _refuse_member(update, "size")
+        _refuse_members(update, blake3=update.blake3, size=update.size)
         return
     if update.blake3 is None or not is_hex_digest(update.blake3):
         raise Invalid(f"{update.kind} names its bytes: blake3 is 64 lowercase hex digits", "/blake3")
@@ -162,19 +161,19 @@ def _check_bytes_members(update: LiveUpdate) -> None:
 
 def _check_edit_members(update: LiveUpdate) -> None:
     if update.kind != "edit_text":
-        _refuse_member(update, "epoch")
-        _refuse_member(update, "ops")
+        _refuse_members(update, epoch=update.epoch, ops=update.ops)
         return
     if update.epoch is None or not 0 <= update.epoch <= NUMBER_MAX:
         raise Invalid("edit_text names its epoch", "/epoch")
     if not update.ops:
         raise Invalid("edit_text carries operations", "/ops")
-    if sum(len(op) for op in update.ops) * 3 // 4 > limits.UPDATE_BYTES:
+    if sum(map(len, update.ops)) * 3 // 4 > limits.UPDATE_BYTES:
         raise TooLarge(f"one update carries at most {limits.UPDATE_BYTES} bytes of operations")
     if not all(update.ops):
         raise Invalid("an operation is empty", "/ops")
 
 
-def _refuse_member(update: LiveUpdate, name: str) -> None:
-    if getattr(update, name) is not None:
-        raise Invalid(f"{update.kind} has no {name}", f"/{name}")
+def _refuse_members(update: LiveUpdate, **members: object) -> None:
+    for name, value in members.items():
+        if value is not None:
+            raise Invalid(f"{update.kind} has no {name}", f"/{name}")
