@@ -20,6 +20,7 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _STANDARD = bytes.maketrans(b"-_+/=", b"+/!!!")  # what belongs to neither alphabet is refused with the rest
 # The last characters that leave no loose bit, by the length of the text modulo 4; no text has length 1.
 _ENDS = (("",), (), tuple("AQgw"), tuple("AEIMQUYcgkosw048"))
+_length = struct.Struct(">I").pack
 _EXACT = 1 << 53  # integers below are the same in every JSON reader
 
 
@@ -116,6 +117,3 @@ def _refuse_inexact_members(members: dict[Any, Any]) -> None:
 def length_prefixed(*parts: bytes) -> bytes:
     """Each part behind its length as an unsigned 32-bit big-endian number: an unambiguous transcript."""
     return b"".join([_length(len(part)) + part for part in parts])
-
-
-_length = struct.Struct(">I").pack

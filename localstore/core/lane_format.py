@@ -333,7 +333,7 @@ def _units(text: bytes) -> int:
 
 
 def _deletions(reader: Reader, caps: Caps) -> list[Deletion]:
-    if reader.rest() == b"\0":
+    if reader.data[reader.at : reader.at + 2] == b"\0":  # none, and the end
         reader.at += 1
         return []
     deletions: list[Deletion] = []

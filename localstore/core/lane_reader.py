@@ -11,9 +11,8 @@ from localstore.core.errors import UpdateInvalid
 
 CLOCK_END = 1 << 31
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format
-KNOWN = (
-    1 << 14
-)  # numbers whose spelling is remembered: ids come many times in an update and in all of a batch
+# Numbers whose spelling is remembered, a few MB at most: ids come many times in an update and in a batch.
+KNOWN = 1 << 13
 
 VARINT = rb"[\x00-\x7f]|[\x80-\xff]{1,%d}[\x01-\x7f]" % (VARINT_BYTES - 1)
 _all_in = re.compile(VARINT).findall
@@ -80,10 +79,6 @@ class Reader:
             raise UpdateInvalid(self._fault())
         self.at = found.end()
         return _number(found[0])
-
-    def rest(self) -> bytes:
-        """What has not been read yet."""
-        return self.data[self.at :]
 
     def point(self) -> tuple[int, int]:
         """A client and a clock."""
