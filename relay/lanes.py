@@ -89,7 +89,6 @@ class Lanes:
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """`size`: bytes of its text."""
-        lane.shed()
         before, weight = self._kept.get(key), size + OVERHEAD
         self._kept[key] = (stand, lane, weight)
         self._kept.move_to_end(key)

@@ -85,10 +85,6 @@ class Lane:
                 self._bytes = self._document.text().encode("utf-8")
         return self._bytes
 
-    def shed(self) -> None:
-        """Give up the copy of the text that is beside the document: it can be read again."""
-        self._bytes = None
-
     def digest(self) -> bytes:
         """BLAKE3 of the text."""
         return digest(self.text())
