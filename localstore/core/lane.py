@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from localstore.core import lane_format, limits, textdiff
 from localstore.core.crdt import Delta, Document
-from localstore.core.encoding import digest, length_prefixed
+from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
+from localstore.core.lane_genesis import genesis_id, pieces
 
 READER = 1  # client id of a document that nobody writes through
-GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
 
@@ -349,33 +349,10 @@ def _added(update: lane_format.Update) -> int:
     return SPLITS * (len(update.structs) + len(update.deletions))
 
 
-def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
-    """Client id that writes the text of an epoch: 53 bits, the highest set (in replica ids it is clear)."""
-    name = length_prefixed(
-        GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), digest(text)
-    )
-    return int.from_bytes(digest(name)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
-
-
 def require_replica(replica: int) -> None:
     """Raises Invalid unless `replica` may be the id of a device's copy: 1 … 2**52 − 1."""
     if not 0 < replica < GENESIS_BIT:
         raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")
-
-
-def pieces(text: bytes) -> list[str]:
-    """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
-    if len(text) <= limits.GENESIS_PIECE:
-        return [text.decode("utf-8")] if text else []
-    cut: list[str] = []
-    start = 0
-    while start < len(text):
-        end = min(start + limits.GENESIS_PIECE, len(text))
-        while end < len(text) and textdiff.inside_character(text[end]):
-            end -= 1
-        cut.append(text[start:end].decode("utf-8"))
-        start = end
-    return cut
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
