@@ -102,9 +102,10 @@ class Lanes:
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """`size`: bytes of its text."""
-        self.drop([key])
-        self._kept[key] = (stand, lane, size + OVERHEAD)
-        self._weight += size + OVERHEAD
+        before, weight = self._kept.get(key), size + OVERHEAD
+        self._kept[key] = (stand, lane, weight)
+        self._kept.move_to_end(key)
+        self._weight += weight - (before[2] if before else 0)
         while self._weight > self._capacity:
             self.drop([next(iter(self._kept))])
 

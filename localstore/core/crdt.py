@@ -11,8 +11,7 @@ no Exceptions; `Lane` turns them into ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import Any
@@ -48,19 +47,17 @@ class Document:
         with self.transaction() as opened:
             self._text = self._document.get_or_insert_text(opened, ROOT)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
+    def transaction(self) -> _Transaction:
         """What is written inside is one update. One inside another is part of it."""
-        if self._open is not None:
-            yield self._open
-            return
-        self._open = opened = self._document.create_transaction()
-        try:
-            yield opened
-            opened.commit()
-        finally:
-            opened.drop()
-            self._open = None
+        return _Transaction(self)
+
+    def take(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
+        """Apply updates, all in one transaction: the state vector after them, and if `reading` the text."""
+        with self.transaction() as opened:
+            for update in updates:
+                self._document.apply_update(opened, update)
+            seen = bytes(self._document.get_state(opened))
+            return seen, str(self._text.get_string(opened)) if reading else None
 
     def text(self) -> str:
         with self.transaction() as opened:
@@ -108,3 +105,32 @@ class Document:
         finally:
             subscription.drop()
         return deltas
+
+
+class _Transaction:
+    """A transaction of a document, or a part of the one that is open. Plain methods, because every call of
+    the library stands in one and a generator would cost as much as the call."""
+
+    __slots__ = ("_document", "_mine")
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._mine = False
+
+    def __enter__(self) -> Any:
+        document = self._document
+        if document._open is None:
+            document._open = document._document.create_transaction()
+            self._mine = True
+        return document._open
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if not self._mine:
+            return
+        opened = self._document._open
+        try:
+            if kind is None:
+                opened.commit()
+        finally:
+            opened.drop()
+            self._document._open = None

@@ -5,7 +5,6 @@ Decoders accept exactly one spelling of each value, so that nothing signed has t
 
 from __future__ import annotations
 
-import base64
 import binascii
 import struct
 from typing import Any
@@ -17,23 +16,26 @@ from localstore.core.errors import Invalid
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 DIGEST_SIZE = 32
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_STANDARD = bytes.maketrans(b"-_+/=", b"+/!!!")  # what belongs to neither alphabet is refused with the rest
 # The last characters that leave no loose bit, by the length of the text modulo 4; no text has length 1.
 _ENDS = (("",), (), tuple("AQgw"), tuple("AEIMQUYcgkosw048"))
+_length = struct.Struct(">I").pack
 _EXACT = 1 << 53  # integers below are the same in every JSON reader
 
 
 def b64u(raw: bytes) -> str:
     """Base64url without padding (RFC 4648 §5)."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+    return binascii.b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
 
 
 def unb64u(text: str, size: int | None = None) -> bytes:
     """Inverse of `b64u`; refuses padding, foreign characters, loose bits and a wrong size (bytes)."""
     rest = len(text) % 4
-    if not text.endswith(_ENDS[rest]) or "=" in text or "+" in text or "/" in text:
+    if not text.endswith(_ENDS[rest]):
         raise Invalid("not canonical base64url")
-    standard = text.replace("-", "+").replace("_", "/") + "=" * (-rest % 4)
     try:
+        standard = text.encode("ascii").translate(_STANDARD) + b"=" * (-rest % 4)
         raw = binascii.a2b_base64(standard, strict_mode=True)
     except ValueError:
         raise Invalid("not canonical base64url") from None
@@ -114,4 +116,4 @@ def _refuse_inexact_members(members: dict[Any, Any]) -> None:
 
 def length_prefixed(*parts: bytes) -> bytes:
     """Each part behind its length as an unsigned 32-bit big-endian number: an unambiguous transcript."""
-    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    return b"".join([_length(len(part)) + part for part in parts])

@@ -10,17 +10,17 @@ update that passed the reader, its document may be half changed (it cannot roll 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from localstore.core import lane_format, limits, textdiff
 from localstore.core.crdt import Delta, Document
-from localstore.core.encoding import digest, length_prefixed
+from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
+from localstore.core.lane_genesis import genesis_id, pieces
 from localstore.core.lane_load import Load, load_of, looking, woven
 
 READER = 1  # client id of a document that nobody writes through
-GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
 AT_ONCE = 1000  # updates of a log in one transaction, at whose end the library joins what they wrote
 
@@ -30,10 +30,11 @@ class Lane:
 
     __slots__ = (
         "_bytes", "_counted", "_document", "_halves", "_items", "_known", "_load", "_problem", "_replica",
-        "looked",
+        "_vector", "looked",
     )  # fmt: skip
-    _bytes: bytes | None  # the text and the state vector, where they have been asked since the last change
-    _known: dict[int, int] | None
+    _bytes: bytes | None  # the text and the state vector, where they are known since the last change
+    _known: Mapping[int, int] | None
+    _vector: bytes | None  # `_known`, encoded
 
     def __init__(self, replica: int = READER) -> None:
         """An empty lane whose next edit is expected from `replica`."""
@@ -53,13 +54,15 @@ class Lane:
         textdiff.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
-        lane = cls(genesis_id(branch_id, gen, epoch, text))
+        writer = genesis_id(branch_id, gen, epoch, text)
+        lane, cut = cls(writer), pieces(text)
         with lane._library(), lane._document.transaction():
-            lane._insert(0, text)
-        if text.isascii():  # no surrogate pairs
-            lane._items = lane._counted = -(-len(text) // limits.GENESIS_PIECE)
-        else:
+            lane._insert(0, cut)
+        if lane_format.has_pairs(text):
             lane._recount()
+        elif cut:  # every character is one unit
+            lane._items = lane._counted = len(cut)
+            lane._known = {writer: sum(map(len, cut))}
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
         return lane
 
@@ -90,15 +93,14 @@ class Lane:
 
     def state_vector(self) -> bytes:
         """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
-        return lane_format.encode_state_vector(self.known())
+        known = self._seen()
+        if self._vector is None:
+            self._vector = lane_format.encode_state_vector(known)
+        return self._vector
 
     def known(self) -> dict[int, int]:
         """What this lane has seen: client → number of UTF-16 units."""
-        self._require_sound()
-        if self._known is None:
-            with self._library():
-                self._known = self._read_known()
-        return dict(self._known)
+        return dict(self._seen())
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
         """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
@@ -114,7 +116,7 @@ class Lane:
         def write() -> None:
             for offset, deleted, inserted in reversed(changes):
                 self._delete(offset, deleted)
-                self._insert(offset, inserted)
+                self._insert(offset, pieces(inserted))
 
         update = self._write(replica, write)
         self._bytes = new
@@ -127,8 +129,16 @@ class Lane:
         """
         self.take([update], replica)
 
-    def take(self, updates: Sequence[bytes], replica: int, budget: int = limits.UPDATE_WORK) -> int:
+    def take(
+        self,
+        updates: Sequence[bytes],
+        replica: int,
+        budget: int = limits.UPDATE_WORK,
+        *,
+        reading: bool = False,
+    ) -> int:
         """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
+        `reading`: the text is asked for next, and cheaper to have at once.
 
         Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
         is then as it was.
@@ -136,24 +146,22 @@ class Lane:
         self.looked = 0
         steps = [lane_format.parse(update) for update in updates]
         most = min(budget, limits.UPDATE_WORK)
-        if sum(lane_format.work(step, self._items) for step in steps) > most and self._grown():
+        if sum([lane_format.work(step, self._items) for step in steps]) > most and self._grown():
             self._recount()
-        worked, items, halves, known = 0, self._items, self._halves, self.known()
+        worked, items, halves, known = 0, self._items, self._halves, self._seen()
         for step in steps:
             worked += lane_format.work(step, items)
             if worked > budget:
                 raise UpdateInvalid(
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
-            lane_format.check(step, known, replica, items, halves)
-            known = lane_format.after(step, known)
-            items += SPLITS * (len(step.structs) + len(step.deletions))
-            halves = halves | own if (own := lane_format.second_halves(step)) else halves
-        load = self._loadable(steps)
-        self._absorb(updates, known)
-        for step in steps:
-            self._grow(step)
-        self._load = load
+            known, own = lane_format.check(step, known, replica, items, halves)
+            items += _added(step)
+            halves = halves | own if own else halves
+        added = items - self._items
+        load = self._loadable(steps)  # may count the items again
+        self._absorb(updates, known, reading)
+        self._items, self._halves, self._load = self._items + added, halves, load
         return worked
 
     @property
@@ -166,14 +174,13 @@ class Lane:
         now. Raises UpdateInvalid; the lane is then of no use."""
         if not log:
             return
-        known = self.known()
+        known = self._seen()
         for start in range(0, len(log), AT_ONCE):
             part = log[start : start + AT_ONCE]
             for update in part:
                 parsed = lane_format.parse(update)
-                lane_format.check(parsed, known, None, 0, self._halves)
-                known = lane_format.after(parsed, known)
-                self._grow(parsed)
+                known, own = lane_format.check(parsed, known, None, 0, self._halves)
+                self._grow(parsed, own)
             self._absorb(part, known)
 
     def merge(self, state: bytes) -> None:
@@ -209,28 +216,34 @@ class Lane:
 
     def _forget(self) -> None:
         """What was read of the document is no longer what it holds."""
-        self._bytes = self._known = None
+        self._bytes = self._known = self._vector = None
 
     def _library(self) -> _Library:
         return _Library(self)
+
+    def _seen(self) -> Mapping[int, int]:
+        """As `known`, to be read only."""
+        self._require_sound()
+        if self._known is None:
+            with self._library():
+                self._known = lane_format.decode_state_vector(self._document.seen())
+        return self._known
 
     def _require_sound(self) -> None:
         if self._problem is not None:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
-    def _absorb(self, updates: Sequence[bytes], expected: dict[int, int]) -> None:
+    def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
         """Apply checked bytes and make sure that nothing was left pending."""
         self._forget()
-        with self._library(), self._document.transaction():
-            for update in updates:
-                self._document.apply(update)
-            self._known = self._read_known()
-        if self.known() != {client: clock for client, clock in expected.items() if clock}:
+        with self._library():
+            seen, text = self._document.take(updates, reading)
+            self._known, self._vector = expected, lane_format.encode_state_vector(expected)
+            whole = seen == self._vector or lane_format.says(seen, expected)
+            self._bytes = None if text is None else text.encode("utf-8")
+        if not whole:
             self._problem = "the text library left a part of an update waiting"
             self._require_sound()
-
-    def _read_known(self) -> dict[int, int]:
-        return lane_format.decode_state_vector(self._document.seen())
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
         """Run `write` in one transaction as `replica`; the update that it makes."""
@@ -238,7 +251,8 @@ class Lane:
         self._forget()
         with self._library():
             update = self._document.written(write)
-        self._grow(lane_format.parse(update))
+        written = lane_format.parse(update)
+        self._grow(written, lane_format.second_halves(written))
         return update
 
     def _become(self, replica: int) -> None:
@@ -257,9 +271,9 @@ class Lane:
         if size:
             self._document.delete(offset, size)
 
-    def _insert(self, offset: int, text: bytes) -> None:
-        """In pieces, the last one first, so that the library never joins them into one slow block."""
-        for piece in reversed(pieces(text)):
+    def _insert(self, offset: int, cut: list[str]) -> None:
+        """Text in `pieces`, the last one first, so that the library never joins them into one slow block."""
+        for piece in reversed(cut):
             self._document.insert(offset, piece)
 
     def _replay(self, deltas: Sequence[Delta]) -> None:
@@ -272,7 +286,7 @@ class Lane:
                     self._delete(offset, step["delete"])
                 else:
                     inserted = step["insert"].encode("utf-8")
-                    self._insert(offset, inserted)
+                    self._insert(offset, pieces(inserted))
                     offset += len(inserted)
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
@@ -287,10 +301,10 @@ class Lane:
 
     # --- what the reader needs to know of the lane
 
-    def _grow(self, update: lane_format.Update) -> None:
+    def _grow(self, update: lane_format.Update, halves: set[lane_format.Point]) -> None:
         self._load = self._load.after([update], self._items)
-        self._items += SPLITS * (len(update.structs) + len(update.deletions))
-        self._halves |= lane_format.second_halves(update)
+        self._items += _added(update)
+        self._halves |= halves
 
     def _grown(self) -> bool:
         """Whether counting again may find fewer items; it reads all of them, so not after every update."""
@@ -351,28 +365,12 @@ class _Library:
         raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
 
 
-def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
-    """Client id that writes the text of an epoch: 53 bits, the highest set (in replica ids it is clear)."""
-    name = length_prefixed(
-        GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), digest(text)
-    )
-    return int.from_bytes(digest(name)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
+def _added(update: lane_format.Update) -> int:
+    """Most items by which a lane grows that takes in this update."""
+    return SPLITS * (len(update.structs) + len(update.deletions))
 
 
 def require_replica(replica: int) -> None:
     """Raises Invalid unless `replica` may be the id of a device's copy: 1 … 2**52 − 1."""
     if not 0 < replica < GENESIS_BIT:
         raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")
-
-
-def pieces(text: bytes) -> list[str]:
-    """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
-    cut: list[str] = []
-    start = 0
-    while start < len(text):
-        end = min(start + limits.GENESIS_PIECE, len(text))
-        while end < len(text) and textdiff.inside_character(text[end]):
-            end -= 1
-        cut.append(text[start:end].decode("utf-8"))
-        start = end
-    return cut

@@ -20,13 +20,15 @@ Why so strict: the library crashes the process, spins for ever or takes half a G
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
 from math import isqrt
 from typing import NamedTuple
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
-from localstore.core.lane_reader import CLOCK_END, Reader, numbers_of, varints
+from localstore.core.lane_reader import CLOCK_END, VARINT, Reader, numbers_of, varints
 
 ROOT = "t"
 GENESIS_BIT = 1 << (
@@ -37,8 +39,14 @@ KIND_DELETED, KIND_STRING = 1, 4
 INFO_KIND, INFO_RIGHT_ORIGIN, INFO_ORIGIN = 0x1F, 0x40, 0x80
 INFO_KNOWN = KIND_DELETED | KIND_STRING | INFO_RIGHT_ORIGIN | INFO_ORIGIN
 PARENT_IS_ROOT = 1
-FOUR_BYTE_LEAD = 0xF0  # first byte of a UTF-8 character that is two units of UTF-16
+FOUR_BYTE_LEADS = bytes(range(0xF0, 0xF8))  # first bytes of UTF-8 characters that are two units of UTF-16
+LEANS_ON_UNKNOWN = "the update leans on text that is not known; send all from the state vector"
 DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
+
+_insertion_at = re.compile(
+    rb"\x01\x01(%b)(%b)%b(%b)(%b)(%b)(%b)(%b)"
+    % (*[VARINT] * 2, bytes([KIND_STRING | INFO_ORIGIN | INFO_RIGHT_ORIGIN]), *[VARINT] * 5)
+).match
 
 StateVector = Mapping[int, int]
 Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
@@ -94,7 +102,8 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
     if len(data) > caps.total_bytes:
         raise UpdateInvalid(f"the update has {len(data)} bytes; the limit is {caps.total_bytes}")
     reader = Reader(data)
-    update = Update(_structs(reader, caps), _deletions(reader, caps))
+    structs = _insertion(reader, caps) or _structs(reader, caps)
+    update = Update(structs, _deletions(reader, caps))
     if reader.at != len(data):
         raise UpdateInvalid("the update has bytes after its end")
     return update
@@ -120,27 +129,33 @@ def validate(
 
 def check(
     update: Update, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
-) -> None:
-    """What `validate` demands of an update beyond its grammar."""
+) -> tuple[dict[int, int], set[Point]]:
+    """What `validate` demands of an update beyond its grammar. The lane's state vector when it has taken the
+    update in, and the second halves that the update brings."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
         )
     ends = dict(known)
-    for struct in update.structs:
-        _check_writer(struct.client, replica)
-        if struct.clock != ends.get(struct.client, 0):
+    for client, clock, length, left, right, _ in update.structs:
+        if client & GENESIS_BIT:
+            raise UpdateInvalid("the update claims to be a genesis")
+        if client != replica and replica is not None:
+            raise UpdateInvalid("the update writes under another replica id")
+        if clock != ends.get(client, 0):
             raise UpdateInvalid("the update does not continue the state vector; send all from there")
-        for point in (struct.origin, struct.right_origin):
-            if point is not None and point[1] >= ends.get(point[0], 0):
-                raise UpdateInvalid(
-                    "the update leans on text that is not known; send all from the state vector"
-                )
-        ends[struct.client] = struct.clock + struct.length
+        if left is not None and left[1] >= ends.get(left[0], 0):
+            raise UpdateInvalid(LEANS_ON_UNKNOWN)
+        if right is not None and right[1] >= ends.get(right[0], 0):
+            raise UpdateInvalid(LEANS_ON_UNKNOWN)
+        ends[client] = clock + length
     for client, clock, length in update.deletions:
         if clock + length > ends.get(client, 0):
             raise UpdateInvalid("the update deletes text that is not known; send all from the state vector")
-    _check_pairs(update, halves)
+    own = second_halves(update)
+    if own or halves:
+        _check_pairs(update, own, halves)
+    return ends, own
 
 
 def validate_state(data: bytes) -> Update:
@@ -174,19 +189,18 @@ def ends_of(update: Update) -> dict[int, int]:
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
-def after(update: Update, known: StateVector) -> dict[int, int]:
-    """The state vector of a lane with state vector `known` that has taken in `update`."""
-    return {**known, **ends_of(update)}
-
-
 def second_halves(update: Update) -> set[Point]:
     """Where the second UTF-16 units of the characters outside the basic plane are."""
-    return {
-        (struct.client, struct.clock + unit)
-        for struct in update.structs
-        if struct.text and not struct.text.isascii() and max(struct.text) >= FOUR_BYTE_LEAD
-        for unit in _pair_ends(struct.text)
-    }
+    halves: set[Point] = set()
+    for client, clock, _, _, _, text in update.structs:
+        if text and has_pairs(text):
+            halves.update((client, clock + unit) for unit in _pair_ends(text))
+    return halves
+
+
+def has_pairs(text: bytes) -> bool:
+    """Whether this UTF-8 text has characters outside the basic plane."""
+    return not text.isascii() and len(text.translate(None, FOUR_BYTE_LEADS)) < len(text)
 
 
 def work(update: Update, items: int) -> int:
@@ -213,32 +227,31 @@ def joined(updates: Sequence[Update]) -> Update:
 def decode_state_vector(data: bytes) -> dict[int, int]:
     """client → number of known units. Raises UpdateInvalid unless strictly encoded."""
     numbers = numbers_of(data)
-    clients, clocks = numbers[1::2], numbers[2::2]
-    known = dict(zip(clients, clocks, strict=False))
+    known = dict(zip(numbers[1::2], numbers[2::2], strict=False))
     if not numbers or numbers[0] != len(known) or len(numbers) != 1 + 2 * len(known):
         raise UpdateInvalid("the state vector announces another number of clients, or one comes twice")
-    if known and (max(clients) >> limits.REPLICA_BITS or max(clocks) >= CLOCK_END):
+    if known and (max(known) >> limits.REPLICA_BITS or max(known.values()) >= CLOCK_END):
         raise UpdateInvalid("a client id or a clock is too large")
     return known
 
 
 def encode_state_vector(known: StateVector) -> bytes:
     """The one encoding of a state vector: clients ascending, none with 0 units."""
-    clients = sorted(client for client, clock in known.items() if clock)
-    return varints([len(clients), *(n for client in clients for n in (client, known[client]))])
+    return _vector(sorted([entry for entry in known.items() if entry[1]]))
 
 
-def _check_writer(client: int, replica: int | None) -> None:
-    if client & GENESIS_BIT:
-        raise UpdateInvalid("the update claims to be a genesis")
-    if replica is not None and client != replica:
-        raise UpdateInvalid("the update writes under another replica id")
+def says(data: bytes, known: StateVector) -> bool:
+    """Whether `data`, in which clients have any order, is this state vector, of which none has 0 units.
+    UpdateInvalid unless it is one at all."""
+    descending = sorted(known.items(), reverse=True)
+    return data == _vector(descending) or decode_state_vector(data) == known
 
 
-def _check_pairs(update: Update, halves: Set[Point]) -> None:
-    own = second_halves(update)
-    if not own and not halves:
-        return
+def _vector(entries: list[tuple[int, int]]) -> bytes:
+    return varints([len(entries), *chain.from_iterable(entries)])
+
+
+def _check_pairs(update: Update, own: Set[Point], halves: Set[Point]) -> None:
     cuts = [(s.origin[0], s.origin[1] + 1) for s in update.structs if s.origin is not None]
     cuts += [s.right_origin for s in update.structs if s.right_origin is not None]
     for client, clock, length in update.deletions:
@@ -254,6 +267,23 @@ def _pair_ends(text: bytes) -> Iterator[int]:
         if ord(char) > 0xFFFF:
             yield unit
             unit += 1
+
+
+def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
+    """The items of an update that puts one short plain text between two others, as nearly all do; None, and
+    nothing read, for any other. What `_structs` reads in a dozen steps."""
+    found = _insertion_at(reader.data)
+    if found is None:
+        return None
+    client, clock, left, left_clock, right, right_clock, size = reader.numbers(found)
+    end = found.end() + size
+    text = reader.data[found.end() : end]
+    if client >> limits.REPLICA_BITS or max(left_clock, right_clock, clock + size) >= CLOCK_END:
+        return None
+    if not 0 < size == len(text) <= caps.string_bytes or not text.isascii():
+        return None
+    reader.at = end
+    return [Struct(client, clock, size, (left, left_clock), (right, right_clock), text)]
 
 
 def _structs(reader: Reader, caps: Caps) -> list[Struct]:
@@ -282,8 +312,8 @@ def _struct(reader: Reader, client: int, clock: int, caps: Caps) -> Struct:
     kind = info & INFO_KIND
     if info & ~INFO_KNOWN or kind not in (KIND_DELETED, KIND_STRING):
         raise UpdateInvalid("the update holds something other than text")
-    origin = (reader.varint(), reader.clock()) if info & INFO_ORIGIN else None
-    right_origin = (reader.varint(), reader.clock()) if info & INFO_RIGHT_ORIGIN else None
+    origin = reader.point() if info & INFO_ORIGIN else None
+    right_origin = reader.point() if info & INFO_RIGHT_ORIGIN else None
     if origin is None and right_origin is None:
         _root(reader)
     size = reader.length()
@@ -311,6 +341,9 @@ def _units(text: bytes) -> int:
 
 
 def _deletions(reader: Reader, caps: Caps) -> list[Deletion]:
+    if reader.data[reader.at : reader.at + 2] == b"\0":  # none, and the end
+        reader.at += 1
+        return []
     deletions: list[Deletion] = []
     seen: set[int] = set()
     for _ in range(reader.count(4)):

@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
 
 CLOCK_END = 1 << 31
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format
+# Numbers whose spelling is remembered, a few MB at most: ids come many times in an update and in a batch.
+KNOWN = 1 << 13
+
+VARINT = rb"[\x00-\x7f]|[\x80-\xff]{1,%d}[\x01-\x7f]" % (VARINT_BYTES - 1)
+_all_in = re.compile(VARINT).findall
+_one_at = re.compile(VARINT).match
+_two_at = re.compile(rb"(%b)(%b)" % (VARINT, VARINT)).match
 
 
 def varints(numbers: Iterable[int]) -> bytes:
     """Each as unsigned LEB128, shortest form."""
-    encoded = bytearray()
-    for number in numbers:
-        while number > 0x7F:
-            encoded.append(number & 0x7F | 0x80)
-            number >>= 7
-        encoded.append(number)
-    return bytes(encoded)
+    return b"".join(map(_spelled, numbers))
 
 
 def numbers_of(data: bytes) -> list[int]:
     """The inverse of `varints`. UpdateInvalid for any other bytes."""
-    numbers: list[int] = []
-    number = shift = 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            if byte == 0 and shift > 7:
-                raise UpdateInvalid("a number is not in its shortest form")
-            numbers.append(number)
-            number = shift = 0
-        elif shift == 7 * VARINT_BYTES:
-            raise UpdateInvalid("a number is too large")
-    if shift:
-        raise UpdateInvalid("the update ends too early")
-    return numbers
+    spelled = _all_in(data)
+    if b"".join(spelled) != data:  # something that is no number was passed over
+        reader = Reader(data)
+        while True:
+            reader.varint()
+    return list(map(_number, spelled))
+
+
+@lru_cache(maxsize=KNOWN)
+def _spelled(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+@lru_cache(maxsize=KNOWN)
+def _number(spelled: bytes) -> int:
+    """Its seven bits of each byte, drawn together by twos, fours and eights of bytes."""
+    pairs = int.from_bytes(spelled, "little")
+    pairs = pairs & 0x007F007F007F007F | (pairs & 0x7F007F007F007F00) >> 1
+    pairs = pairs & 0x00003FFF00003FFF | (pairs & 0x3FFF00003FFF0000) >> 2
+    return pairs & 0x0FFFFFFF | (pairs & 0x0FFFFFFF00000000) >> 4
 
 
 class Reader:
@@ -57,18 +70,38 @@ class Reader:
         return self.data[self.at - 1]
 
     def varint(self) -> int:
-        number = shift = 0
-        for byte in self.data[self.at : self.at + VARINT_BYTES]:
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                if byte == 0 and shift > 7:
-                    raise UpdateInvalid("a number is not in its shortest form")
-                self.at += shift // 7
-                return number
-        if shift == 7 * VARINT_BYTES:
-            raise UpdateInvalid("a number is too large")
-        raise UpdateInvalid("the update ends too early")
+        at = self.at
+        if at < len(self.data) and (number := self.data[at]) <= 0x7F:
+            self.at = at + 1
+            return number
+        found = _one_at(self.data, at)
+        if found is None:
+            raise UpdateInvalid(self._fault())
+        self.at = found.end()
+        return _number(found[0])
+
+    def point(self) -> tuple[int, int]:
+        """A client and a clock."""
+        found = _two_at(self.data, self.at)
+        if found is None:
+            return self.varint(), self.clock()  # one of them says what is wrong
+        self.at = found.end()
+        client, clock = self.numbers(found)
+        if clock >= CLOCK_END:
+            raise UpdateInvalid("a clock is too large")
+        return client, clock
+
+    @staticmethod
+    def numbers(found: re.Match[bytes]) -> Iterator[int]:
+        """What the groups of a match of some VARINTs say."""
+        return map(_number, found.groups())
+
+    def _fault(self) -> str:
+        """Why no number begins here."""
+        spelled = self.data[self.at : self.at + VARINT_BYTES]
+        if min(spelled, default=0x80) < 0x80:
+            return "a number is not in its shortest form"
+        return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
         """A number of things of at least `least_bytes` each that are still to come."""

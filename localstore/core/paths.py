@@ -151,7 +151,7 @@ def _shape_fault(path: str) -> str | None:
     if path[0] == "/":
         return "it is absolute"
     try:
-        size = len(path.encode("utf-8"))
+        size = len(path) if path.isascii() else len(path.encode("utf-8"))
     except UnicodeEncodeError:
         return "it is not valid Unicode"
     if size > PATH_BYTES:

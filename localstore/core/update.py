@@ -72,11 +72,17 @@ _encoded = msgspec.json.Encoder().encode
 
 
 def signing_bytes(
-    repo_id: str, branch_id: str, replica: int, device_key_id: str, update: LiveUpdate
+    repo_id: str,
+    branch_id: str,
+    replica: int,
+    device_key_id: str,
+    update: LiveUpdate,
+    ops: Sequence[bytes] | None = None,
 ) -> bytes:
     """The exact bytes that the device signs: the prefix and JCS over every member but the signature, with
     `ops` replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations. Absent members are left
-    out. Needs no server: a device signs offline. Invalid for numbers and text that JCS cannot hold."""
+    out. Needs no server: a device signs offline. Invalid for numbers and text that JCS cannot hold. `ops`:
+    the update's `decoded_ops`, where somebody has them."""
     epoch, size = update.epoch, update.size
     numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)
     if min(numbers) < -NUMBER_MAX or max(numbers) > NUMBER_MAX:
@@ -95,7 +101,7 @@ def signing_bytes(
         blake3=update.blake3,
         size=size,
         epoch=epoch,
-        ops_blake3=None if update.ops is None else ops_digest(decoded_ops(update)),
+        ops_blake3=None if update.ops is None else ops_digest(decoded_ops(update) if ops is None else ops),
     )
     try:
         return PREFIX + _encoded(signed)
@@ -113,8 +119,9 @@ def ops_digest(ops: Sequence[bytes]) -> str:
     return hex_digest(length_prefixed(*ops))
 
 
-def check(update: LiveUpdate) -> None:
-    """Invalid unless the members fit the kind; TooLarge over UPDATE_BYTES of operations.
+def check(update: LiveUpdate) -> bytes:
+    """The signature, decoded. Invalid unless the members fit the kind; TooLarge over UPDATE_BYTES of
+    operations.
 
     Judges the shape alone: whether the path may exist is for the path rules, whether the operations are good
     for the lane.
@@ -126,12 +133,17 @@ def check(update: LiveUpdate) -> None:
     _check_edit_members(update)
     if update.kind in _LANE_KINDS and update.gen == 0:
         raise Invalid(f"{update.kind} names the lane it means: gen is at least 1", "/gen")
-    unb64u(update.signature, SIGNATURE_SIZE)
+    return unb64u(update.signature, SIGNATURE_SIZE)
 
 
 def _check_numbers(update: LiveUpdate) -> None:
-    for name, least in (("n", 1), ("settled", 0), ("gen", 0), ("base", 0)):
-        if not least <= getattr(update, name) <= NUMBER_MAX:
+    for name, least, number in (
+        ("n", 1, update.n),
+        ("settled", 0, update.settled),
+        ("gen", 0, update.gen),
+        ("base", 0, update.base),
+    ):
+        if number < least or number > NUMBER_MAX:
             raise Invalid(f"{name} is between {least} and 2**53-1", f"/{name}")
     if update.settled >= update.n:
         raise Invalid("settled is below n: an update without an answer is not settled", "/settled")
@@ -139,8 +151,7 @@ def _check_numbers(update: LiveUpdate) -> None:
 
 def _check_bytes_members(update: LiveUpdate) -> None:
     if update.kind not in _BYTES_KINDS:
-        _refuse_member(update, "blake3")
-        _refuse_member(update, "size")
+        _refuse_members(update, blake3=update.blake3, size=update.size)
         return
     if update.blake3 is None or not is_hex_digest(update.blake3):
         raise Invalid(f"{update.kind} names its bytes: blake3 is 64 lowercase hex digits", "/blake3")
@@ -150,19 +161,19 @@ def _check_bytes_members(update: LiveUpdate) -> None:
 
 def _check_edit_members(update: LiveUpdate) -> None:
     if update.kind != "edit_text":
-        _refuse_member(update, "epoch")
-        _refuse_member(update, "ops")
+        _refuse_members(update, epoch=update.epoch, ops=update.ops)
         return
     if update.epoch is None or not 0 <= update.epoch <= NUMBER_MAX:
         raise Invalid("edit_text names its epoch", "/epoch")
     if not update.ops:
         raise Invalid("edit_text carries operations", "/ops")
-    if sum(len(op) for op in update.ops) * 3 // 4 > limits.UPDATE_BYTES:
+    if sum(map(len, update.ops)) * 3 // 4 > limits.UPDATE_BYTES:
         raise TooLarge(f"one update carries at most {limits.UPDATE_BYTES} bytes of operations")
     if not all(update.ops):
         raise Invalid("an operation is empty", "/ops")
 
 
-def _refuse_member(update: LiveUpdate, name: str) -> None:
-    if getattr(update, name) is not None:
-        raise Invalid(f"{update.kind} has no {name}", f"/{name}")
+def _refuse_members(update: LiveUpdate, **members: object) -> None:
+    for name, value in members.items():
+        if value is not None:
+            raise Invalid(f"{update.kind} has no {name}", f"/{name}")

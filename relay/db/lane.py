@@ -45,6 +45,23 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
             self, ver=seq, last_replica=by, last_seq=seq, second_seq=self.other(by)
         )
 
+    def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
+        """As `touched`, where operations gave the lane this text."""
+        return LaneRow(
+            self.path,
+            self.kind,
+            self.gen,
+            self.epoch,
+            seq,
+            digest,
+            size,
+            self.genesis,
+            True,
+            by,
+            seq,
+            self.other(by),
+        )
+
 
 COLUMNS = (
     lane.c.path,

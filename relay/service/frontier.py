@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from localstore.core import paths, tree
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.keys import KEY_ID_CHARS
@@ -124,14 +126,7 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
     branch_id = after.branch_id
     changed = [after.rows[path] for path in after.changed]
     await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in before.rows])
-    await tx.many(
-        rows.UPDATE,
-        [
-            {**values(branch_id, row), "at_branch": branch_id, "at_path": row.path}
-            for row in changed
-            if row.path in before.rows
-        ],
-    )
+    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in before.rows])
     await _save_directories(tx, branch_id, before.directories, after.directories)
     await tx.many(
         rows.APPEND,
@@ -166,22 +161,13 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 
 def values(branch_id: str, row: LaneRow) -> dict[str, object]:
-    """A row as the parameters of its statements."""
-    return {
-        "branch_id": branch_id,
-        "path": row.path,
-        "kind": row.kind,
-        "gen": row.gen,
-        "epoch": row.epoch,
-        "ver": row.ver,
-        "digest": row.digest,
-        "size": row.size,
-        "genesis": None if row.genesis == row.digest else row.genesis,
-        "edited": row.edited,
-        "last_replica": row.last_replica,
-        "last_seq": row.last_seq,
-        "second_seq": row.second_seq,
-    }
+    """A row as the parameters of its statements: INSERT, and UPDATE at its own place."""
+    found = msgspec.structs.asdict(row)
+    found["branch_id"] = found["at_branch"] = branch_id
+    found["at_path"] = row.path
+    if row.genesis == row.digest:
+        found["genesis"] = None
+    return found
 
 
 async def start(tx: Tx, node: Node, ref: RefRow) -> None:

@@ -113,7 +113,7 @@ class Landing:
         except TooLarge:
             return False
         if update is not None:
-            self.frontier.edit(row, lane.text(), [update], self.replica)
+            self.frontier.edit(key, row, lane.text(), [update], self.replica)
         return True
 
     def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:

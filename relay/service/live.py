@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
 from localstore.core import limits
 from localstore.core import update as updates
-from localstore.core.encoding import b64u, hex_digest, unb64u
+from localstore.core.encoding import b64u, hex_digest
 from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
 from localstore.core.model.live import (
@@ -28,7 +30,6 @@ from localstore.core.model.live import (
 )
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.names import MANIFEST
-from localstore.core.update import LiveUpdate
 from relay.caller import View
 from relay.db import lane as rows
 from relay.db import replica as replica_rows
@@ -40,11 +41,12 @@ from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
 from relay.service import checkpoint as checkpoints
 from relay.service import chunked, content, frontier
 from relay.service import replica as replicas
-from relay.service.live_rules import Batch, Frontier
+from relay.service.live_rules import Asked, Batch, Frontier
 
 LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
+_encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
@@ -85,6 +87,7 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     found: list[LaneState] = []
     missing: list[str] = []
+    node = view.node
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         known = await tx.all(
@@ -93,8 +96,9 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
         by_path = {row.path: row for row in map(rows.row, known) if row.living}
         asked_for = [by_path[one.path] for one in wish.lanes if one.path in by_path]
         edited = {row.path: row for row in asked_for if row.kind == "text" and row.edited}
-        sources = await frontier.sources(view.node, tx, view.repo.id, ref.id, edited.values())
-        states = await view.node.lanes.run(_states, view.node.lanes, ref.id, edited, sources)
+        states = await frontier.with_lanes(
+            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
+        )
         for asked in wish.lanes:
             row = by_path.get(asked.path)
             if row is None or row.gen != asked.gen:
@@ -115,26 +119,32 @@ async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> P
 
 async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
-    _check_shape(batch)
+    signatures = _check_shape(batch)
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
     key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
         texts = await _texts(tx, view, batch)
     if len(batch.updates) <= VERIFIED_AT_ONCE:
-        _verify(view.repo.id, ref.id, batch, key.ed25519)
+        operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
     else:
-        await asyncio.to_thread(_verify, view.repo.id, ref.id, batch, key.ed25519)
+        operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
     used: set[LaneKey] = set()
     try:
         async with view.write() as tx:
-            return await _take(tx, view, ref, batch, texts, used)
+            return await _take(tx, view, ref, batch, operations, texts, used)
     except BaseException:
         view.node.lanes.forget(used)
         raise
 
 
 async def _take(
-    tx: Tx, view: View, ref: RefRow, batch: UpdateBatch, texts: frozenset[bytes], used: set[LaneKey]
+    tx: Tx,
+    view: View,
+    ref: RefRow,
+    batch: UpdateBatch,
+    operations: list[list[bytes]],
+    texts: frozenset[bytes],
+    used: set[LaneKey],
 ) -> UpdateAnswers:
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
@@ -162,7 +172,8 @@ async def _take(
         manifests=await _manifests(tx, view, before, batch),
         highest=replica.highest,
     )
-    done, answers = await _decide(tx, view, work, batch.updates, used)
+    asked = list(zip(batch.updates, operations, strict=True))
+    done, answers = await _decide(tx, view, work, asked, used)
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
     after = done.frontier
@@ -176,12 +187,12 @@ async def _take(
 
 
 async def _decide(
-    tx: Tx, view: View, work: Batch, asked: list[LiveUpdate], used: set[LaneKey]
+    tx: Tx, view: View, work: Batch, asked: list[Asked], used: set[LaneKey]
 ) -> tuple[Batch, list[UpdateAnswer]]:
     """Run the rules on the lanes' thread: with the lanes in memory, or once more with all of them loaded."""
     edited = {
         frontier.key_of(work.frontier.branch_id, row): row
-        for update in asked
+        for update, _ in asked
         if update.kind == "edit_text"
         and (row := work.frontier.living(update.path))
         and row.kind == "text"
@@ -227,9 +238,7 @@ def _text(sources: dict[LaneKey, Source]) -> bytes:
     return source.build(key).text()
 
 
-def _run(
-    work: Batch, asked: list[LiveUpdate], sources: dict[LaneKey, Source]
-) -> tuple[Batch, list[UpdateAnswer]]:
+def _run(work: Batch, asked: list[Asked], sources: dict[LaneKey, Source]) -> tuple[Batch, list[UpdateAnswer]]:
     """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(
@@ -246,7 +255,7 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
     await tx.many(
         replica_rows.ANSWER,
         [
-            {"replica": replica.id, "n": n, "answer": msgspec.msgpack.encode(msgspec.structs.astuple(answer))}
+            {"replica": replica.id, "n": n, "answer": _encoded(msgspec.structs.astuple(answer))}
             for n, answer in done.fresh.items()
             if n > done.settled
         ],
@@ -254,7 +263,8 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
     await replicas.settle(tx, replica, done.settled, done.highest)
 
 
-def _check_shape(batch: UpdateBatch) -> None:
+def _check_shape(batch: UpdateBatch) -> list[bytes]:
+    """The signatures of the updates."""
     if len(batch.updates) > limits.UPDATES_PER_BATCH:
         raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
     if batch.turn_id is not None and (
@@ -264,17 +274,24 @@ def _check_shape(batch: UpdateBatch) -> None:
     ):
         raise Invalid(f"turn_id is 1 to {TURN_ID_CHARS} printable characters", pointer="/turn_id")
     replicas.check_id(batch.replica)
-    for update in batch.updates:
-        updates.check(update)
+    return [updates.check(update) for update in batch.updates]
 
 
-def _verify(repo_id: str, branch_id: str, batch: UpdateBatch, public: bytes) -> None:
-    for at, update in enumerate(batch.updates):
-        raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update)
-        if not verify(public, raw, unb64u(update.signature)):
+def _verified(
+    repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
+) -> list[list[bytes]]:
+    """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
+    found: list[list[bytes]] = []
+    for update, signature in zip(batch.updates, signatures, strict=True):
+        ops = updates.decoded_ops(update)
+        raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update, ops)
+        if not verify(public, raw, signature):
             raise SignatureInvalid(
-                f"update {update.n} is not signed by this device key", pointer=f"/updates/{at}/signature"
+                f"update {update.n} is not signed by this device key",
+                pointer=f"/updates/{len(found)}/signature",
             )
+        found.append(ops)
+    return found
 
 
 async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
@@ -328,13 +345,12 @@ async def _state(
 
 
 def _states(
-    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: dict[LaneKey, Source]
+    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: Mapping[LaneKey, Source]
 ) -> dict[str, bytes]:
     """Full states by path, on the lanes' thread."""
     found: dict[str, bytes] = {}
     for path, row in edited.items():
-        key = frontier.key_of(branch_id, row)
-        lane = lanes.open(key, row.stand) or sources[key].build(key)
+        lane = lanes.find(frontier.key_of(branch_id, row), row.stand, sources)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {path} does not give its recorded text")
         found[path] = lane.state()

@@ -21,7 +21,7 @@ from localstore.core.lane import Lane
 from localstore.core.manifest import Manifest, parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.names import MANIFEST
-from localstore.core.update import LiveUpdate, decoded_ops
+from localstore.core.update import LiveUpdate
 from relay.db.lane import LaneRow
 from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
 
@@ -44,6 +44,9 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
 
 
 BYTES_PER_STEP = 80  # of a text, which are read and hashed in the time of one step of `UPDATE_WORK`
+
+
+Asked = tuple[LiveUpdate, list[bytes]]  # an update and its operations, decoded
 
 
 class Refusal(Exception):
@@ -112,17 +115,14 @@ class Frontier:
         self.put(gone)
         return gone
 
-    def edit(self, row: LaneRow, text: bytes, operations: list[bytes], by: int) -> LaneRow:
-        """The lane of `row` took in `operations`; `text` is its text now."""
+    def edit(self, key: LaneKey, row: LaneRow, text: bytes, operations: list[bytes], by: int) -> LaneRow:
+        """The lane `key` of `row` took in `operations`; `text` is its text now."""
         seq = self.next()
-        key = LaneKey(self.branch_id, row.gen, row.epoch)
         self.log.setdefault(key, []).extend(
-            Operation(seq, part, data) for part, data in enumerate(operations)
+            [Operation(seq, part, data) for part, data in enumerate(operations)]
         )
-        edited = msgspec.structs.replace(
-            row.touched(by, seq), digest=digest(text), size=len(text), edited=True
-        )
-        self.put(edited)
+        edited = self.rows[row.path] = row.edit(by, seq, digest(text), len(text))
+        self.changed[row.path] = None
         return edited
 
 
@@ -149,10 +149,10 @@ class Batch:
     highest: int = 0
     worked: dict[LaneKey, int] = field(default_factory=dict)
 
-    def run(self, updates: list[LiveUpdate]) -> list[UpdateAnswer]:
-        return [self.answer(update) for update in updates]
+    def run(self, updates: list[Asked]) -> list[UpdateAnswer]:
+        return [self.answer(update, operations) for update, operations in updates]
 
-    def answer(self, update: LiveUpdate) -> UpdateAnswer:
+    def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
         """Settled, known, or decided now; refusals are kept like acceptances."""
         if update.n <= self.settled:
             return UpdateAnswer(n=update.n, result="settled")
@@ -161,7 +161,7 @@ class Batch:
             return known
         self.settled = max(self.settled, update.settled)
         try:
-            found = self._decide(update)
+            found = self._decide(update, operations)
         except Refusal as no:
             found = UpdateAnswer(n=update.n, result=no.result, code=no.code, detail=no.detail)  # type: ignore[arg-type]
         except SvcError as error:
@@ -170,30 +170,29 @@ class Batch:
         self.highest = max(self.highest, update.n)
         return found
 
-    def _decide(self, update: LiveUpdate) -> UpdateAnswer:
+    def _decide(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
         paths.check(update.path)
         match update.kind:
             case "edit_text":
-                return self._edit(update)
+                return self._edit(update, operations)
             case "delete":
                 return self._delete(update)
             case _:
                 return self._set(update)
 
-    def _edit(self, update: LiveUpdate) -> UpdateAnswer:
+    def _edit(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
         row = self.frontier.living(update.path)
         if row is None or row.gen != update.gen or row.kind != "text":
             raise Refusal("stale")
         if row.epoch != update.epoch:
             raise Refusal("epoch")
-        operations = decoded_ops(update)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
         lane = self._open(key, row)
         left = self._afford(key, row)
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
             lane = lane.copy()  # what becomes too long is given up; the lane stays as it was
         try:
-            self.worked[key] += lane.take(operations, self.replica, left)
+            self.worked[key] += lane.take(operations, self.replica, left, reading=True)
         except SvcError:
             if not lane.sound:
                 self._restore(key, row)
@@ -203,7 +202,7 @@ class Batch:
         text = lane.text()
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
-        now = self.frontier.edit(row, text, operations, self.replica)
+        now = self.frontier.edit(key, row, text, operations, self.replica)
         if update.path == MANIFEST:
             self.manifests[now.digest] = text
         self.lanes.keep(key, now.stand, lane, now.size)

@@ -43,7 +43,8 @@ TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
-_BREAKING_OFF = ("without sending a response", "without sending complete message", "closed connection")
+# The connection ended before the answer did: httpx has one class for this and for answers that are no HTTP.
+_BROKE_OFF = ("without sending a response", "without sending complete message", "closed connection")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 Query = Mapping[str, "str | int | bool | None"]
@@ -269,7 +270,7 @@ class Http:
         most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
         if attempt < most and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
-        if isinstance(error, httpx.ProtocolError) and not _broke_off(error):
+        if isinstance(error, httpx.ProtocolError) and not any(words in str(error) for words in _BROKE_OFF):
             raise ServerMisbehaved(
                 f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
                 "check the address"
@@ -378,12 +379,6 @@ class Http:
             )
             patience.limit(self._opened)
         return self._opened
-
-
-def _broke_off(error: Exception) -> bool:
-    """Whether the connection ended before the answer did, as when a server or the network goes down. httpx
-    has one class for this and for answers that are no HTTP."""
-    return any(words in str(error) for words in _BREAKING_OFF)
 
 
 def load() -> Any:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge, UpdateInvalid
-from localstore.core.lane import Lane, genesis_id, pieces
+from localstore.core.lane import Lane
 from localstore.core.lane_carry import carry, onto
 from localstore.core.lane_format import GENESIS_BIT, decode_state_vector, parse, validate_state
+from localstore.core.lane_genesis import genesis_id, pieces
 from localstore.core.merge import merge
 from tests.localstore.core.updates import scattered
 

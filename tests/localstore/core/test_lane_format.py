@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import chain
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
+from localstore.core import lane_format, limits
 from localstore.core.errors import UpdateInvalid
 from localstore.core.lane import Lane
 from localstore.core.lane_format import (
@@ -21,6 +23,7 @@ from localstore.core.lane_format import (
     encode_state_vector,
     most_structs,
     parse,
+    says,
     second_halves,
     validate,
     validate_state,
@@ -234,6 +237,21 @@ def test_numbers_have_one_spelling(numbers: list[int], noise: bytes) -> None:
         assert varints(numbers_of(noise)) == noise
 
 
+@pytest.mark.parametrize(
+    ("spelled", "why"),
+    [
+        (b"\x80\x00", "shortest"),
+        (b"\xff", "too early"),
+        (b"\xff" * 7, "too early"),
+        (b"\xff" * 9, "too large"),
+    ],
+)
+def test_what_is_wrong_with_a_number_is_said(spelled: bytes, why: str) -> None:
+    for data in (spelled, b"\x01\x85\x01" + spelled):
+        with pytest.raises(UpdateInvalid, match=why):
+            numbers_of(data)
+
+
 @given(st.binary(max_size=200))
 @settings(max_examples=500)
 def test_noise_is_refused_or_read_exactly(noise: bytes) -> None:
@@ -257,6 +275,10 @@ def _honest_updates() -> list[bytes]:
 
 
 HONEST = _honest_updates()
+PLAIN = [
+    SOUND.copy().edit(ME, SOUND.text().replace(b"one", b"one and two")) or b"",
+    encode([inserted(ME, 300, "x" * 200, (OTHER, 1 << 20), (GENESIS_BIT | 7, 5))], [Deletion(OTHER, 3, 1)]),
+]
 
 
 @given(
@@ -280,6 +302,37 @@ def test_mutated_updates_are_refused_or_do_no_damage(which: int, changes: list[t
     lane.text().decode()
     assert lane.edit(OTHER, b"the next edit works") is not None
     assert lane.text() == b"the next edit works"
+
+
+def read(data: bytes) -> Update | str:
+    """The update, or why it is none."""
+    try:
+        return parse(data)
+    except UpdateInvalid as refusal:
+        return refusal.detail
+
+
+@given(
+    st.sampled_from([*HONEST, *PLAIN]),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255), st.sampled_from("sid")), max_size=3),
+)
+@settings(max_examples=600, deadline=None)
+def test_a_plain_insertion_is_read_in_one_step_as_in_many(
+    honest: bytes, changes: list[tuple[int, int, str]]
+) -> None:
+    mutated = bytearray(honest)
+    for place, byte, how in changes:
+        at = place % (len(mutated) or 1)
+        mutated[at : at + (how != "i")] = b"" if how == "d" else bytes([byte])
+    at_once = read(bytes(mutated))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lane_format, "_insertion", lambda reader, caps: None)
+        assert read(bytes(mutated)) == at_once
+
+
+@pytest.mark.parametrize("update", PLAIN)
+def test_an_insertion_between_two_characters_is_plain(update: bytes) -> None:
+    assert lane_format._insertion(lane_format.Reader(update), UPDATE_CAPS)
 
 
 @st.composite
@@ -320,3 +373,21 @@ def test_dishonest_origins_do_no_damage(update: bytes) -> None:
     lane.edit(OTHER, b"the next edit works")
     assert lane.text() == b"the next edit works"
     Lane.load(lane.state()).text().decode()
+
+
+@given(
+    st.dictionaries(st.integers(0, (1 << 53) - 1), st.integers(1, (1 << 31) - 1), max_size=4), st.randoms()
+)
+def test_a_state_vector_is_known_in_any_order_and_by_all_it_says(
+    known: dict[int, int], chance: Random
+) -> None:
+    entries = list(known.items())
+    chance.shuffle(entries)
+    assert says(varints([len(entries), *chain.from_iterable(entries)]), known)
+    assert says(encode_state_vector(known), known)
+    for client in [*known, 7]:
+        other = {**known, client: known.get(client, 0) % ((1 << 31) - 1) + 1}
+        assert not says(encode_state_vector(other), known) or other == known
+    if known:
+        assert not says(encode_state_vector({}), known)
+        assert not says(encode_state_vector(known), {})

@@ -10,12 +10,15 @@ from localstore.core.lane_format import STATE_CAPS, decode_state_vector, parse, 
 from tests.localstore.core.test_lane import TEXTS, A, B, lane_of
 
 
-@pytest.mark.parametrize("text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000], ids=len)
+@pytest.mark.parametrize(
+    "text", [b"", b"a", b"a" * 40_000, "é😀".encode() * 9_000, "é".encode() * 20_000], ids=len
+)
 def test_a_genesis_knows_its_items(text: bytes) -> None:
     """Too few would let an update in that the budget of work refuses."""
     lane = lane_of(text)
     counted = parse(lane.state(), STATE_CAPS)
     assert (lane._items, lane._halves) == (len(counted.structs), second_halves(counted))
+    assert lane.known() == decode_state_vector(lane._document.seen())
 
 
 @settings(max_examples=50, deadline=None)

@@ -27,7 +27,7 @@ PLACE = ("repo1", "branch1", (1 << 53) - 1, "k" * 43)
 
 @pytest.mark.parametrize("update", ALL)
 def test_good_shapes_pass_and_travel(update: LiveUpdate) -> None:
-    check(update)
+    assert check(update) == bytes(64)
     assert msgspec.json.decode(msgspec.json.encode(update), type=LiveUpdate) == update
 
 
@@ -83,6 +83,7 @@ def test_operations_decode_and_enter_by_digest(ops: list[bytes]) -> None:
     update = msgspec.structs.replace(EDIT, ops=[b64u(op) for op in ops])
     check(update)
     assert decoded_ops(update) == ops
+    assert signing_bytes(*PLACE, update, ops) == signing_bytes(*PLACE, update)
     document = json.loads(signing_bytes(*PLACE, update).partition(b"\n")[2])
     assert document["ops_blake3"] == ops_digest(ops) == hex_digest(length_prefixed(*ops))
 
