@@ -32,6 +32,7 @@ class Svc:
         self.base, self.pid, self.serving = base, pid, [pid]
         self.environment = {
             **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "",  # an installed svc has its bytecode
             "SVC_HOME": str(base / "home"),
             "SVC_SERVER": server,
             "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",

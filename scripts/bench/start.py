@@ -30,10 +30,9 @@ def commands() -> dict[str, list[str]]:
 def measure(base: Path, rounds: int) -> Figures:
     figures: Figures = {name: [] for name in commands()}
     with relay_in(base) as svc:
-        environment = svc.environment | {"PYTHONDONTWRITEBYTECODE": ""}
         for number in range(rounds + 1):
             for name, words in commands().items():
-                cost = run(words, base, environment)
+                cost = run(words, base, svc.environment)
                 if number:  # the first round fills the caches
                     figures[name].append(cost)
     return figures
