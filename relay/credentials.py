@@ -100,9 +100,8 @@ class Credentials:
         text = request.cookies.get(self._cookie)
         if not text:
             return
-        if (
-            request.method not in SAFE_METHODS or "upgrade" in request.headers
-        ):  # a foreign page opens no socket
+        # A foreign page changes nothing, and opens no socket.
+        if request.method not in SAFE_METHODS or "upgrade" in request.headers:
             cookies.require_own_page(self._node.config, request)
         try:
             verdict = await self._authorized(text, params)

@@ -116,6 +116,7 @@ async def with_lanes(
     try:
         return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, absent))
     except LaneSourceMissing:
+        node.lanes.forget([key_of(branch_id, row) for row in texts])  # `work` may have changed some
         return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, texts))
 
 

@@ -37,7 +37,7 @@ from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
-from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
+from relay.lanes import LaneKey, Lanes, Source
 from relay.service import checkpoint as checkpoints
 from relay.service import chunked, content, frontier
 from relay.service import replica as replicas
@@ -189,7 +189,7 @@ async def _take(
 async def _decide(
     tx: Tx, view: View, work: Batch, asked: list[Asked], used: set[LaneKey]
 ) -> tuple[Batch, list[UpdateAnswer]]:
-    """Run the rules on the lanes' thread: with the lanes in memory, or once more with all of them loaded."""
+    """Run the rules on the lanes' thread."""
     edited = {
         frontier.key_of(work.frontier.branch_id, row): row
         for update, _ in asked
@@ -199,16 +199,14 @@ async def _decide(
         and row.gen == update.gen
     }
     used.update(edited)
-    node = view.node
-    absent = {key: row for key, row in edited.items() if not node.lanes.holds(key, row.stand)}
-    branch_id = work.frontier.branch_id
-    sources = await frontier.sources(node, tx, view.repo.id, branch_id, absent.values())
-    try:
-        return await node.lanes.run(_run, work, asked, sources)
-    except LaneSourceMissing:
-        node.lanes.forget(edited)
-        sources = await frontier.sources(node, tx, view.repo.id, branch_id, edited.values())
-        return await node.lanes.run(_run, work, asked, sources)
+    return await frontier.with_lanes(
+        view.node,
+        tx,
+        view.repo.id,
+        work.frontier.branch_id,
+        edited.values(),
+        partial(_run, work, asked),
+    )
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
@@ -238,7 +236,9 @@ def _text(sources: dict[LaneKey, Source]) -> bytes:
     return source.build(key).text()
 
 
-def _run(work: Batch, asked: list[Asked], sources: dict[LaneKey, Source]) -> tuple[Batch, list[UpdateAnswer]]:
+def _run(
+    work: Batch, asked: list[Asked], sources: Mapping[LaneKey, Source]
+) -> tuple[Batch, list[UpdateAnswer]]:
     """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(

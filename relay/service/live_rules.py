@@ -121,8 +121,8 @@ class Frontier:
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
         )
-        edited = self.rows[row.path] = row.edit(by, seq, digest(text), len(text))
-        self.changed[row.path] = None
+        edited = row.edit(by, seq, digest(text), len(text))
+        self.put(edited)
         return edited
 
 

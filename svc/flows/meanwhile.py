@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -12,26 +13,22 @@ T = TypeVar("T")
 
 
 class Meanwhile(Generic[T]):
-    """`ask` runs in a thread of its own from now on. Nobody waits for its end who does not want the answer,
-    so it must not touch what the command works on."""
+    """`ask` runs in a thread of its own from now on. Nobody waits for its end who does not want the answer
+    (an executor would, when Python ends), so it must not touch what the command works on."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
-        self._answers: list[T] = []
-        self._errors: list[BaseException] = []
-        self._thread = Thread(target=self._run, args=(ask,), daemon=True)
-        self._thread.start()
+        self._answer: Future[T] = Future()
+        Thread(target=self._run, args=(ask,), daemon=True).start()
 
     def _run(self, ask: Callable[[], T]) -> None:
         try:
-            self._answers.append(ask())
+            self._answer.set_result(ask())
         except BaseException as error:
-            self._errors.append(error)
+            self._answer.set_exception(error)
 
     def answer(self, seconds: float) -> T:
         """What was answered, or raised. ServerUnreachable if that takes longer than these `seconds`."""
-        self._thread.join(seconds)
-        for error in self._errors:
-            raise error
-        for answer in self._answers:
-            return answer
-        raise ServerUnreachable(f"the server did not answer within {seconds:g} seconds")
+        try:
+            return self._answer.result(seconds)
+        except TimeoutError:
+            raise ServerUnreachable(f"the server did not answer within {seconds:g} seconds") from None
