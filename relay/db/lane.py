@@ -99,6 +99,12 @@ UPDATE = (
     .where(lane.c.branch_id == bindparam("at_branch"), lane.c.path == bindparam("at_path"))
     .values({column.name: bindparam(column.name) for column in COLUMNS if column.name != "path"})
 )
+# A sealed text as the genesis of a new epoch. Only these columns: the others have indexes to write.
+NEXT_EPOCH = (
+    update(lane)
+    .where(lane.c.branch_id == bindparam("at_branch"), lane.c.path == bindparam("at_path"))
+    .values(epoch=bindparam("epoch"), genesis=None, edited=False)
+)
 
 DIRECTORIES = select(lane_dir.c.path, lane_dir.c.files).where(
     lane_dir.c.branch_id == bindparam("branch_id"),

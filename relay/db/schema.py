@@ -246,6 +246,13 @@ lane = Table(
     Column("last_seq", BigInteger, nullable=False),
     Column("second_seq", BigInteger, nullable=False),  # the last by any replica but last_replica
     Index("ix_lane_ver", "branch_id", "ver"),
+    Index(
+        "ix_lane_edited",
+        "branch_id",
+        "ver",
+        sqlite_where=text("edited = 1"),
+        postgresql_where=text("edited"),
+    ),
     **BY_KEY,
 )
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from localstore.core.errors import UpdateInvalid
 from localstore.core.limits import EPOCHS_RETAINED, MIB
 from relay.db import lane as rows
@@ -64,7 +62,10 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
             for row in edited
         ],
     )
-    await tx.many(rows.UPDATE, [_next(branch_id, row) for row in edited])
+    await tx.many(
+        rows.NEXT_EPOCH,
+        [{"at_branch": branch_id, "at_path": row.path, "epoch": row.epoch + 1} for row in edited],
+    )
 
 
 async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: list[LaneRow]) -> None:
@@ -82,11 +83,6 @@ async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: l
             for row in part
         ],
     )
-
-
-def _next(branch_id: str, row: LaneRow) -> dict[str, object]:
-    fresh = msgspec.structs.replace(row, epoch=row.epoch + 1, genesis=row.digest, edited=False)
-    return {**frontier.values(branch_id, fresh), "at_branch": branch_id, "at_path": row.path}
 
 
 async def _on_lanes(

@@ -51,9 +51,12 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         changes = await _changes(load, parent, changed)
         if not changes:
             return _unchanged(ref, parent)
-        await _require_budget(tx, view, ref)
-        texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
+        if ref.seq > limits.TREE_ENTRIES:  # each file took a number of the counter
+            await _require_budget(tx, view, ref)
         built = await _built(load, view, parent, changes)
+        if view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE:
+            await _require_budget(tx, view, ref)
+        texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
     expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, wish)
@@ -237,6 +240,13 @@ def require_budget(view: View, files: int, blobs: int) -> None:
             f"binaries of one seal add up to at most {limits.BLOB_TREE} bytes in this kind of repository; "
             f"these add up to {blobs}: remove some, or keep them in a model or dataset repository"
         )
+
+
+def _bytes_of(built: Built) -> int:
+    """What all files of the tree add up to."""
+    if built.root == tree.EMPTY_ROOT:
+        return 0
+    return sum(child.size for child in tree.decode(built.directories[built.root]).children)
 
 
 async def _built(

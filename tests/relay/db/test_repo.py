@@ -76,6 +76,10 @@ def test_the_page_of_everything_walks_the_key_and_stops_at_its_end(relay: Relay)
     assert [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step] == []
 
 
+def test_edited_texts_are_found_without_reading_the_other_files(relay: Relay) -> None:
+    assert any("ix_lane_edited" in step for step in run(relay, lane.EDITED))
+
+
 @pytest.mark.parametrize(
     "statement",
     [history.WALK, history.WALK_PATH, history.GRAPH, blames.VERSIONS],

@@ -299,6 +299,34 @@ async def test_binaries_over_the_budget_of_a_tree_are_refused(w: World) -> None:
     assert len((await a.prepare()).changes) == many - 1
 
 
+async def test_a_tree_of_too_many_files_is_refused_until_some_go(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TREE_ENTRIES", 3)
+    a = await w.device()
+    created = [await a.create(f"x{n}", b"1") for n in range(4)]
+    await a.send(*created)
+    with pytest.raises(SealBudgetExceeded, match="at most 3 files"):
+        await a.prepare()
+    await a.one(a.delete("x0", 1, 1))
+    assert len((await a.prepare()).changes) == 3
+
+
+async def test_files_are_counted_only_when_they_may_be_too_many(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[bool] = []
+    monkeypatch.setattr(seal, "require_budget", lambda *_: counted.append(True))
+    a = await w.device()
+    await a.send(await a.create("x", b"1"), await a.create("y", b"22"))
+    head = (await a.seal()).id
+    assert counted == []
+    monkeypatch.setattr(limits, "BLOB_TREE", 5)
+    await a.send(await a.create("z", b"333"))
+    await a.seal(head)
+    assert counted == [True]
+
+
 async def test_a_branch_made_from_a_seal_has_its_files_as_sealed_lanes(w: World) -> None:
     a = await w.device()
     await a.send(await a.create("d/x", b"1"), await a.create("y", b"2"))
