@@ -117,23 +117,38 @@ COUNT_DIRECTORY = (
     .values(files=bindparam("files"))
 )
 
-_LOG = and_(
-    lane_log.c.branch_id == bindparam("branch_id"),
-    lane_log.c.gen == bindparam("gen"),
-    lane_log.c.epoch == bindparam("epoch"),
+_OF_LANE = and_(lane_log.c.branch_id == bindparam("branch_id"), lane_log.c.gen == bindparam("gen"))
+LOG = (
+    select(lane_log.c.operation)
+    .where(_OF_LANE, lane_log.c.epoch == bindparam("epoch"))
+    .order_by(lane_log.c.seq, lane_log.c.part)
 )
-LOG = select(lane_log.c.operation).where(_LOG).order_by(lane_log.c.seq, lane_log.c.part)
-# Operations of many lanes with their epochs, each lane's in order.
+_NOW = lane.join(
+    lane_log,
+    and_(
+        lane_log.c.branch_id == lane.c.branch_id,
+        lane_log.c.gen == lane.c.gen,
+        lane_log.c.epoch == lane.c.epoch,
+    ),
+)
+_OF_PATHS = and_(_BRANCH, lane.c.path.in_(bindparam("paths", expanding=True)))
+# Operations of the present epochs of many lanes, each lane's in order.
 LOGS = (
-    select(lane_log.c.gen, lane_log.c.epoch, lane_log.c.operation)
-    .where(
-        lane_log.c.branch_id == bindparam("branch_id"),
-        lane_log.c.gen.in_(bindparam("gens", expanding=True)),
-    )
-    .order_by(lane_log.c.gen, lane_log.c.epoch, lane_log.c.seq, lane_log.c.part)
+    select(lane.c.gen, lane.c.epoch, lane_log.c.operation)
+    .select_from(_NOW)
+    .where(_OF_PATHS)
+    .order_by(lane.c.path, lane_log.c.seq, lane_log.c.part)
+)
+# How many they are, and their bytes.
+LOG_SIZES = (
+    select(lane.c.path, func.count(), func.sum(func.length(lane_log.c.operation)))
+    .select_from(_NOW)
+    .where(_OF_PATHS)
+    .group_by(lane.c.path)
 )
 APPEND = insert(lane_log)
-DROP_LOG = delete(lane_log).where(_LOG)
+DROP_LOG = delete(lane_log).where(_OF_LANE, lane_log.c.epoch == bindparam("epoch"))
+DROP_LOGS = delete(lane_log).where(_OF_LANE, lane_log.c.epoch < bindparam("oldest"))
 
 FINALS = (
     select(lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state)
@@ -162,16 +177,7 @@ LIVE_BY = union(
     )
     .where(_UNSEALED, _OTHERS),
     select(lane.c.path, account.c.handle)
-    .select_from(
-        lane.join(
-            lane_log,
-            and_(
-                lane_log.c.branch_id == lane.c.branch_id,
-                lane_log.c.gen == lane.c.gen,
-                lane_log.c.epoch == lane.c.epoch,
-            ),
-        ).join(account, account.c.id == lane_log.c.account_id)
-    )
+    .select_from(_NOW.join(account, account.c.id == lane_log.c.account_id))
     .where(
         _UNSEALED,
         lane_log.c.seq > bindparam("since"),

@@ -286,7 +286,7 @@ lane_final = Table(
     Column("gen", BigInteger, primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("genesis", LargeBinary, nullable=False),
-    Column("state", LargeBinary, nullable=False),
+    Column("state", LargeBinary),  # None: genesis and the log give it
 )
 
 replica = Table(

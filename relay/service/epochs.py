@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
@@ -19,6 +20,9 @@ from relay.service import content, frontier
 
 R = TypeVar("R")
 PORTION = 32 * MIB
+LOG_ROW = 256  # bytes that a row of a log takes besides its operation
+Behind = tuple[int, int]  # a lane, and the epoch it was seen in
+Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
 _size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow]]
 Sources = Mapping[LaneKey, Source]
@@ -50,26 +54,61 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     edited = [rows.row(one) for one in found]
     if not edited:
         return
-    for part in portions(edited, PORTION, _size):
-        await _keep_finals(tx, node, repo_id, branch_id, part)
-    await tx.many(
-        rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in edited]
-    )
-    await tx.many(
-        rows.DROP_FINALS,
-        [
-            {"branch_id": branch_id, "gen": row.gen, "oldest": row.epoch + 1 - EPOCHS_RETAINED}
-            for row in edited
-        ],
-    )
+    short = await _short_logs(tx, branch_id, edited)
+    await _keep_finals(tx, branch_id, [row for row in edited if row.path in short], {})
+    for part in portions([row for row in edited if row.path not in short], PORTION, _size):
+        states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
+        await _keep_finals(tx, branch_id, part, states)
+        await tx.many(
+            rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in part]
+        )
+    dropped = [
+        {"branch_id": branch_id, "gen": row.gen, "oldest": row.epoch + 1 - EPOCHS_RETAINED}
+        for row in edited
+        if row.epoch >= EPOCHS_RETAINED
+    ]
+    await tx.many(rows.DROP_FINALS, dropped)
+    await tx.many(rows.DROP_LOGS, dropped)
     await tx.many(
         rows.NEXT_EPOCH,
         [{"at_branch": branch_id, "at_path": row.path, "epoch": row.epoch + 1} for row in edited],
     )
+    node.lanes.forget([frontier.key_of(branch_id, row) for row in edited])  # their epoch is over
 
 
-async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: list[LaneRow]) -> None:
-    states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
+async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Finals:
+    """The ends of older epochs that are kept, from the asked one on, by lane and epoch."""
+    known: Finals = {}
+    logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
+    for gen, epoch in behind:
+        for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch):
+            key = LaneKey(branch_id, gen, old)
+            if state is not None:
+                known[key] = (bytes(genesis), bytes(state))
+                continue
+            log = await tx.all(rows.LOG, branch_id=branch_id, gen=gen, epoch=old)
+            logs[key] = (bytes(genesis), [bytes(one[0]) for one in log])
+    named = {genesis for genesis, _ in logs.values()}
+    frontier.require_few((await content.held(tx, repo_id, named)).values())
+    texts = await content.read(node, tx, repo_id, named)
+    return known | await asyncio.to_thread(_built, logs, texts)
+
+
+def _built(logs: Mapping[LaneKey, tuple[bytes, list[bytes]]], texts: Mapping[bytes, bytes]) -> Finals:
+    return {
+        key: (genesis, Source(texts[genesis], operations).build(key).state())
+        for key, (genesis, operations) in logs.items()
+    }
+
+
+async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
+    """Paths whose log takes no more room than the state of their text would."""
+    sizes = {row.path: row.size for row in edited}
+    counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
+    return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
+
+
+async def _keep_finals(tx: Tx, branch_id: str, part: list[LaneRow], states: Mapping[LaneKey, bytes]) -> None:
     await tx.many(
         rows.KEEP_FINAL,
         [
@@ -78,7 +117,7 @@ async def _keep_finals(tx: Tx, node: Node, repo_id: str, branch_id: str, part: l
                 "gen": row.gen,
                 "epoch": row.epoch,
                 "genesis": row.genesis,
-                "state": states[frontier.key_of(branch_id, row)],
+                "state": states.get(frontier.key_of(branch_id, row)),
             }
             for row in part
         ],
@@ -111,7 +150,5 @@ def _texts(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[bytes, bytes]
 
 
 def _states(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[LaneKey, bytes]:
-    """Their states by key; the lanes leave memory, since their epoch is over."""
-    states = {key: lanes.find(key, row.stand, sources).state() for key, row in wanted}
-    lanes.drop(states)
-    return states
+    """Their states by key."""
+    return {key: lanes.find(key, row.stand, sources).state() for key, row in wanted}

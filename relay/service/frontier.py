@@ -90,16 +90,21 @@ async def sources(
 ) -> dict[LaneKey, Source]:
     """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
     wanted = list(lanes)
-    if sum(row.size for row in wanted) > LOADED_AT_ONCE:
-        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
+    require_few(row.size for row in wanted)
     texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
     found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
-    edited = [row.gen for row in wanted if row.edited]
-    for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, gens=edited):
-        source = found.get(LaneKey(branch_id, gen, epoch))  # None: of an epoch that is over
+    edited = [row.path for row in wanted if row.edited]
+    for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, paths=edited):
+        source = found.get(LaneKey(branch_id, gen, epoch))  # None: of an epoch that began meanwhile
         if source is not None:
             source.operations.append(bytes(operation))
     return found
+
+
+def require_few(sizes: Iterable[int]) -> None:
+    """TooLarge when texts of these sizes are more than memory should hold."""
+    if sum(sizes) > LOADED_AT_ONCE:
+        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
 
 
 async def with_lanes(

@@ -14,6 +14,7 @@ from localstore.core import update as updates
 from localstore.core.encoding import b64u, hex_digest
 from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
 from localstore.core.keys import verify
+from localstore.core.limits import EPOCHS_RETAINED
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -39,8 +40,9 @@ from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Lanes, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import chunked, content, frontier
+from relay.service import chunked, content, epochs, frontier
 from relay.service import replica as replicas
+from relay.service.epochs import Finals
 from relay.service.live_rules import Asked, Batch, Frontier
 
 LANES_PER_REQUEST = 1000
@@ -85,8 +87,6 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
     """Full states of lanes, and the last states of the older epochs that are kept."""
     if len(wish.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
-    found: list[LaneState] = []
-    missing: list[str] = []
     node = view.node
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
@@ -94,18 +94,31 @@ async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
             rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
         )
         by_path = {row.path: row for row in map(rows.row, known) if row.living}
-        asked_for = [by_path[one.path] for one in wish.lanes if one.path in by_path]
-        edited = {row.path: row for row in asked_for if row.kind == "text" and row.edited}
+        there = [
+            (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
+        ]
+        edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         states = await frontier.with_lanes(
             node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
         )
-        for asked in wish.lanes:
-            row = by_path.get(asked.path)
-            if row is None or row.gen != asked.gen:
-                missing.append(asked.path)
-            else:
-                found.append(await _state(tx, ref, row, states.get(row.path), asked.epoch, wish.replica or 0))
-    return LaneStates(lanes=found, missing=missing)
+        behind = {
+            (row.gen, asked.epoch)
+            for asked, row in there
+            if asked.epoch is not None and asked.epoch < row.epoch
+        }
+        ends = await epochs.finals(tx, node, view.repo.id, ref.id, behind)
+    replica = wish.replica or 0
+    return LaneStates(
+        lanes=[
+            _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
+            for asked, row in there
+        ],
+        missing=[
+            asked.path
+            for asked in wish.lanes
+            if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
+        ],
+    )
 
 
 async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> ProofContext:
@@ -322,13 +335,7 @@ async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
     return key
 
 
-async def _state(
-    tx: Tx, ref: RefRow, row: LaneRow, state: bytes | None, epoch: int | None, asker: int
-) -> LaneState:
-    finals: dict[str, FinalState] = {}
-    if epoch is not None and 0 <= epoch < row.epoch:
-        for old, genesis, final in await tx.all(rows.FINALS, branch_id=ref.id, gen=row.gen, epoch=epoch):
-            finals[str(old)] = FinalState(genesis=bytes(genesis).hex(), state=b64u(final))
+def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
     return LaneState(
         path=row.path,
         kind=row.kind,  # type: ignore[arg-type]
@@ -340,8 +347,22 @@ async def _state(
         size=row.size,
         genesis=row.genesis.hex(),
         state=None if state is None else b64u(state),
-        finals=finals,
+        finals=ends,
     )
+
+
+def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
+    """The ends of the lane's older epochs that are kept, from this one on."""
+    if epoch is None:
+        return {}
+    keys = (
+        LaneKey(ref.id, row.gen, old) for old in range(max(epoch, row.epoch - EPOCHS_RETAINED), row.epoch)
+    )
+    return {
+        str(key.epoch): FinalState(genesis=ends[key][0].hex(), state=b64u(ends[key][1]))
+        for key in keys
+        if key in ends
+    }
 
 
 def _states(

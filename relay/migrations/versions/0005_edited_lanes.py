@@ -1,4 +1,5 @@
-"""A seal finds the texts that were edited without reading all files of the branch."""
+"""A seal finds the texts that were edited without reading all files of the branch, and keeps the short log of an
+epoch that ends instead of a whole state of its text."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,3 +17,5 @@ def upgrade() -> None:
         sqlite_where=sa.text("edited = 1"),
         postgresql_where=sa.text("edited"),
     )
+    with op.batch_alter_table("lane_final") as final:
+        final.alter_column("state", existing_type=sa.LargeBinary(), nullable=True)

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 
 from localstore.core import paths
 from localstore.core.errors import SvcError
-from localstore.core.lane import Lane
 from localstore.core.limits import MIB
 from relay.db import lane as lanes
 from relay.db import verification as rows
@@ -120,11 +119,15 @@ async def _wrong_final(tx: Tx, store: ObjectStore, branch_id: str, final: Row) -
     gen, epoch, genesis, state = final
     try:
         text = await store.read(bytes(genesis), None, tx)
-        await asyncio.to_thread(_merged, LaneKey(branch_id, gen, epoch), text, bytes(state))
+        log = await tx.all(lanes.LOG, branch_id=branch_id, gen=gen, epoch=epoch) if state is None else []
+        source = Source(text, [bytes(row[0]) for row in log])
+        await asyncio.to_thread(_merged, LaneKey(branch_id, gen, epoch), source, state)
     except SvcError as error:
-        return [f"lane {gen}: the last state of epoch {epoch} does not apply ({error.detail})"]
+        return [f"lane {gen}: the end of epoch {epoch} does not apply ({error.detail})"]
     return []
 
 
-def _merged(key: LaneKey, text: bytes, state: bytes) -> None:
-    Lane.genesis(*key, text).merge(state)
+def _merged(key: LaneKey, source: Source, state: bytes | None) -> None:
+    lane = source.build(key)
+    if state is not None:
+        lane.merge(bytes(state))

@@ -35,6 +35,7 @@ from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
 from relay.lanes import LaneKey
 from relay.service import frontier, seal
+from relay.service.verification.frontier import check as audit_frontier
 from tests.relay.service.live_world import ORIGIN, Device, World, add, world
 
 
@@ -226,24 +227,71 @@ async def test_updates_after_prepare_belong_to_the_next_seal(w: World) -> None:
     assert await files(w, (await a.finalize(following)).id) == {"x": b"012"}
 
 
-async def test_a_seal_starts_a_new_epoch_and_an_old_one_hops_over(w: World) -> None:
+@pytest.mark.parametrize("rest", [b"", b" more" * 200], ids=["kept as its state", "kept as its log"])
+async def test_a_seal_starts_a_new_epoch_and_an_old_one_hops_over(w: World, rest: bytes) -> None:
     a, b = await w.device(), await w.device()
-    gen, mine = await text(a, "x", b"one two")
-    behind = Lane.genesis(b.branch_id, gen, 0, b"one two")
-    await a.one(a.edit("x", mine, gen, b"ONE two"))
+    gen, mine = await text(a, "x", b"one two" + rest)
+    behind = Lane.genesis(b.branch_id, gen, 0, b"one two" + rest)
+    await a.one(a.edit("x", mine, gen, b"ONE two" + rest))
     made = await a.seal()
-    late = b.edit("x", behind, gen, b"one TWO")
+    assert await states_kept(w) == [None if rest else True]
+    late = b.edit("x", behind, gen, b"one TWO" + rest)
     assert (await b.one(late)).result == "epoch"
     state, current = await b.fetch("x", gen, epoch=0)
     assert (state.epoch, state.state, list(state.finals)) == (1, None, ["0"])
     final = Lane.load(unb64u(state.finals["0"].state or ""))
-    assert final.text() == current.text() == b"ONE two"
+    assert final.text() == current.text() == b"ONE two" + rest
     hop = carry(final, [unb64u((late.ops or [""])[0])], b.replica, current)
     assert hop is not None
     update_ = b.make("edit_text", "x", gen, epoch=1, ops=[b64u(hop)])
     assert (await b.one(update_)).result == "ok"
-    assert (await b.fetch("x", gen))[1].text() == b"ONE TWO"
-    assert await files(w, (await b.seal(made.id)).id) == {"x": b"ONE TWO"}
+    assert (await b.fetch("x", gen))[1].text() == b"ONE TWO" + rest
+    assert await files(w, (await b.seal(made.id)).id) == {"x": b"ONE TWO" + rest}
+
+
+async def states_kept(w: World) -> list[bool | None]:
+    """Of the ends of epochs, in their order: whether a state is kept, None where the log is."""
+    async with w.node.db.read() as tx:
+        ends = schema.lane_final
+        found = await tx.all(select(ends.c.state).order_by(ends.c.gen, ends.c.epoch))
+    return [None if one[0] is None else True for one in found]
+
+
+async def test_an_epoch_of_many_edits_ends_as_its_state(w: World) -> None:
+    a = await w.device()
+    long = b"some text " * 100
+    gen, lane = await text(a, "x", long)
+    for n in range(5):
+        await a.one(a.edit("x", lane, gen, b"%d " % n + long))
+    await a.seal()
+    assert await states_kept(w) == [True]
+    assert await logged(w) == []
+    state, _ = await a.fetch("x", gen, epoch=0)
+    assert Lane.load(unb64u(state.finals["0"].state or "")).text() == b"4 " + long
+
+
+async def test_retained_logs_are_bounded_and_give_the_ends_of_their_epochs(w: World) -> None:
+    a = await w.device()
+    long = b"some text " * 100
+    gen, _ = await text(a, "x", long)
+    head = None
+    for epoch in range(4):
+        _, lane = await a.fetch("x", gen)
+        await a.one(a.edit("x", lane, gen, b"%d " % epoch + long, epoch=epoch))
+        w.node.lanes.forget([LaneKey(a.branch_id, gen, epoch)])
+        head = (await a.seal(head)).id
+    assert await states_kept(w) == [None, None]
+    assert sorted(await logged(w)) == [2, 3]
+    state, _ = await a.fetch("x", gen, epoch=1)
+    ends = {epoch: Lane.load(unb64u(end.state or "")).text() for epoch, end in state.finals.items()}
+    assert ends == {"2": b"2 " + long, "3": b"3 " + long}
+    assert [line async for line in audit_frontier(w.node.db, w.node.objects)] == []
+
+
+async def logged(w: World) -> list[int]:
+    """Epochs of all operations."""
+    async with w.node.db.read() as tx:
+        return [one[0] for one in await tx.all(select(schema.lane_log.c.epoch))]
 
 
 @pytest.mark.parametrize("in_memory", [False, True])
@@ -283,8 +331,7 @@ async def test_retained_epochs_are_bounded_and_old_logs_go(w: World) -> None:
         head = (await a.seal(head)).id
     state, _ = await a.fetch("x", gen, epoch=0)
     assert sorted(state.finals) == ["2", "3"] and len(state.finals) == limits.EPOCHS_RETAINED
-    async with w.node.db.read() as tx:
-        assert await tx.all(select(schema.lane_log.c.seq)) == []
+    assert await logged(w) == []
 
 
 async def test_binaries_over_the_budget_of_a_tree_are_refused(w: World) -> None:
