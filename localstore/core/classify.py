@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from typing import Literal, NamedTuple
+from typing import Literal
 
+import msgspec
 from blake3 import blake3
 
 from localstore.core.limits import TEXT_FILE
@@ -13,7 +14,7 @@ Kind = Literal["text", "blob"]
 Bytes = bytes | bytearray | memoryview
 
 
-class Classified(NamedTuple):
+class Classified(msgspec.Struct, frozen=True):
     """What one pass over a file found: `size` in bytes, `blake3` as 32 raw bytes."""
 
     kind: Kind
