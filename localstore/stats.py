@@ -108,5 +108,5 @@ def hashed(files: Files, path: str, lists: CutLists | None = None) -> Stat:
         else:
             while chunk := file.read(READ_BYTES):
                 classifier.feed(chunk)
-    read, times = classifier.result(), (info.st_mtime_ns, info.st_ctime_ns)
-    return Stat(path, read.size, *times, info.st_ino, read.kind, read.blake3, checked)
+    kind, size, digest = classifier.result()
+    return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import msgspec
 from blake3 import blake3
 
 from localstore.core.limits import TEXT_FILE
@@ -14,7 +13,7 @@ Kind = Literal["text", "blob"]
 Bytes = bytes | bytearray | memoryview
 
 
-class Classified(msgspec.Struct, frozen=True):
+class Classified(NamedTuple):
     """What one pass over a file found: `size` in bytes, `blake3` as 32 raw bytes."""
 
     kind: Kind

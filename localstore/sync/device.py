@@ -360,7 +360,7 @@ class Device:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
-        return hasher.result().blake3
+        return hasher.result()[2]
 
     def _give_back(self, temp: str, path: str, target: Path) -> None:
         """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds

@@ -7,7 +7,7 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.classify import Classified, Classifier, kind_of
+from localstore.core.classify import Classifier, kind_of
 from localstore.core.limits import MIB, TEXT_FILE
 
 
@@ -42,7 +42,7 @@ def test_streaming_equals_whole(data: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     for start, end in pairwise(edges):
         classifier.feed(data[start:end])
-    assert classifier.result() == Classified(kind_of(data), len(data), blake3(data).digest())
+    assert classifier.result() == (kind_of(data), len(data), blake3(data).digest())
 
 
 @pytest.mark.parametrize(("extra", "kind"), [(0, "text"), (1, "blob")])
@@ -51,5 +51,5 @@ def test_text_ends_at_the_limit(extra: int, kind: str) -> None:
     classifier = Classifier()
     for start in range(0, len(data), MIB):
         classifier.feed(data[start : start + MIB])
-    assert classifier.result() == Classified(kind, len(data), blake3(data).digest())
+    assert classifier.result() == (kind, len(data), blake3(data).digest())
     assert kind_of(data) == kind
