@@ -10,7 +10,8 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from io import RawIOBase
-from typing import NamedTuple
+
+import msgspec
 
 from localstore.core import limits
 from localstore.core.chunks import Chunker
@@ -20,7 +21,7 @@ KEPT_BYTES = 32 * limits.MIB  # of lists: the chunks of about 60 GB of files
 _ROW = struct.Struct(">32sI")
 
 
-class Cut(NamedTuple):
+class Cut(msgspec.Struct, frozen=True):
     """A chunk of a file: where it begins, its BLAKE3 and its size in bytes."""
 
     offset: int

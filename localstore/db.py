@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import msgspec
 from msgspec.structs import astuple
 
 from localstore import differs
@@ -49,7 +50,7 @@ class SealedFile(NamedTuple):
     size: int
 
 
-class SealedTree(NamedTuple):
+class SealedTree(msgspec.Struct, frozen=True):
     """A seal's tree as a change of the last one's: its root, the directory objects that are new, and the
     digests of those that went; None: all of them."""
 

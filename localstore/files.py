@@ -6,16 +6,17 @@ so a directory that was swapped for a symlink is an obstacle (`Blocked`), never 
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
@@ -28,7 +29,7 @@ class Blocked(OSError):
     """A name on the way to the path is no directory."""
 
 
-class Fetched(NamedTuple):
+class Fetched(msgspec.Struct, frozen=True):
     """A whole file that lies at `path` in the folder, waiting to be moved to its place."""
 
     path: str
@@ -274,21 +275,23 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _libc_function(name: str) -> ctypes._NamedFuncPointer | None:
+@cache
+def _libc_function(name: str) -> Callable[..., int] | None:
+    import ctypes
+
     if not sys.platform.startswith("linux"):
         return None
     return getattr(ctypes.CDLL(None, use_errno=True), name, None)
 
 
-_renameat2_call = _libc_function("renameat2")
-_syncfs_call = _libc_function("syncfs")
-
-
 def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
     """False where the system or the file system does not know the call."""
-    if _renameat2_call is None:
+    import ctypes
+
+    call = _libc_function("renameat2")
+    if call is None:
         return False
-    if _renameat2_call(fd, os.fsencode(name), fd2, os.fsencode(name2), flags) == 0:
+    if call(fd, os.fsencode(name), fd2, os.fsencode(name2), flags) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:
@@ -297,7 +300,8 @@ def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
 
 
 def _syncfs(fd: int) -> bool:
-    return _syncfs_call is not None and _syncfs_call(fd) == 0
+    call = _libc_function("syncfs")
+    return call is not None and call(fd) == 0
 
 
 def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:

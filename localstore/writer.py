@@ -19,7 +19,8 @@ import errno
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.db import Database, Intent
@@ -30,14 +31,14 @@ TRIES = 8  # exchanges against somebody who creates and deletes the file at the 
 FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True):
     """`path` is to hold the bytes `new` (BLAKE3; None: no file)."""
 
     path: str
     new: bytes | None
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True):
     """`out` is what was there before: None nothing, a Stat a regular file, `strange` something else.
     It now lies at `temp`."""
 

@@ -12,6 +12,8 @@ from itertools import islice
 from operator import itemgetter, lt
 from typing import NamedTuple
 
+import msgspec
+
 REPEATED = -1
 second = itemgetter(1)
 ROUNDS = 4  # how deep anchors may be looked for inside the gaps between anchors
@@ -26,7 +28,7 @@ class Hunk(NamedTuple):
     new_end: int
 
 
-class _Gap(NamedTuple):
+class _Gap(msgspec.Struct, frozen=True):
     hunk: Hunk
     round: int
 
@@ -48,12 +50,12 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     found: list[Hunk] = []
     while todo:
         gap = _trimmed(old, new, todo.pop())
-        (i1, i2, j1, j2), rounds = gap
+        i1, i2, j1, j2 = gap.hunk
         if i1 == i2 or j1 == j2:
             found.append(gap.hunk)
         elif (i2 - i1) * (j2 - j1) <= cells:
             found.extend(_exact(old, new, gap.hunk))
-        elif rounds < ROUNDS and (anchors := _anchors(old, new, gap.hunk)):
+        elif gap.round < ROUNDS and (anchors := _anchors(old, new, gap.hunk)):
             todo.extend(_between(gap, anchors))
         else:
             found.append(gap.hunk)

@@ -131,16 +131,13 @@ def encode(made: Manifest) -> bytes:
     return raw
 
 
-_decoder = msgspec.json.Decoder(Manifest)
-
-
 def decode(raw: bytes) -> Manifest:
     """A checked manifest. Invalid or TooLarge unless all holds: canonical bytes, version 1, digests of 64
     lowercase hex digits, sizes that add up, chunks of CHUNK_MIN (but for the last) to CHUNK_MAX bytes, and a
     whole that is neither small enough to go without chunks nor over CHUNKED_FILE."""
     _require_short(raw)
     try:
-        found = _decoder.decode(raw)
+        found = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.MsgspecError, RecursionError):
         raise Invalid("this is no manifest of chunks") from None
     if msgspec.json.encode(found) != raw:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from localstore.core.ignore_rules import PathRule, Rule, Rules, Screen
 from localstore.core.paths import RESERVED, TEMPORARY
@@ -62,7 +63,7 @@ DEFAULTS = (
 )
 
 
-class Reason(NamedTuple):
+class Reason(msgspec.Struct, frozen=True):
     """Why an entry is ignored or kept: the line that decided, and the entry it met (itself or a parent)."""
 
     ignored: bool
@@ -73,12 +74,12 @@ class Reason(NamedTuple):
     path: str  # the entry that the line matched
 
 
-class _Verdict(NamedTuple):
+class _Verdict(msgspec.Struct, frozen=True):
     rule: Rule
     path: str
 
 
-class _Layer(NamedTuple):
+class _Layer(msgspec.Struct, frozen=True):
     """One ignore file in effect, with its rules that have a slash and can still apply."""
 
     rules: Rules
@@ -186,9 +187,9 @@ class Scope:
         """The line of one source holding for an entry: of the nearest file that matches, or inherited."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
-        for rules, reachable in self._layers[at]:
-            path = _relative(self.path, rules.base, name) if reachable else name
-            rule = rules.last(name, path, is_dir, reachable)
+        for layer in self._layers[at]:
+            path = _relative(self.path, layer.rules.base, name) if layer.reachable else name
+            rule = layer.rules.last(name, path, is_dir, layer.reachable)
             if rule is not None:
                 return rule
         return inherited.rule if inherited is not None else None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 from nacl.bindings import (
     crypto_box_seal,
     crypto_box_seal_open,
@@ -79,8 +79,7 @@ def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
     return crypto_box_seal(plaintext, x25519_public)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DeviceKey:
+class DeviceKey(msgspec.Struct, frozen=True):
     """The Ed25519 key of one machine. `seed` is the whole secret, 32 bytes; it is never printed. libsodium is
     called without the classes around it, which cost half as much as a signature."""
 
@@ -108,8 +107,7 @@ class DeviceKey:
         return f"DeviceKey({self.id})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TransportKey:
+class TransportKey(msgspec.Struct, frozen=True):
     """The X25519 key that secrets are sealed to. `secret` is 32 bytes; it is never printed."""
 
     secret: bytes

@@ -26,6 +26,8 @@ from itertools import chain
 from math import isqrt
 from typing import NamedTuple
 
+import msgspec
+
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
 from localstore.core.lane_reader import CLOCK_END, VARINT, Reader, numbers_of, varints
@@ -69,7 +71,7 @@ class Deletion(NamedTuple):
     length: int
 
 
-class Caps(NamedTuple):
+class Caps(msgspec.Struct, frozen=True):
     """What one encoded update may hold."""
 
     total_bytes: int
@@ -86,7 +88,7 @@ STATE_CAPS = Caps(
 )
 
 
-class Update(NamedTuple):
+class Update(msgspec.Struct, frozen=True):
     """A parsed update or state: its items in the order written, and what it deletes."""
 
     structs: list[Struct]

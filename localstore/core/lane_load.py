@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
@@ -29,7 +30,7 @@ CLEARED_PER_STEP = 1024  # entries of a table that is emptied
 PARTS = 3  # items that one item can become when others lean on its middle, at the average
 
 
-class Load(NamedTuple):
+class Load(msgspec.Struct, frozen=True):
     """`steps` to load a lane, and the units of its `longest` item: upper bounds."""
 
     steps: int = 0

@@ -34,7 +34,7 @@ _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{HANDLE_CHARS - 2}}}[a-z0-9])?")
 _NAME_RULE = (
     f"1 to {HANDLE_CHARS} letters, digits, '.', '_' or '-', starting and ending with a letter or a digit"
 )
-_HOST = re.compile(
+_HOST = (
     r"(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\[[0-9a-f:.]+\])"
     r"(?::[0-9]{1,5})?"
 )
@@ -102,7 +102,7 @@ def _name(text: str, what: str) -> str:
 
 def _host(text: str) -> str:
     found = text.lower() if text.isascii() else text
-    if len(found) > 261 or not _HOST.fullmatch(found):
+    if len(found) > 261 or not re.fullmatch(_HOST, found):
         raise Invalid(f"'{terminal_safe(text[:200])}' is not a host name, with or without a port")
     return found
 

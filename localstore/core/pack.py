@@ -288,15 +288,12 @@ class PackReader:
             raise Invalid("bytes after the last frame of the pack")
 
 
-_toc_decoder = msgspec.msgpack.Decoder(list[FrameRow])
-
-
 def read_toc(raw: bytes) -> list[FrameRow]:
     """The checked table of a pack. Invalid or TooLarge unless all holds: canonical bytes, no empty frame,
     no digest twice, sizes that add up, frames within FRAME_RAW_MAX, the whole within PACK_BYTES and
     PACK_RAW_BYTES."""
     try:
-        rows = _toc_decoder.decode(raw)
+        rows = msgspec.msgpack.decode(raw, type=list[FrameRow])
     except (msgspec.MsgspecError, RecursionError):
         raise Invalid("the table of the pack cannot be read") from None
     if msgspec.msgpack.encode(rows) != raw:

@@ -13,10 +13,8 @@ import re
 from datetime import UTC, datetime
 
 import msgspec
-from nacl.exceptions import CryptoError
-from nacl.signing import VerifyKey
 
-from localstore.core import limits
+from localstore.core import keys, limits
 from localstore.core.encoding import hex_digest, is_hex_digest, jcs, unb64u
 from localstore.core.errors import Invalid, SignatureInvalid, TooLarge
 
@@ -75,9 +73,6 @@ class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     v: int = VERSION
 
 
-_decoder = msgspec.json.Decoder(SealPayload)
-
-
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC with milliseconds, 24 characters: 2026-01-31T23:59:59.000Z. `moment` is aware."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -96,7 +91,7 @@ def decode(raw: bytes) -> SealPayload:
     if not raw.startswith(PREFIX):
         raise Invalid("not a seal of version 1")
     try:
-        payload = _decoder.decode(raw[len(PREFIX) :])
+        payload = msgspec.json.decode(raw[len(PREFIX) :], type=SealPayload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise Invalid(f"seal payload: {error}") from None
     if encode(payload) != raw:
@@ -114,10 +109,8 @@ def verify(raw: bytes, signature: bytes, public_key: bytes) -> None:
 
     Says nothing about the payload's members: `decode` first, and hold the key to `provenance.device_key_id`.
     """
-    try:
-        VerifyKey(public_key).verify(raw, signature)
-    except (CryptoError, ValueError, TypeError):
-        raise SignatureInvalid(f"seal {seal_id(raw)[:12]} is not signed by this device key") from None
+    if not keys.verify(public_key, raw, signature):
+        raise SignatureInvalid(f"seal {seal_id(raw)[:12]} is not signed by this device key")
 
 
 def _check(payload: SealPayload) -> None:

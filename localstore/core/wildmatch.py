@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
 from localstore.core.limits import PATH_BYTES
 
@@ -33,11 +32,6 @@ _Token = str | _Op  # a string is the expression of exactly one byte
 
 class _Malformed(Exception):
     """An unclosed set, an unknown class or a backslash with nothing behind it."""
-
-
-class _Set(NamedTuple):
-    expression: str
-    end: int
 
 
 def _members(first: int, last: int) -> frozenset[int]:
@@ -120,8 +114,8 @@ def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
     return _Op.STAR, end
 
 
-def _set(pattern: str, at: int) -> _Set:
-    """The set whose `[` stands before `at`, as an expression of one byte other than `/`."""
+def _set(pattern: str, at: int) -> tuple[str, int]:
+    """The set whose `[` stands before `at`, as an expression of one byte other than `/`; where it ends."""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
     members: set[int] = set()
@@ -143,7 +137,7 @@ def _set(pattern: str, at: int) -> _Set:
         members = set(range(256)) - members
     members.discard(ord("/"))
     body = "".join(f"\\x{member:02x}" for member in sorted(members))
-    return _Set(f"[{body}]" if body else NEVER, at + 1)
+    return f"[{body}]" if body else NEVER, at + 1
 
 
 def _byte(pattern: str, at: int) -> tuple[int, int]:

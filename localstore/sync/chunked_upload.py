@@ -8,6 +8,7 @@ repeat after an interruption sends only what is missing by then.
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 
 from blake3 import blake3
 
@@ -63,7 +64,7 @@ def _send(device: Device, path: str, listed: CutList) -> int | None:
     missing: list[bytes] = []
     for start in range(0, len(asked), limits.HAVE_DIGESTS):
         missing += device.transport.have(asked[start : start + limits.HAVE_DIGESTS])
-    wanted = sorted(by_digest[one] for one in missing if one in by_digest)
+    wanted = sorted((by_digest[one] for one in missing if one in by_digest), key=attrgetter("offset"))
     writer, sent = PackWriter(PACK), 0
 
     def ship(packs: list[Pack]) -> int:

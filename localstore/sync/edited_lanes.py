@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from localstore.core.lane import Lane
 from localstore.core.limits import MIB
@@ -11,7 +11,7 @@ from localstore.entry import Entry
 HELD_BYTES = 32 * MIB  # of their texts
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, frozen=True):
     lane: Lane
     stand: tuple[object, ...]
     size: int

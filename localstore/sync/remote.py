@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -33,7 +32,7 @@ class Remote(msgspec.Struct):
     finals: dict[int, tuple[bytes, bytes | None]] = msgspec.field(default_factory=dict)
 
 
-class Connected(NamedTuple):
+class Connected(msgspec.Struct, frozen=True):
     """`head`: the branch's sealed head. `rows`: what the relay told that was not known here."""
 
     head: str | None

@@ -26,10 +26,10 @@ from localstore.watch.talk import (
     ANSWER_BYTES,
     ENCODE,
     QUESTION_BYTES,
-    QUESTIONS,
     SOCKET_NAME,
     About,
     Changes,
+    Question,
     Since,
     Token,
     Watching,
@@ -151,7 +151,7 @@ class _Watcher:
             data = read_all(peer, QUESTION_BYTES, time.monotonic() + HEAR_SECONDS)
             if data is None:
                 return
-            question = QUESTIONS.decode(data)
+            question = msgspec.msgpack.decode(data, type=Question)
             self._tree.still_there()
             self._catch_up()
             if isinstance(question, Since):

@@ -66,8 +66,6 @@ class Watching(msgspec.Struct, frozen=True, tag="watching-1"):
 
 Question = Since | About | Stop
 ENCODE = msgspec.msgpack.Encoder().encode
-QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
-_answers: msgspec.msgpack.Decoder[Changes | Watching] = msgspec.msgpack.Decoder(Changes | Watching)
 
 
 def changes(record: Path, token: Token | None) -> Changes | None:
@@ -123,5 +121,5 @@ def _ask(record: Path, question: Question, seconds: float) -> Changes | Watching
             peer.sendall(ENCODE(question))
             peer.shutdown(socket.SHUT_WR)
             answer = read_all(peer, ANSWER_BYTES, until)
-        return None if answer is None else _answers.decode(answer)
+        return None if answer is None else msgspec.msgpack.decode(answer, type=Changes | Watching)
     return None

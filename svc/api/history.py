@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import IO, cast
@@ -79,6 +78,8 @@ class HistoryCalls:
 
 def first_seal(pieces: Iterator[bytes]) -> Seal:
     """The seal on the first line of a history pack's manifest; the rest is left unread."""
+    import tarfile
+
     try:
         with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|") as pack:
             member = pack.next()

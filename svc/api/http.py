@@ -39,7 +39,7 @@ T = TypeVar("T")
 ATTEMPTS = 4
 STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
-TLS_FAILED = re.compile(r"_ssl|SSL:|handshake|CERTIFICATE", re.IGNORECASE)
+TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
@@ -261,7 +261,7 @@ class Http:
         """Seconds to wait before the next attempt; raises when there is none."""
         httpx = load()
         tls = terminal_safe(str(error)[:200])
-        if self.origin.startswith("https:") and TLS_FAILED.search(tls):  # a repeat would fail as this one
+        if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
             raise ServerUnreachable(
                 f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
                 "http://), the certificate, and this machine's clock"

@@ -21,8 +21,8 @@ from svc.cmd.command import Group
 from svc.cmd.context import Run
 from svc.out import Out
 
-_DASHED_KEY_ID = re.compile(r"-[A-Za-z0-9_-]{42}")
-_FIELDS = re.compile(r"[a-z_][a-z0-9_]*(,[a-z_][a-z0-9_]*)*")
+_DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
+_FIELDS = r"[a-z_][a-z0-9_]*(,[a-z_][a-z0-9_]*)*"
 
 
 def run(words: list[str]) -> int:
@@ -65,7 +65,7 @@ def normalise(words: list[str]) -> list[str]:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
-        dashed = [word for word in words if _DASHED_KEY_ID.fullmatch(word)]
+        dashed = [word for word in words if re.fullmatch(_DASHED_KEY_ID, word)]
         words = [word for word in words if word not in dashed] + (["--", *dashed] if dashed else [])
     found: list[str] = []
     at = 0
@@ -75,7 +75,7 @@ def normalise(words: list[str]) -> list[str]:
             return found + words[at:]
         if word == "--json":
             following = words[at + 1] if at + 1 < len(words) else ""
-            takes = _FIELDS.fullmatch(following) is not None
+            takes = re.fullmatch(_FIELDS, following) is not None
             found.append(f"--json={following if takes else ''}")
             at += 2 if takes else 1
         else:

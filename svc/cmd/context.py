@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from svc.api.session import Sessions
     from svc.out import Out
 
-_GIT_URL = re.compile(r"^\s*url\s*=\s*\"?(svc://[^\s\"]+)", re.MULTILINE)
+_GIT_URL = r"(?m)^\s*url\s*=\s*\"?(svc://[^\s\"]+)"
 _GIT_CONFIG_MAX = 1024 * 1024
 
 
@@ -135,7 +135,7 @@ class Run:
         for folder in (self.folder, *self.folder.parents):
             config = folder / ".git" / "config"
             if config.is_file() and config.stat().st_size <= _GIT_CONFIG_MAX:
-                found = _GIT_URL.search(config.read_text("utf-8", "replace"))
+                found = re.search(_GIT_URL, config.read_text("utf-8", "replace"))
                 return read_address(found[1]) if found else None
         return None
 

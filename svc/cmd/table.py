@@ -6,10 +6,10 @@ A command is a plain function; its module is imported when the command runs or i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True):
     """`target` is module:function below `svc.cmd`."""
 
     target: str

@@ -10,7 +10,6 @@ from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
-from svc.flows.pull import pull
 from svc.flows.working import begin, read_caps
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
@@ -76,6 +75,8 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
         if not lost:
             return
         if attempt < PULLS:
+            from svc.flows.pull import pull
+
             pull(device, "merge")
             result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
     raise Conflict(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from localstore.core import limits
 from localstore.core.chunks import file_cap
@@ -30,11 +31,11 @@ def begin(device: Device) -> str | None:
     mend_state(device)
     if device.key is None:
         return _begin_reading(device)
-    head, rows = connect(device)
+    told = connect(device)
     attach(device)
-    follow(device, rows)
-    adopt_promised(device, head)
-    return head
+    follow(device, told.rows)
+    adopt_promised(device, told.head)
+    return told.head
 
 
 def _begin_reading(device: Device) -> str | None:
@@ -56,7 +57,7 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
     ]
 
 
-class NewHead(NamedTuple):
+class NewHead(msgspec.Struct, frozen=True):
     """What a verified seal has other than the folder's last one: path → its file, None for no file. `whole`:
     these are all its files. `tree`: its directories, where the last seal's are known."""
 

@@ -13,7 +13,6 @@ import msgspec
 from localstore.core.errors import SvcError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.out import select
-from svc.out.pager import page
 from svc.out.progress import Meter
 from svc.out.select import Format
 from svc.out.table import Column, Record, aligned, listed, plain, tsv
@@ -169,9 +168,14 @@ class Out:
         if header and lines:
             lines[0] = self.tint(lines[0], "bold")
         text = "\n".join(lines) + "\n"
-        if self._pages and len(lines) >= shutil.get_terminal_size().lines and page(text, self._environment):
-            return
-        self._write(text)
+        long = self._pages and len(lines) >= shutil.get_terminal_size().lines
+        if not (long and self._paged(text)):
+            self._write(text)
+
+    def _paged(self, text: str) -> bool:
+        from svc.out.pager import page
+
+        return page(text, self._environment)
 
     def _one(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
         chosen = select.chosen_fields(self.format, _names(columns), _members(model))

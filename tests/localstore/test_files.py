@@ -72,7 +72,7 @@ def test_a_removed_directory_is_not_written_to_through_its_old_descriptor(root: 
 @pytest.mark.parametrize("native", [True, False])
 def test_exchange_and_move(root: Path, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not native:
-        monkeypatch.setattr(module, "_renameat2_call", None)
+        monkeypatch.setattr(module, "_libc_function", lambda name: None)
     files = Files(root)
     files.create("a", [b"A"], None, sync=False)
     files.create("d/b", [b"B"], None, sync=False)

@@ -6,6 +6,7 @@ import contextlib
 from itertools import chain
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,7 +126,7 @@ def test_hostile_updates_never_reach_the_library(data: bytes) -> None:
 
 def test_an_update_over_the_byte_cap_is_refused_unread() -> None:
     with pytest.raises(UpdateInvalid, match="limit"):
-        parse(b"\xff" * 101, UPDATE_CAPS._replace(total_bytes=100))
+        parse(b"\xff" * 101, msgspec.structs.replace(UPDATE_CAPS, total_bytes=100))
 
 
 def test_origins_that_make_the_library_walk_over_the_lane_are_over_budget() -> None:

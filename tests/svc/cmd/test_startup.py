@@ -41,9 +41,10 @@ def test_help_asks_no_command_and_no_network() -> None:
     assert loaded("--help") & unwanted == set()
 
 
-def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
-    script = "import sys; from svc.cmd.command import build; from svc.cmd.table import COMMANDS\n"
-    script += "for path in COMMANDS: build(path)\n"
+def loaded_to_build(*paths: str) -> set[str]:
+    """Every module in memory once these commands could run."""
+    script = "import sys; from svc.cmd.command import build\n"
+    script += f"for path in {paths!r}: build(path)\n"
     script += "print(','.join(sorted(sys.modules)))"
     ended = subprocess.run(
         [sys.executable, "-c", script],
@@ -53,10 +54,20 @@ def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
         cwd=ROOT,
         check=True,
     )
-    modules = set(ended.stdout.strip().split(","))
+    return set(ended.stdout.strip().split(","))
+
+
+def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
     assert len(COMMANDS) > 30
     unwanted = {"textual", "relay", "sanic", "httpx", "pydantic", "keyring", "jinja2", "jq", "rich"}
-    assert modules & unwanted == set()
+    assert loaded_to_build(*COMMANDS) & unwanted == set()
+
+
+@pytest.mark.parametrize("path", ["push", "pull", "status", "log"])
+def test_what_is_typed_all_day_loads_nothing_for_rare_cases(path: str) -> None:
+    unwanted = {"ctypes", "dataclasses", "nacl.signing", "rapidfuzz", "shlex", "svc.out.pager", "tarfile"}
+    unwanted |= {"svc.flows.pull"} if path == "push" else set()
+    assert loaded_to_build(path) & unwanted == set()
 
 
 @pytest.mark.parametrize("words", [("repo", "list"), ("log", "-R", "a/b")])
