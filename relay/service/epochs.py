@@ -20,6 +20,7 @@ from relay.service import content, frontier
 
 R = TypeVar("R")
 PORTION = 32 * MIB
+ENDS_AT_ONCE = 64 * MIB  # of older epochs, for one request
 LOG_ROW = 256  # bytes that a row of a log takes besides its operation
 Behind = tuple[int, int]  # a lane, and the epoch it was seen in
 Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
@@ -77,20 +78,27 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
 
 
 async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Finals:
-    """The ends of older epochs that are kept, from the asked one on, by lane and epoch."""
+    """The ends of older epochs that are kept, from the asked one on, by lane and epoch. Of more than
+    ENDS_AT_ONCE bytes some are left out: whoever is behind can do without, less exactly."""
+    kept = [
+        (LaneKey(branch_id, gen, old), bytes(genesis), state)
+        for gen, epoch in sorted(behind)
+        for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch)
+    ]
+    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in kept})
     known: Finals = {}
     logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
-    for gen, epoch in behind:
-        for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch):
-            key = LaneKey(branch_id, gen, old)
-            if state is not None:
-                known[key] = (bytes(genesis), bytes(state))
-                continue
-            log = await tx.all(rows.LOG, branch_id=branch_id, gen=gen, epoch=old)
-            logs[key] = (bytes(genesis), [bytes(one[0]) for one in log])
-    named = {genesis for genesis, _ in logs.values()}
-    frontier.require_few((await content.held(tx, repo_id, named)).values())
-    texts = await content.read(node, tx, repo_id, named)
+    room = ENDS_AT_ONCE
+    for key, genesis, state in kept:
+        room -= sizes.get(genesis, 0) if state is None else len(state)
+        if room < 0 or genesis not in sizes:
+            continue
+        if state is not None:
+            known[key] = (genesis, bytes(state))
+            continue
+        log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
+        logs[key] = (genesis, [bytes(one[0]) for one in log])
+    texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
     return known | await asyncio.to_thread(_built, logs, texts)
 
 

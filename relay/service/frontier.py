@@ -90,7 +90,8 @@ async def sources(
 ) -> dict[LaneKey, Source]:
     """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
     wanted = list(lanes)
-    require_few(row.size for row in wanted)
+    if sum(row.size for row in wanted) > LOADED_AT_ONCE:
+        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
     texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
     found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
     edited = [row.path for row in wanted if row.edited]
@@ -99,12 +100,6 @@ async def sources(
         if source is not None:
             source.operations.append(bytes(operation))
     return found
-
-
-def require_few(sizes: Iterable[int]) -> None:
-    """TooLarge when texts of these sizes are more than memory should hold."""
-    if sum(sizes) > LOADED_AT_ONCE:
-        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
 
 
 async def with_lanes(

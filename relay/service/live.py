@@ -12,16 +12,11 @@ import msgspec
 from localstore.core import limits
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, UpdateInvalid
+from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge
 from localstore.core.keys import verify
-from localstore.core.limits import EPOCHS_RETAINED
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
-    FinalState,
-    LanesRequest,
-    LaneState,
-    LaneStates,
     ProofContext,
     ProofContextRequest,
     Row,
@@ -29,7 +24,6 @@ from localstore.core.model.live import (
     UpdateAnswers,
     UpdateBatch,
 )
-from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.names import MANIFEST
 from relay.caller import View
 from relay.db import lane as rows
@@ -38,14 +32,12 @@ from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import LaneKey, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import chunked, content, epochs, frontier
+from relay.service import chunked, content, frontier
 from relay.service import replica as replicas
-from relay.service.epochs import Finals
 from relay.service.live_rules import Asked, Batch, Frontier
 
-LANES_PER_REQUEST = 1000
 TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
 _encoded = msgspec.msgpack.Encoder().encode
@@ -80,44 +72,6 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         rows=[_shown(rows.row(one), replica) for one in found],
         kind=view.repo.kind,
         live_by=live_by,
-    )
-
-
-async def lanes(view: View, branch: str, wish: LanesRequest) -> LaneStates:
-    """Full states of lanes, and the last states of the older epochs that are kept."""
-    if len(wish.lanes) > LANES_PER_REQUEST:
-        raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
-    node = view.node
-    async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
-        known = await tx.all(
-            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
-        )
-        by_path = {row.path: row for row in map(rows.row, known) if row.living}
-        there = [
-            (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
-        ]
-        edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
-        states = await frontier.with_lanes(
-            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
-        )
-        behind = {
-            (row.gen, asked.epoch)
-            for asked, row in there
-            if asked.epoch is not None and asked.epoch < row.epoch
-        }
-        ends = await epochs.finals(tx, node, view.repo.id, ref.id, behind)
-    replica = wish.replica or 0
-    return LaneStates(
-        lanes=[
-            _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
-            for asked, row in there
-        ],
-        missing=[
-            asked.path
-            for asked in wish.lanes
-            if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
-        ],
     )
 
 
@@ -333,53 +287,6 @@ async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key
-
-
-def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
-    return LaneState(
-        path=row.path,
-        kind=row.kind,  # type: ignore[arg-type]
-        gen=row.gen,
-        epoch=row.epoch,
-        ver=row.ver,
-        other=row.other(asker),
-        digest=row.digest.hex(),
-        size=row.size,
-        genesis=row.genesis.hex(),
-        state=None if state is None else b64u(state),
-        finals=ends,
-    )
-
-
-def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The ends of the lane's older epochs that are kept, from this one on."""
-    if epoch is None:
-        return {}
-    keys = (
-        LaneKey(ref.id, row.gen, old) for old in range(max(epoch, row.epoch - EPOCHS_RETAINED), row.epoch)
-    )
-    return {
-        str(key.epoch): FinalState(genesis=ends[key][0].hex(), state=b64u(ends[key][1]))
-        for key in keys
-        if key in ends
-    }
-
-
-def _states(
-    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: Mapping[LaneKey, Source]
-) -> dict[str, bytes]:
-    """Full states by path, on the lanes' thread."""
-    found: dict[str, bytes] = {}
-    for path, row in edited.items():
-        lane = lanes.find(frontier.key_of(branch_id, row), row.stand, sources)
-        if lane.digest() != row.digest:
-            raise UpdateInvalid(f"the log of {path} does not give its recorded text")
-        found[path] = lane.state()
-    return found
-
-
-def _sane(asked: LaneAsked) -> bool:
-    return len(asked.path) <= limits.PATH_BYTES and "\0" not in asked.path and asked.path.isprintable()
 
 
 def _shown(row: LaneRow, replica: int) -> Row:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import insert
 
-from localstore.core import chunks
+from localstore.core import chunks, tree
 from localstore.core import seal as seals
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, digest, unb64u
@@ -31,11 +31,12 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.update import LiveUpdate
-from relay import config
+from relay import config, trees
 from relay.caller import Principal, View
 from relay.clock import now_ms
 from relay.db import connect, schema
 from relay.db import repo as repos
+from relay.db import seal as seal_rows
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.lanes import Lanes
@@ -43,7 +44,7 @@ from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.node import Node
 from relay.objects.store import ObjectStore
-from relay.service import chunked, live, seal
+from relay.service import chunked, lane_states, live, seal
 from relay.signer import Signer
 from tests import buckets
 from tests.databases import new_url
@@ -121,6 +122,15 @@ class World:
         await device.bootstrap()
         return device
 
+    async def files(self, seal_id: str) -> dict[str, bytes]:
+        """A seal's tree, each directory verified, with the bytes of every file."""
+        view = await self.view(self.owner)
+        async with self.node.db.read() as tx:
+            root = await seal_rows.root_of(tx, self.repo_id, seal_id)
+            steps = tree.walk(root, verification=tree.Verification(view.repo.tree_key))
+            found = await trees.drive(steps, trees.stored(self.node.objects, tx))
+        return {path: await self.node.objects.read(one.digest, self.repo_id) for path, one in found.items()}
+
     async def put(self, data: bytes) -> str:
         return (await self.node.objects.put(self.repo_id, data)).hex()
 
@@ -189,6 +199,12 @@ class Device:
         assert operation is not None
         return self.make("edit_text", path, gen, base, epoch=epoch, ops=[b64u(operation)])
 
+    async def text(self, path: str, data: bytes) -> tuple[int, Lane]:
+        """A new text: its lane's number, and the lane."""
+        answer = await self.one(await self.create(path, data))
+        assert answer.result == "ok"
+        return answer.gen, Lane.genesis(self.branch_id, answer.gen, 0, data)
+
     async def send(self, *batch: LiveUpdate, turn: str | None = None) -> list[UpdateAnswer]:
         answers = await live.take(self.view, self.branch, self.batch(*batch, turn=turn))
         return answers.answers
@@ -202,7 +218,7 @@ class Device:
     async def fetch(self, path: str, gen: int, epoch: int | None = None) -> tuple[LaneState, Lane]:
         """A lane as the relay tells it: genesis, then its state."""
         wish = LanesRequest(lanes=[LaneAsked(path=path, gen=gen, epoch=epoch)], replica=self.replica)
-        (state,) = (await live.lanes(self.view, self.branch, wish)).lanes
+        (state,) = (await lane_states.read(self.view, self.branch, wish)).lanes
         text = await self.world.node.objects.read(bytes.fromhex(state.genesis), self.world.repo_id)
         lane = Lane.genesis(self.branch_id, gen, state.epoch, text)
         if state.state is not None:

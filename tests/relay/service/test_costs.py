@@ -26,7 +26,6 @@ from relay.service import epochs, frontier, seal, seal_trees, sealed
 from relay.service.live_rules import Batch
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_landing import finalize, land, prepare
-from tests.relay.service.test_seal import files
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ async def test_one_character_in_many_copies_of_a_text_is_sealed_a_portion_at_a_t
         assert tracemalloc.get_traced_memory()[1] < 32 * MIB
     finally:
         tracemalloc.stop()
-    assert {data[len(text) :] for data in (await files(w, made.id)).values()} == {
+    assert {data[len(text) :] for data in (await w.files(made.id)).values()} == {
         f"f{n}".encode() for n in range(12)
     }
 
@@ -89,7 +88,7 @@ async def test_large_directories_are_changed_off_the_event_loop(
     assert threads
     assert threading.get_ident() not in threads
     monkeypatch.undo()
-    assert list((await files(w, made.items[-1].id)).values()).count(b"y") == 3
+    assert list((await w.files(made.items[-1].id)).values()).count(b"y") == 3
 
 
 async def test_trees_of_one_request_are_held_up_to_a_limit(w: World, monkeypatch: pytest.MonkeyPatch) -> None:

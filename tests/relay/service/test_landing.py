@@ -23,7 +23,6 @@ from localstore.core.model.seal import (
 )
 from relay.service import landing, seal_trees
 from tests.relay.service.live_world import Device, World, world
-from tests.relay.service.test_seal import files
 
 Tree = dict[str, bytes | None]
 
@@ -88,8 +87,8 @@ async def test_a_chain_of_seals_lands_at_once_and_becomes_the_frontier(w: World)
     first, second = (await finalize(a, made)).items
     assert (first.parents, second.parents) == ([], [first.id])
     assert first.provenance.git_id == "a" * 40
-    assert await files(w, first.id) == {"d/x": b"1", "y": b"y"}
-    assert await files(w, second.id) == await now(a) == {"d/x": b"12", "z": b"\0"}
+    assert await w.files(first.id) == {"d/x": b"1", "y": b"y"}
+    assert await w.files(second.id) == await now(a) == {"d/x": b"12", "z": b"\0"}
     assert (await a.prepare(second.id)).unchanged
     assert [one.id for one in (await finalize(a, made)).items] == [first.id, second.id]
 
@@ -99,10 +98,10 @@ async def test_live_text_takes_the_change_by_characters_and_stays_unsealed(w: Wo
     head = await land(a, None, {"x": b"one two three", "quiet": b"q"})
     await edit(b, "x", b"one two THREE")
     merged = await land(a, head, {"x": b"ONE two three", "quiet": b"qq"})
-    assert await files(w, merged) == {"x": b"ONE two three", "quiet": b"qq"}
+    assert await w.files(merged) == {"x": b"ONE two three", "quiet": b"qq"}
     assert await now(b) == {"x": b"ONE two THREE", "quiet": b"qq"}
     sealed = await b.seal(merged)
-    assert await files(w, sealed.id) == {"x": b"ONE two THREE", "quiet": b"qq"}
+    assert await w.files(sealed.id) == {"x": b"ONE two THREE", "quiet": b"qq"}
 
 
 async def test_an_edit_in_flight_meets_a_landed_change_in_the_same_lane(w: World) -> None:
@@ -122,7 +121,7 @@ async def test_a_live_edit_outlives_a_delete(w: World) -> None:
     await edit(b, "x", b"1 live")
     merged = await land(a, head, {"x": None, "y": None})
     assert await now(b) == {"x": b"1 live"}
-    assert await files(w, (await b.seal(merged)).id) == {"x": b"1 live"}
+    assert await w.files((await b.seal(merged)).id) == {"x": b"1 live"}
 
 
 async def test_other_live_versions_move_to_a_conflict_name(w: World) -> None:
@@ -156,7 +155,7 @@ async def test_live_files_leave_a_directory_that_becomes_a_file(w: World) -> Non
     assert {path: after.pop(path) for path in sealed} == sealed
     assert sorted(after.values()) == sorted(live.values())
     assert not any(path.startswith(("d/", "deep/d/")) for path in after)
-    assert await files(w, (await a.seal(head)).id) == sealed | after
+    assert await w.files((await a.seal(head)).id) == sealed | after
 
 
 async def test_a_seal_that_brings_the_very_conflict_name_takes_nothing(

@@ -21,7 +21,7 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.update import signing_bytes
 from relay.db import schema
-from relay.service import checkpoint, live
+from relay.service import checkpoint, lane_states, live
 from tests.relay.service.live_world import Device, World, world
 
 
@@ -29,13 +29,6 @@ from tests.relay.service.live_world import Device, World, world
 async def w(tmp_path: Path) -> AsyncIterator[World]:
     async with world(tmp_path) as made:
         yield made
-
-
-async def text(device: Device, path: str, data: bytes) -> tuple[int, Lane]:
-    """A new text file and its lane."""
-    answer = await device.one(await device.create(path, data))
-    assert answer.result == "ok"
-    return answer.gen, Lane.genesis(device.branch_id, answer.gen, 0, data)
 
 
 async def count(w: World, table: object) -> int:
@@ -48,7 +41,7 @@ async def count(w: World, table: object) -> int:
 
 async def test_bootstrap_gives_rows_and_a_replica_and_later_only_what_changed(w: World) -> None:
     a = await w.device()
-    first, _ = await text(a, "d/x.txt", b"one\n")
+    first, _ = await a.text("d/x.txt", b"one\n")
     b = await w.device()
     whole = await b.bootstrap()
     assert [(row.path, row.kind, row.gen, row.other) for row in whole.rows] == [("d/x.txt", "text", 1, 1)]
@@ -63,7 +56,7 @@ async def test_bootstrap_gives_rows_and_a_replica_and_later_only_what_changed(w:
 
 async def test_a_store_that_went_back_in_time_gets_clock_reused(w: World) -> None:
     a = await w.device()
-    await text(a, "x", b"")
+    await a.text("x", b"")
     a.n = 0
     with pytest.raises(ClockReused):
         await a.bootstrap()
@@ -98,7 +91,7 @@ async def revoke(w: World, device: Device) -> None:
 
 async def test_rule_1_a_revoked_device_is_refused_and_its_accepted_edits_stand(w: World) -> None:
     a, b = await w.device(), await w.device()
-    await text(a, "x", b"kept")
+    await a.text("x", b"kept")
     late = await a.create("y", b"late")
     await revoke(w, a)
     with pytest.raises(Forbidden):
@@ -118,7 +111,7 @@ async def test_rule_1_a_settled_number_is_answered_settled(w: World) -> None:
 
 async def test_rule_1_the_same_update_again_gets_the_stored_answer(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"hello")
+    gen, lane = await a.text("x", b"hello")
     edit = a.edit("x", lane, gen, b"hello world")
     first = await a.one(edit)
     again = await a.one(edit)
@@ -131,7 +124,7 @@ async def test_rule_1_the_same_update_again_gets_the_stored_answer(w: World) -> 
 async def test_rule_1_refusals_are_stored_too(w: World) -> None:
     a, b = await w.device(), await w.device()
     early = await b.blob("x", b"\0b", gen=7)
-    gen, _ = await text(a, "x", b"a")
+    gen, _ = await a.text("x", b"a")
     assert (await b.one(early)).result == "stale"
     await a.one(a.delete("x", gen, gen))
     assert (await b.one(early)).result == "stale"
@@ -142,14 +135,14 @@ async def test_rule_1_refusals_are_stored_too(w: World) -> None:
 
 async def test_rule_2_an_edit_of_another_lane_is_stale(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"a")
+    gen, lane = await a.text("x", b"a")
     assert (await a.one(a.edit("x", lane, gen + 1, b"ab"))).result == "stale"
     assert (await a.one(a.edit("nothing", Lane.genesis(a.branch_id, 1, 0, b""), 1, b"z"))).result == "stale"
 
 
 async def test_rule_2_gen_is_looked_at_before_epoch(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"a")
+    gen, lane = await a.text("x", b"a")
     wrong = Lane.genesis(a.branch_id, gen, 0, b"a")
     assert (await a.one(a.edit("x", wrong, gen + 1, b"ab", epoch=9))).result == "stale"
     assert (await a.one(a.edit("x", lane, gen, b"abc", epoch=9))).result == "epoch"
@@ -157,7 +150,7 @@ async def test_rule_2_gen_is_looked_at_before_epoch(w: World) -> None:
 
 async def test_rule_2_edits_of_two_replicas_merge_by_characters(w: World) -> None:
     a, b = await w.device(), await w.device()
-    gen, mine = await text(a, "x", b"one two three")
+    gen, mine = await a.text("x", b"one two three")
     theirs = Lane.genesis(b.branch_id, gen, 0, b"one two three")
     first = await a.one(a.edit("x", mine, gen, b"ONE two three"))
     second = await b.one(b.edit("x", theirs, gen, b"one two THREE"))
@@ -170,8 +163,8 @@ async def test_rule_2_edits_of_two_replicas_merge_by_characters(w: World) -> Non
 
 async def test_rule_2_operations_of_another_lane_or_replica_are_refused_and_change_nothing(w: World) -> None:
     a, b = await w.device(), await w.device()
-    gen, lane = await text(a, "x", b"hello")
-    other, foreign = await text(a, "y", b"hello")
+    gen, lane = await a.text("x", b"hello")
+    other, foreign = await a.text("y", b"hello")
     (good,) = [lane.edit(a.replica, b"hello!")]
     bad = foreign.edit(a.replica, b"hello?")
     assert good and bad
@@ -189,7 +182,7 @@ async def test_rule_2_operations_of_another_lane_or_replica_are_refused_and_chan
 
 async def test_rule_2_several_edits_of_one_lane_in_one_batch(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     answers = await a.send(*[a.edit("x", lane, gen, b"1" * n) for n in range(2, 6)])
     assert [answer.result for answer in answers] == ["ok"] * 4
     w.node.lanes.forget(list(w.node.lanes._kept))
@@ -198,7 +191,7 @@ async def test_rule_2_several_edits_of_one_lane_in_one_batch(w: World) -> None:
 
 async def test_rule_2_an_edit_of_a_deleted_file_is_stale_in_the_same_batch(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     answers = await a.send(a.delete("x", gen, gen), a.edit("x", lane, gen, b"12"))
     assert [answer.result for answer in answers] == ["ok", "stale"]
 
@@ -208,7 +201,7 @@ async def test_rule_2_an_edit_of_a_deleted_file_is_stale_in_the_same_batch(w: Wo
 
 async def test_rule_3_the_same_bytes_are_accepted_with_the_row_that_is_there(w: World) -> None:
     a, b = await w.device(), await w.device()
-    gen, _ = await text(a, "x", b"same")
+    gen, _ = await a.text("x", b"same")
     answer = await b.one(await b.create("x", b"same"))
     assert (answer.result, answer.gen, answer.seq) == ("ok", gen, gen)
     assert (await b.bootstrap()).seq == gen
@@ -216,7 +209,7 @@ async def test_rule_3_the_same_bytes_are_accepted_with_the_row_that_is_there(w: 
 
 async def test_rule_3_a_set_or_delete_over_an_unseen_change_is_stale(w: World) -> None:
     a, b = await w.device(), await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     edited = await a.one(a.edit("x", lane, gen, b"12"))
     assert (await b.one(b.delete("x", gen, gen))).result == "stale"
     assert (await b.one(await b.blob("x", b"\0", gen, gen))).result == "stale"
@@ -226,14 +219,14 @@ async def test_rule_3_a_set_or_delete_over_an_unseen_change_is_stale(w: World) -
 
 async def test_rule_3_own_changes_do_not_make_an_update_stale(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     await a.send(a.edit("x", lane, gen, b"12"), a.edit("x", lane, gen, b"123"))
     assert (await a.one(a.delete("x", gen, 0))).result == "ok"
 
 
 async def test_rule_3_other_is_the_last_change_by_any_other_replica(w: World) -> None:
     a, b = await w.device(), await w.device()
-    gen, mine = await text(a, "x", b"1")
+    gen, mine = await a.text("x", b"1")
     theirs = Lane.genesis(b.branch_id, gen, 0, b"1")
     await b.one(b.edit("x", theirs, gen, b"12"))
     await a.one(a.edit("x", mine, gen, b"01"))
@@ -245,7 +238,7 @@ async def test_rule_3_other_is_the_last_change_by_any_other_replica(w: World) ->
 
 async def test_rule_3_a_file_and_a_directory_of_one_name_are_stale(w: World) -> None:
     a = await w.device()
-    gen, _ = await text(a, "a/b/c", b"1")
+    gen, _ = await a.text("a/b/c", b"1")
     answers = await a.send(
         await a.create("a/b", b"2"),
         await a.create("a", b"2"),
@@ -268,11 +261,11 @@ async def test_rule_3_deleting_what_is_gone_is_accepted(w: World) -> None:
 
 async def test_rule_3_a_kind_change_retires_the_lane(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     answer = await a.one(await a.blob("x", b"\0\0", gen, gen))
     assert answer.result == "ok" and answer.gen != gen
     assert (await a.one(a.edit("x", lane, gen, b"12"))).result == "stale"
-    missing = await live.lanes(a.view, "main", LanesRequest(lanes=[LaneAsked(path="x", gen=gen)]))
+    missing = await lane_states.read(a.view, "main", LanesRequest(lanes=[LaneAsked(path="x", gen=gen)]))
     assert missing.missing == ["x"]
 
 
@@ -351,7 +344,7 @@ async def test_a_tampered_member_breaks_the_signature_and_nothing_takes_effect(
 
 async def test_tampered_operations_break_the_signature(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     edit = a.edit("x", lane, gen, b"12")
     for change in ({"ops": [b64u(b"other")]}, {"epoch": 1}):
         with pytest.raises(SignatureInvalid):
@@ -391,7 +384,7 @@ async def test_proof_context_echoes_what_the_device_computed(w: World) -> None:
 
 async def test_a_lane_that_memory_forgot_is_built_from_its_log(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"0")
+    gen, lane = await a.text("x", b"0")
     for n in range(1, 6):
         w.node.lanes.forget(list(w.node.lanes._kept))
         assert (await a.one(a.edit("x", lane, gen, b"0" + b"x" * n))).result == "ok"
@@ -400,7 +393,7 @@ async def test_a_lane_that_memory_forgot_is_built_from_its_log(w: World) -> None
 
 async def test_a_batch_that_fails_late_leaves_no_trace_in_memory(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "x", b"0")
+    gen, lane = await a.text("x", b"0")
     edit = a.edit("x", lane, gen, b"01")
     announce = w.node.hub.announce
 
@@ -437,8 +430,8 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
 
 async def test_bootstrap_names_whose_unsealed_edits_a_path_holds(w: World) -> None:
     a, b = await w.device(), await w.device(await w.account())
-    await text(a, "mine.txt", b"one\n")
-    await text(b, "theirs.txt", b"two\n")
+    await a.text("mine.txt", b"one\n")
+    await b.text("theirs.txt", b"two\n")
     assert (await a.bootstrap()).live_by == {"theirs.txt": [b.view.me.account_id[:8]]}
     await a.seal()
     assert (await a.bootstrap()).live_by == {}

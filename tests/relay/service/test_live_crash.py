@@ -14,7 +14,6 @@ from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
 from localstore.core.model.seal import Prepared
 from tests.relay.service.live_world import Device, World, opened, world
-from tests.relay.service.test_seal import files
 
 EDITS = 20
 
@@ -64,8 +63,8 @@ async def test_a_kill_between_prepare_and_finalize_loses_nothing(tmp_path: Path)
         text = (await a.fetch("x", row.gen))[1].text()
         assert len(text) >= last and set(text) == {ord(".")}
         made = await a.finalize(prepared)
-        assert await files(w, made.id) == {"x": b"." * EDITS}
-        assert await files(w, (await a.seal(made.id)).id) == {"x": text}
+        assert await w.files(made.id) == {"x": b"." * EDITS}
+        assert await w.files((await a.seal(made.id)).id) == {"x": text}
 
 
 if __name__ == "__main__":

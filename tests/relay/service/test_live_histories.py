@@ -13,7 +13,6 @@ from localstore.core.lane import Lane
 from localstore.core.lane_carry import carry
 from localstore.core.model.live import LaneState, UpdateAnswer
 from tests.relay.service.live_world import Device, World, world
-from tests.relay.service.test_seal import files
 
 PATHS = ("a", "d/b", "d/c")
 STEPS = 60
@@ -120,7 +119,7 @@ class Story:
             return
         made = await device.finalize(prepared)
         assert made.parents == ([head] if head else [])
-        assert await files(self.w, made.id) == frozen
+        assert await self.w.files(made.id) == frozen
         self.chain.append(made.id)
 
     async def check(self, device: Device) -> None:

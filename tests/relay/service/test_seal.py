@@ -1,4 +1,4 @@
-"""Sealing the frontier: chains, races, repeats, epochs, budgets."""
+"""Sealing the frontier: chains, races, repeats, budgets."""
 
 from __future__ import annotations
 
@@ -26,17 +26,14 @@ from localstore.core.errors import (
 )
 from localstore.core.keys import verify_registration
 from localstore.core.lane import Lane
-from localstore.core.lane_carry import carry
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.core.tree import Entry
-from relay import trees
 from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
 from relay.lanes import LaneKey
 from relay.service import frontier, seal
-from relay.service.verification.frontier import check as audit_frontier
-from tests.relay.service.live_world import ORIGIN, Device, World, add, world
+from tests.relay.service.live_world import ORIGIN, World, add, world
 
 
 @pytest.fixture
@@ -45,30 +42,15 @@ async def w(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def files(w: World, seal_id: str) -> dict[str, bytes]:
-    """A seal's tree, each directory verified, with the bytes of every file."""
-    async with w.node.db.read() as tx:
-        root = await seal_rows.root_of(tx, w.repo_id, seal_id)
-        view = await w.view(w.owner)
-        steps = tree.walk(root, verification=tree.Verification(view.repo.tree_key))
-        found = await trees.drive(steps, trees.stored(w.node.objects, tx))
-    return {path: await w.node.objects.read(one.digest, w.repo_id) for path, one in found.items()}
-
-
-async def text(device: Device, path: str, data: bytes) -> tuple[int, Lane]:
-    answer = await device.one(await device.create(path, data))
-    return answer.gen, Lane.genesis(device.branch_id, answer.gen, 0, data)
-
-
 async def test_a_seal_holds_the_frontier_and_verifies_offline(w: World) -> None:
     a = await w.device()
-    gen, lane = await text(a, "d/x", b"one")
+    gen, lane = await a.text("d/x", b"one")
     await a.send(a.edit("d/x", lane, gen, b"one two"), await a.blob("bin", b"\0\1"))
     prepared = await a.prepare()
     entries = {one.path: Entry(one.kind, bytes.fromhex(one.digest), one.size) for one in prepared.changes}  # type: ignore[arg-type]
     assert tree.root_digest(entries, a.view.repo.tree_key).hex() == prepared.content_digest
     made = await a.finalize(prepared)
-    assert await files(w, made.id) == {"d/x": b"one two", "bin": b"\0\1"}
+    assert await w.files(made.id) == {"d/x": b"one two", "bin": b"\0\1"}
     payload = seals.decode(unb64u(made.payload))
     assert (payload.parents, payload.content_digest) == ([], prepared.content_digest)
     verify_registration(ORIGIN, made.key.account, unb64u(made.key.public_key), unb64u(made.key.registration))
@@ -76,13 +58,13 @@ async def test_a_seal_holds_the_frontier_and_verifies_offline(w: World) -> None:
     await a.send(await a.create("new", b"n"), a.delete("bin", 3, 3))
     second = await a.seal(made.id)
     assert second.parents == [made.id]
-    assert await files(w, second.id) == {"d/x": b"one two", "new": b"n"}
+    assert await w.files(second.id) == {"d/x": b"one two", "new": b"n"}
 
 
 async def test_an_unchanged_frontier_makes_no_seal(w: World) -> None:
     a = await w.device()
     assert (await a.prepare()).unchanged
-    gen, _ = await text(a, "x", b"1")
+    gen, _ = await a.text("x", b"1")
     made = await a.seal()
     assert (await a.prepare(made.id)).unchanged
     await a.send(await a.create("y", b"2"), a.delete("y", gen + 1, gen + 1))
@@ -92,7 +74,7 @@ async def test_an_unchanged_frontier_makes_no_seal(w: World) -> None:
 
 async def test_prepare_over_a_moved_head_or_frontier_is_refused(w: World) -> None:
     a = await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     made = await a.seal()
     with pytest.raises(StaleHead) as refused:
         await a.prepare()
@@ -108,14 +90,14 @@ async def test_prepare_over_a_moved_head_or_frontier_is_refused(w: World) -> Non
 )
 async def test_a_message_says_something_and_fits(w: World, message: str, error: type[Exception]) -> None:
     a = await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     with pytest.raises(error):
         await a.prepare(message=message)
 
 
 async def test_of_two_devices_that_finalize_at_once_exactly_one_wins(w: World) -> None:
     a, b = await w.device(), await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     first, second = await a.prepare(), await b.prepare()
     done = await asyncio.gather(a.finalize(first), b.finalize(second), return_exceptions=True)
     lost = [one for one in done if isinstance(one, StaleHead)]
@@ -132,8 +114,8 @@ async def rows_of(w: World, table: Table) -> int:
 
 async def test_answers_that_a_device_has_and_what_was_prepared_are_not_kept(w: World) -> None:
     a, b = await w.device(), await w.device()
-    await text(a, "x", b"1")
-    await text(b, "y", b"1")
+    await a.text("x", b"1")
+    await b.text("y", b"1")
     wish = PrepareRequest(
         message="m", device_key_id=a.key.id, expected_head=None, replica=a.replica, settled=10**9
     )
@@ -148,8 +130,8 @@ async def test_answers_that_a_device_has_and_what_was_prepared_are_not_kept(w: W
 
 async def test_answers_of_anothers_replica_are_not_dropped(w: World) -> None:
     a, b = await w.device(), await w.device()
-    await text(b, "y", b"1")
-    await text(a, "x", b"1")
+    await b.text("y", b"1")
+    await a.text("x", b"1")
     wish = PrepareRequest(
         message="m", device_key_id=a.key.id, expected_head=None, replica=b.replica, settled=9
     )
@@ -165,10 +147,10 @@ async def expire(w: World) -> None:
 
 async def test_finalize_is_repeatable_even_when_its_time_is_over(w: World) -> None:
     a = await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     prepared = await a.prepare()
     made = await a.finalize(prepared)
-    await text(a, "y", b"2")
+    await a.text("y", b"2")
     await a.seal(made.id)
     await expire(w)
     assert await a.finalize(prepared) == made
@@ -179,7 +161,7 @@ async def test_finalize_is_repeatable_even_when_its_time_is_over(w: World) -> No
 
 async def test_what_is_sealed_is_no_longer_prepared(w: World) -> None:
     a = await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     await a.seal()
     async with w.node.db.read() as tx:
         assert await tx.all(select(schema.prepare.c.id)) == []
@@ -187,7 +169,7 @@ async def test_what_is_sealed_is_no_longer_prepared(w: World) -> None:
 
 async def test_an_expired_prepare_seals_nothing(w: World) -> None:
     a = await w.device()
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     prepared = await a.prepare()
     await expire(w)
     with pytest.raises(PrepareExpired):
@@ -198,7 +180,7 @@ async def test_an_expired_prepare_seals_nothing(w: World) -> None:
 async def test_only_the_device_that_prepared_can_sign(w: World) -> None:
     a, b = await w.device(), await w.device()
     other = await w.device(await w.account())
-    await text(a, "x", b"1")
+    await a.text("x", b"1")
     prepared = await a.prepare()
     with pytest.raises(Forbidden):
         await b.finalize(prepared)
@@ -215,83 +197,16 @@ async def test_only_the_device_that_prepared_can_sign(w: World) -> None:
 
 async def test_updates_after_prepare_belong_to_the_next_seal(w: World) -> None:
     a, b = await w.device(), await w.device(await w.account())
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     prepared = await a.prepare()
     theirs = Lane.genesis(b.branch_id, gen, 0, b"1")
     await b.one(b.edit("x", theirs, gen, b"12"))
     first = await a.finalize(prepared)
-    assert await files(w, first.id) == {"x": b"1"}
+    assert await w.files(first.id) == {"x": b"1"}
     assert (await a.one(a.edit("x", lane, gen, b"01"))).result == "ok"
     following = await a.prepare(first.id)
     assert following.live_by == {"x": [b.view.me.account_id[:8]]}
-    assert await files(w, (await a.finalize(following)).id) == {"x": b"012"}
-
-
-@pytest.mark.parametrize("rest", [b"", b" more" * 200], ids=["kept as its state", "kept as its log"])
-async def test_a_seal_starts_a_new_epoch_and_an_old_one_hops_over(w: World, rest: bytes) -> None:
-    a, b = await w.device(), await w.device()
-    gen, mine = await text(a, "x", b"one two" + rest)
-    behind = Lane.genesis(b.branch_id, gen, 0, b"one two" + rest)
-    await a.one(a.edit("x", mine, gen, b"ONE two" + rest))
-    made = await a.seal()
-    assert await states_kept(w) == [None if rest else True]
-    late = b.edit("x", behind, gen, b"one TWO" + rest)
-    assert (await b.one(late)).result == "epoch"
-    state, current = await b.fetch("x", gen, epoch=0)
-    assert (state.epoch, state.state, list(state.finals)) == (1, None, ["0"])
-    final = Lane.load(unb64u(state.finals["0"].state or ""))
-    assert final.text() == current.text() == b"ONE two" + rest
-    hop = carry(final, [unb64u((late.ops or [""])[0])], b.replica, current)
-    assert hop is not None
-    update_ = b.make("edit_text", "x", gen, epoch=1, ops=[b64u(hop)])
-    assert (await b.one(update_)).result == "ok"
-    assert (await b.fetch("x", gen))[1].text() == b"ONE TWO" + rest
-    assert await files(w, (await b.seal(made.id)).id) == {"x": b"ONE TWO" + rest}
-
-
-async def states_kept(w: World) -> list[bool | None]:
-    """Of the ends of epochs, in their order: whether a state is kept, None where the log is."""
-    async with w.node.db.read() as tx:
-        ends = schema.lane_final
-        found = await tx.all(select(ends.c.state).order_by(ends.c.gen, ends.c.epoch))
-    return [None if one[0] is None else True for one in found]
-
-
-async def test_an_epoch_of_many_edits_ends_as_its_state(w: World) -> None:
-    a = await w.device()
-    long = b"some text " * 100
-    gen, lane = await text(a, "x", long)
-    for n in range(5):
-        await a.one(a.edit("x", lane, gen, b"%d " % n + long))
-    await a.seal()
-    assert await states_kept(w) == [True]
-    assert await logged(w) == []
-    state, _ = await a.fetch("x", gen, epoch=0)
-    assert Lane.load(unb64u(state.finals["0"].state or "")).text() == b"4 " + long
-
-
-async def test_retained_logs_are_bounded_and_give_the_ends_of_their_epochs(w: World) -> None:
-    a = await w.device()
-    long = b"some text " * 100
-    gen, _ = await text(a, "x", long)
-    head = None
-    for epoch in range(4):
-        _, lane = await a.fetch("x", gen)
-        await a.one(a.edit("x", lane, gen, b"%d " % epoch + long, epoch=epoch))
-        w.node.lanes.forget([LaneKey(a.branch_id, gen, epoch)])
-        head = (await a.seal(head)).id
-    assert await states_kept(w) == [None, None]
-    assert sorted(await logged(w)) == [2, 3]
-    state, _ = await a.fetch("x", gen, epoch=1)
-    ends = {epoch: Lane.load(unb64u(end.state or "")).text() for epoch, end in state.finals.items()}
-    assert ends == {"2": b"2 " + long, "3": b"3 " + long}
-    assert [line async for line in audit_frontier(w.node.db, w.node.objects)] == []
-
-
-async def logged(w: World) -> list[int]:
-    """Epochs of all operations."""
-    async with w.node.db.read() as tx:
-        return [one[0] for one in await tx.all(select(schema.lane_log.c.epoch))]
+    assert await w.files((await a.finalize(following)).id) == {"x": b"012"}
 
 
 @pytest.mark.parametrize("in_memory", [False, True])
@@ -300,38 +215,14 @@ async def test_a_lane_may_leave_memory_at_any_moment(
 ) -> None:
     """What `holds` says may be over when the lane is opened."""
     a = await w.device()
-    gen, lane = await text(a, "x", b"1")
+    gen, lane = await a.text("x", b"1")
     assert (await a.one(a.edit("x", lane, gen, b"12"))).result == "ok"
     w.node.lanes.forget([LaneKey(a.branch_id, gen, 0)])
     monkeypatch.setattr(w.node.lanes, "holds", lambda key, stand: in_memory)
     made = await a.finalize(await a.prepare())
-    assert await files(w, made.id) == {"x": b"12"}
+    assert await w.files(made.id) == {"x": b"12"}
     state, _ = await a.fetch("x", gen, epoch=0)
     assert (state.epoch, list(state.finals)) == (1, ["0"])
-
-
-async def test_a_lane_touched_since_prepare_keeps_its_epoch(w: World) -> None:
-    a = await w.device()
-    gen, lane = await text(a, "x", b"1")
-    await a.one(a.edit("x", lane, gen, b"12"))
-    prepared = await a.prepare()
-    await a.one(a.edit("x", lane, gen, b"123"))
-    await a.finalize(prepared)
-    state, there = await a.fetch("x", gen)
-    assert (state.epoch, there.text()) == (0, b"123")
-
-
-async def test_retained_epochs_are_bounded_and_old_logs_go(w: World) -> None:
-    a = await w.device()
-    gen, _ = await text(a, "x", b"0")
-    head = None
-    for epoch in range(4):
-        _, lane = await a.fetch("x", gen)
-        await a.one(a.edit("x", lane, gen, b"0" * (epoch + 2), epoch=epoch))
-        head = (await a.seal(head)).id
-    state, _ = await a.fetch("x", gen, epoch=0)
-    assert sorted(state.finals) == ["2", "3"] and len(state.finals) == limits.EPOCHS_RETAINED
-    assert await logged(w) == []
 
 
 async def test_binaries_over_the_budget_of_a_tree_are_refused(w: World) -> None:
@@ -390,7 +281,7 @@ async def test_a_branch_made_from_a_seal_has_its_files_as_sealed_lanes(w: World)
     assert (await b.prepare(made.id)).unchanged
     assert (await b.one(await b.create("d", b"clash"))).result == "stale"
     assert (await b.one(b.delete("y", 2, 2))).result == "ok"
-    assert await files(w, (await b.seal(made.id)).id) == {"d/x": b"1"}
+    assert await w.files((await b.seal(made.id)).id) == {"d/x": b"1"}
 
 
 async def test_seals_are_found_by_a_short_id(w: World) -> None:

@@ -1,0 +1,107 @@
+"""States of lanes, for a device that has to carry its edits onto them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.errors import TooLarge, UpdateInvalid
+from localstore.core.limits import EPOCHS_RETAINED
+from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates
+from localstore.core.model.live import Lane as LaneAsked
+from relay.caller import View
+from relay.db import lane as rows
+from relay.db.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.lanes import LaneKey, Lanes, Source
+from relay.service import epochs, frontier
+from relay.service.epochs import Finals
+
+LANES_PER_REQUEST = 1000
+
+
+async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
+    """Full states of lanes, and the last states of the older epochs that are kept."""
+    if len(wish.lanes) > LANES_PER_REQUEST:
+        raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
+    node = view.node
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        known = await tx.all(
+            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
+        )
+        by_path = {row.path: row for row in map(rows.row, known) if row.living}
+        there = [
+            (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
+        ]
+        edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
+        states = await frontier.with_lanes(
+            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
+        )
+        behind = {
+            (row.gen, asked.epoch)
+            for asked, row in there
+            if asked.epoch is not None and asked.epoch < row.epoch
+        }
+        ends = await epochs.finals(tx, node, view.repo.id, ref.id, behind)
+    replica = wish.replica or 0
+    return LaneStates(
+        lanes=[
+            _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
+            for asked, row in there
+        ],
+        missing=[
+            asked.path
+            for asked in wish.lanes
+            if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
+        ],
+    )
+
+
+def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
+    return LaneState(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(asker),
+        digest=row.digest.hex(),
+        size=row.size,
+        genesis=row.genesis.hex(),
+        state=None if state is None else b64u(state),
+        finals=ends,
+    )
+
+
+def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
+    """The ends of the lane's older epochs that are kept, from this one on."""
+    if epoch is None:
+        return {}
+    keys = (
+        LaneKey(ref.id, row.gen, old) for old in range(max(epoch, row.epoch - EPOCHS_RETAINED), row.epoch)
+    )
+    return {
+        str(key.epoch): FinalState(genesis=ends[key][0].hex(), state=b64u(ends[key][1]))
+        for key in keys
+        if key in ends
+    }
+
+
+def _states(
+    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: Mapping[LaneKey, Source]
+) -> dict[str, bytes]:
+    """Full states by path, on the lanes' thread."""
+    found: dict[str, bytes] = {}
+    for path, row in edited.items():
+        lane = lanes.find(frontier.key_of(branch_id, row), row.stand, sources)
+        if lane.digest() != row.digest:
+            raise UpdateInvalid(f"the log of {path} does not give its recorded text")
+        found[path] = lane.state()
+    return found
+
+
+def _sane(asked: LaneAsked) -> bool:
+    return len(asked.path) <= limits.PATH_BYTES and "\0" not in asked.path and asked.path.isprintable()
