@@ -38,7 +38,7 @@ NOUNS = {
     "handle": "routes",
     "history": "model routes service db api",
     "job": "db",
-    "lane": "db",
+    "lane": "service db",
     "live": "model routes service api",
     "node": "model routes service db api",
     "object": "db",

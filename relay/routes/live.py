@@ -15,7 +15,7 @@ from localstore.core.model.live import (
 )
 from relay.caller import View
 from relay.routing import Write, route
-from relay.service import lane_states, live
+from relay.service import lane, live
 
 FLAG = "TR_REPO_LIVE_TEXT"
 BASE = "/api/v1/repos/{id}/branches/{branch}/live"
@@ -31,7 +31,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
 @route("POST", f"{BASE}/lanes", access=Write(archived=True), flag=FLAG, returns=LaneStates)
 async def lanes(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes and the last states of older epochs"""
-    return await lane_states.read(view, branch, body)
+    return await lane.read(view, branch, body)
 
 
 @route("POST", f"{BASE}/proof-context", access=Write(), flag=FLAG, returns=ProofContext)

@@ -44,7 +44,8 @@ from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.node import Node
 from relay.objects.store import ObjectStore
-from relay.service import chunked, lane_states, live, seal
+from relay.service import chunked, live, seal
+from relay.service import lane as lanes
 from relay.signer import Signer
 from tests import buckets
 from tests.databases import new_url
@@ -218,7 +219,7 @@ class Device:
     async def fetch(self, path: str, gen: int, epoch: int | None = None) -> tuple[LaneState, Lane]:
         """A lane as the relay tells it: genesis, then its state."""
         wish = LanesRequest(lanes=[LaneAsked(path=path, gen=gen, epoch=epoch)], replica=self.replica)
-        (state,) = (await lane_states.read(self.view, self.branch, wish)).lanes
+        (state,) = (await lanes.read(self.view, self.branch, wish)).lanes
         text = await self.world.node.objects.read(bytes.fromhex(state.genesis), self.world.repo_id)
         lane = Lane.genesis(self.branch_id, gen, state.epoch, text)
         if state.state is not None:

@@ -16,7 +16,8 @@ from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
 from relay.db import schema
 from relay.lanes import LaneKey
-from relay.service import epochs, lane_states
+from relay.service import epochs
+from relay.service import lane as lanes
 from relay.service.verification.frontier import check as audit_frontier
 from tests.relay.service.live_world import World, world
 
@@ -110,7 +111,7 @@ async def test_ends_that_are_too_much_for_one_answer_are_left_out(
     wish = LanesRequest(
         lanes=[LaneAsked(path=name, gen=gen, epoch=0) for name, gen in zip("xyz", gens, strict=True)]
     )
-    found = (await lane_states.read(a.view, a.branch, wish)).lanes
+    found = (await lanes.read(a.view, a.branch, wish)).lanes
     assert sorted(len(one.finals) for one in found) == [0, 1, 1]
 
 

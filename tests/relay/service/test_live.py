@@ -21,7 +21,8 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.update import signing_bytes
 from relay.db import schema
-from relay.service import checkpoint, lane_states, live
+from relay.service import checkpoint, live
+from relay.service import lane as lanes
 from tests.relay.service.live_world import Device, World, world
 
 
@@ -265,7 +266,7 @@ async def test_rule_3_a_kind_change_retires_the_lane(w: World) -> None:
     answer = await a.one(await a.blob("x", b"\0\0", gen, gen))
     assert answer.result == "ok" and answer.gen != gen
     assert (await a.one(a.edit("x", lane, gen, b"12"))).result == "stale"
-    missing = await lane_states.read(a.view, "main", LanesRequest(lanes=[LaneAsked(path="x", gen=gen)]))
+    missing = await lanes.read(a.view, "main", LanesRequest(lanes=[LaneAsked(path="x", gen=gen)]))
     assert missing.missing == ["x"]
 
 
