@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from localstore import differs
 from localstore.core.model.live import LaneKind
 from localstore.disk import Disk
-from localstore.entry import FOREIGN, Entry, Kind
+from localstore.entry import Entry, Kind
 from localstore.folders import is_utf8
 from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
@@ -136,12 +136,10 @@ class Database:
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
 
     def unsettled(self) -> list[str]:
-        """Paths where the disk does not show what the lane says (`Entry.settled`)."""
-        return differs.column(self._sql.execute("SELECT path FROM entries WHERE want IS NOT shadow"))
+        return differs.unsettled(self._sql)
 
     def foreign(self) -> list[str]:
-        """Paths whose lane on this branch is not known (`Entry.foreign`)."""
-        return differs.column(self._sql.execute("SELECT path FROM entries WHERE gen>=?", (FOREIGN,)))
+        return differs.foreign(self._sql)
 
     def moved(self) -> list[str]:
         return differs.moved(self._sql)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
 _UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
 FILE_MODE = 0o644
+_TREE, _BEFORE_KEY = b'"tree":{', (b"{", b",")  # in `state.json` as it is written here
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
@@ -85,7 +87,40 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 
 def write_state(folder: Path, state: SealedState) -> None:
     """Write `state.json` whole or not at all."""
-    _write(folder, STATE_FILE, msgspec.json.encode(state))
+    write_encoded(folder, encoded(state))
+
+
+def encoded(state: SealedState) -> bytes:
+    """`state.json` of this state."""
+    return msgspec.json.encode(state)
+
+
+def changed(raw: bytes, last_seal: str | None, digests: Mapping[str, str]) -> bytes | None:
+    """`encoded` after another seal, which gave some files other digests (path → hex), out of what it was
+    before: most files are the same. `raw` has its files in the order of paths. None if one is not in there."""
+    head, _, _ = encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
+    parts, done = [head], raw.index(_TREE)
+    for path in sorted(digests):
+        key = msgspec.json.encode(path) + b':"'
+        found = raw.find(key, done)
+        if found < 0 or raw[found - 1 : found] not in _BEFORE_KEY:
+            return None
+        parts += [raw[done : found + len(key)], digests[path].encode()]
+        done = found + len(key) + len(digests[path])
+    return b"".join([*parts, raw[done:]])
+
+
+def read_encoded(folder: Path) -> bytes:
+    """`state.json` as it is; empty if it cannot be read."""
+    try:
+        return (folder / FOLDER / STATE_FILE).read_bytes()
+    except OSError:
+        return b""
+
+
+def write_encoded(folder: Path, raw: bytes) -> None:
+    """Write `state.json` whole or not at all."""
+    _write(folder, STATE_FILE, raw)
 
 
 def sweep(folder: Path) -> None:

@@ -36,6 +36,7 @@ from localstore.writer import temp_name
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
+STATE = "state"  # BLAKE3 of `state.json` as it was last written
 REUSED = "reused"  # set when the relay shows that an update number was given twice
 
 
@@ -268,7 +269,8 @@ class Device:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
-        self.write_state()
+            state = self._state(None if whole else changes)
+        link.write_encoded(self.folder, state)
 
     def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Record a first seal whose files were just written."""
@@ -278,7 +280,29 @@ class Device:
         self.write_state()
 
     def write_state(self) -> None:
-        link.write_state(self.folder, SealedState(last_seal=self.last, tree=self.db.sealed_digests()))
+        with self.db.step():
+            state = self._state(None)
+        link.write_encoded(self.folder, state)
+
+    def state_is_written(self) -> bool:
+        """Whether `state.json` is there as it was last written."""
+        return blake3(link.read_encoded(self.folder)) == self.db.get(STATE)
+
+    def _state(self, changes: Mapping[str, SealedFile | None] | None) -> bytes:
+        """`state.json` as the record has it now, which counts as written from here on. `changes`: what the
+        one that is there has otherwise; None: not known. Part of the caller's step."""
+        state = None if changes is None else self._changed_state(changes)
+        if state is None:
+            state = link.encoded(SealedState(last_seal=self.last, tree=self.db.sealed_digests()))
+        self.db.put(STATE, blake3(state))
+        return state
+
+    def _changed_state(self, changes: Mapping[str, SealedFile | None]) -> bytes | None:
+        before = link.read_encoded(self.folder)
+        digests = {path: file.digest.hex() for path, file in changes.items() if file is not None}
+        if len(digests) < len(changes) or blake3(before) != self.db.get(STATE):
+            return None
+        return link.changed(before, self.last, digests)
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""

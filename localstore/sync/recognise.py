@@ -90,7 +90,7 @@ def mend_state(device: Device) -> None:
     """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
     mended here."""
     link.sweep(device.folder)
-    if device.last is not None and _named(device) != device.last:
+    if device.last is not None and not device.state_is_written():
         device.write_state()
 
 
