@@ -78,6 +78,7 @@ class Database:
         self._sql = sqlite3.connect(path, isolation_level=None)
         self.disk = Disk(self._sql)
         self._depth = 0
+        self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
@@ -99,17 +100,20 @@ class Database:
         except BaseException:
             self._depth -= 1
             if self._depth == 0:
+                self._values = None
                 self._sql.execute("ROLLBACK")
             raise
         self._depth -= 1
         if self._depth == 0:
+            self._values = None  # a commit may fail
             self._sql.execute("COMMIT")
 
     # --- single values
 
     def get(self, key: str) -> str | int | bytes | None:
-        found = self._sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
-        return cast("str | int | bytes | None", found[0]) if found else None
+        if self._values is None:
+            self._values = dict(self._sql.execute("SELECT key, value FROM meta").fetchall())
+        return self._values.get(key)
 
     def text(self, key: str) -> str | None:
         value = self.get(key)
@@ -121,6 +125,7 @@ class Database:
 
     def put(self, key: str, value: str | int | bytes | None) -> None:
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+        self._values = None
 
     # --- entries
 
@@ -393,3 +398,4 @@ class Database:
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
+        self._values = None

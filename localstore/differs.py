@@ -26,7 +26,7 @@ CREATE INDEX entries_open ON entries(path) WHERE want IS NOT shadow OR pending>0
 CREATE INDEX entries_foreign ON entries(path) WHERE gen>={FOREIGN};
 """
 UNSETTLED = "SELECT path FROM entries WHERE want IS NOT shadow"
-FOREIGN_ENTRIES = f"SELECT path FROM entries WHERE gen>={FOREIGN}"
+FOREIGN_ENTRIES = f"SELECT path FROM entries WHERE gen>={FOREIGN}"  # noqa: S608 - a number
 MOVED = """
 SELECT path FROM differs
 UNION SELECT path FROM entries WHERE want IS NOT shadow OR pending>0
@@ -104,7 +104,8 @@ def moved(sql: sqlite3.Connection) -> list[str]:
 
 def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
     """Whether the last seal's files are exactly those, with the same bytes, that entries know on the disk."""
-    entries, files = sql.execute("SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM sealed)").fetchone()
+    counts = "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM sealed)"
+    entries, files = sql.execute(counts).fetchone()
     return entries == files and sql.execute(ANY_UNLIKE_SEALED).fetchone() is None
 
 

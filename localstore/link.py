@@ -96,8 +96,8 @@ def encoded(state: SealedState) -> bytes:
 
 
 def changed(raw: bytes, last_seal: str | None, digests: Mapping[str, str]) -> bytes | None:
-    """`encoded` after another seal, which gave some files other digests (path → hex), out of what it was
-    before: most files are the same. `raw` has its files in the order of paths. None if one is not in there."""
+    """`encoded` after another seal, which gave some files other digests (path → hex), made out of `raw`, what
+    it was before with its files in the order of paths. None if one of them is not in there."""
     head, _, _ = encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts, done = [head], raw.index(_TREE)
     for path in sorted(digests):

@@ -7,6 +7,7 @@ sealed tree: what others wrote since is not ours to undo.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
@@ -15,14 +16,16 @@ from localstore.core.lane import Lane
 from localstore.core.lane_carry import onto
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
+from localstore.found import Scan
 from localstore.sync.device import Device
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
 
 
-def capture(device: Device, found: Iterable[str]) -> set[str]:
+def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at these paths, which may be any. Returns those whose edit has too many parts
-    for an update: they are sent as new versions."""
+    for an update: they are sent as new versions. `scan`: a look at the folder just now, whose word is taken
+    where it still holds the bytes."""
     in_flight = device.db.flight_kinds()
     too_large = set()
     batch = _Batch(device)
@@ -32,11 +35,18 @@ def capture(device: Device, found: Iterable[str]) -> set[str]:
             continue
         if in_flight.get(path, "edit_text") != "edit_text":
             continue  # a create or a delete is under way: what it replaces is settled first
-        data = _text_on_disk(device, path)
-        if data is not None and digest(data) != entry.shadow and not _capture(device, batch, entry, data):
+        shown = _on_disk(device, path, scan)
+        if shown is not None and shown.name != entry.shadow and not _capture(device, batch, entry, shown):
             too_large.add(path)
     batch.store()
     return too_large
+
+
+class _Text(NamedTuple):
+    """`name` is the BLAKE3 of the bytes."""
+
+    name: bytes
+    data: bytes
 
 
 class _Batch:
@@ -48,19 +58,18 @@ class _Batch:
         self._captured: list[tuple[Entry, Lane, bytes, tuple[bytes, bytes, int] | None]] = []
         self._bytes = 0
 
-    def add(self, entry: Entry, shown: bytes, update: tuple[bytes, bytes] | None, lane: Lane) -> None:
-        """`shown`: what the disk holds; `update`: the operations and the text that they lead to, if any, in
-        the lane that they were made in."""
-        edit = None if update is None else (update[0], self._text(update[1]), len(update[1]))
+    def add(self, entry: Entry, shown: _Text, update: bytes | None, want: _Text, lane: Lane) -> None:
+        """`shown`: what the disk holds; `update`: the operations, if any, that lead to the text `want` in the
+        lane that they were made in."""
+        edit = None if update is None else (update, self._text(want), len(want.data))
         self._captured.append((entry, lane, self._text(shown), edit))
         if self._bytes > BATCH_BYTES:
             self.store()
 
-    def _text(self, text: bytes) -> bytes:
-        name = digest(text)
-        self._texts[name] = text
-        self._bytes += len(text)
-        return name
+    def _text(self, text: _Text) -> bytes:
+        self._texts[text.name] = text.data
+        self._bytes += len(text.data)
+        return text.name
 
     def store(self) -> None:
         if not self._captured:
@@ -75,21 +84,22 @@ class _Batch:
                     entry.pending += 1
                     device.db.add_pending(entry.path, ops)
                     device.edited.keep(entry, lane)
-                device.save(entry)
+            device.save_all(entry for entry, *_ in self._captured)
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
-def _capture(device: Device, batch: _Batch, entry: Entry, data: bytes) -> bool:
+def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane = device.current(entry)
+    lane, want = device.current(entry), shown
     try:
         if entry.settled:
-            update = lane.edit(device.replica, data)
+            update = lane.edit(device.replica, shown.data)
         else:
-            update = onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
+            update = onto(device.text(entry.shadow), shown.data, lane.text(), device.replica, lane)
+            want = _Text(lane.digest(), lane.text())
     except TooLarge:
         return False
-    batch.add(entry, data, None if update is None else (update, lane.text()), lane)
+    batch.add(entry, shown, update, want, lane)
     return True
 
 
@@ -112,6 +122,11 @@ def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
     return True
 
 
-def _text_on_disk(device: Device, path: str) -> bytes | None:
+def _on_disk(device: Device, path: str, scan: Scan | None) -> _Text | None:
+    """The file's bytes; None unless it is a text."""
+    seen = scan.find(path) if scan else None
+    held = device.objects.held(seen.digest) if seen and seen.kind == "text" else None
+    if seen and held is not None:
+        return _Text(seen.digest, held)
     data = device.files.read_up_to(path, TEXT_FILE)
-    return data if data is not None and kind_of(data) == "text" else None
+    return _Text(digest(data), data) if data is not None and kind_of(data) == "text" else None

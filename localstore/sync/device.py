@@ -27,7 +27,7 @@ from localstore.link import RepoLink, SealedState
 from localstore.looking import look_around
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.stats import Stat, look
+from localstore.stats import Kept, Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
@@ -113,7 +113,7 @@ class Device:
     # --- entries
 
     def save_all(self, entries: Iterable[Entry]) -> None:
-        """Save many, none of which has lane state, pending updates or an update in flight."""
+        """As `save` for each."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
             self.db.disk.put_looked(None)
@@ -207,11 +207,11 @@ class Device:
     # --- the folder
 
     def look_around(self, lean: bool = False) -> Scan:
-        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent. With
-        `lean` only where a watcher says that something changed, if one runs."""
+        """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
+        be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        now = int(self.now().timestamp())
-        return look_around(self.db, self.files, self.record, now, self.cuts if sends else None, lean)
+        kept = Kept(self.cuts if sends else None, None if lean else self.objects.hold)
+        return look_around(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
 
     def occupied(self, path: str) -> bool:
         return self.files.stat(path) is not None
