@@ -322,7 +322,7 @@ def _struct(reader: Reader, client: int, clock: int, caps: Caps) -> Struct:
     if size > caps.string_bytes:
         raise UpdateInvalid(f"a piece of text has {size} bytes; the limit is {caps.string_bytes}")
     text = reader.take(size)
-    return Struct(client, clock, _units(text), origin, right_origin, text)
+    return Struct(client, clock, units(text), origin, right_origin, text)
 
 
 def _root(reader: Reader) -> None:
@@ -330,7 +330,7 @@ def _root(reader: Reader) -> None:
         raise UpdateInvalid("the update writes outside the text of its lane")
 
 
-def _units(text: bytes) -> int:
+def units(text: bytes) -> int:
     """Length in UTF-16 units of UTF-8 text."""
     if text.isascii():
         return len(text)

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
-from localstore.core import limits, textdiff
+from typing import NamedTuple
+
+from localstore.core import lane_format, limits, textdiff
 from localstore.core.encoding import digest, length_prefixed
-from localstore.core.lane_format import GENESIS_BIT
+from localstore.core.lane_format import GENESIS_BIT, INFO_RIGHT_ORIGIN, KIND_STRING, PARENT_IS_ROOT, ROOT
+from localstore.core.lane_reader import varints
 
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
+_FIRST = bytes([KIND_STRING, PARENT_IS_ROOT, len(ROOT)]) + ROOT.encode()
+_BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
+
+
+class Genesis(NamedTuple):
+    """The first state of an epoch: an update of `items` items, together `units` UTF-16 units, by `writer`."""
+
+    writer: int
+    state: bytes
+    items: int
+    units: int
+
+
+def genesis(branch_id: str, gen: int, epoch: int, text: bytes) -> Genesis:
+    """What inserting the `pieces` of UTF-8 text at index 0 makes, the last one first: the library never joins
+    them into one slow block."""
+    writer, cut = genesis_id(branch_id, gen, epoch, text), _cut(text)
+    if not cut:
+        return Genesis(writer, b"\0\0", 0, 0)
+    parts = [varints([1, len(cut), writer, 0])]
+    clock = following = 0
+    for number, piece in enumerate(reversed(cut)):
+        parts += [_BEFORE, varints([writer, following])] if number else [_FIRST]
+        parts += [varints([len(piece)]), piece]
+        following, clock = clock, clock + lane_format.units(piece)
+    return Genesis(writer, b"".join([*parts, b"\0"]), len(cut), clock)
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
@@ -19,14 +48,18 @@ def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
 
 def pieces(text: bytes) -> list[str]:
     """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
+    return [piece.decode("utf-8") for piece in _cut(text)]
+
+
+def _cut(text: bytes) -> list[bytes]:
     if len(text) <= limits.GENESIS_PIECE:
-        return [text.decode("utf-8")] if text else []
-    cut: list[str] = []
+        return [text] if text else []
+    cut: list[bytes] = []
     start = 0
     while start < len(text):
         end = min(start + limits.GENESIS_PIECE, len(text))
         while end < len(text) and textdiff.inside_character(text[end]):
             end -= 1
-        cut.append(text[start:end].decode("utf-8"))
+        cut.append(text[start:end])
         start = end
     return cut

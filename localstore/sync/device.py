@@ -153,7 +153,7 @@ class Device:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
-        return Lane.genesis(self.branch_id, gen, epoch, text)
+        return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
     def current(self, entry: Entry) -> Lane:
         """The confirmed lane with the pending updates on it."""

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core import limits
+from localstore.core.crdt import Document
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge, UpdateInvalid
 from localstore.core.lane import Lane
 from localstore.core.lane_carry import carry, onto
 from localstore.core.lane_format import GENESIS_BIT, decode_state_vector, parse, validate_state
-from localstore.core.lane_genesis import genesis_id, pieces
+from localstore.core.lane_genesis import genesis, genesis_id, pieces
 from localstore.core.merge import merge
 from tests.localstore.core.updates import scattered
 
@@ -64,6 +65,18 @@ def test_a_long_genesis_never_changes_either() -> None:
     text = ("0123456789 äöü 😀\n" * 4000).encode()
     state = Lane.genesis("b_01", 1, 0, text).state()
     assert digest(state).hex() == GOLDEN_LONG_DIGEST
+
+
+@given(st.lists(st.sampled_from(["0123456789\n" * 300, "ä", "😀", "x", "日本" * 900]), max_size=40))
+def test_a_genesis_is_what_the_library_writes_that_inserts_its_pieces(parts: list[str]) -> None:
+    text = "".join(parts).encode()
+    document = Document(genesis_id("b", 1, 2, text))
+    with document.transaction():
+        for piece in reversed(pieces(text)):
+            document.insert(0, piece)
+    lane = Lane.genesis("b", 1, 2, text)
+    assert lane.state() == document.state() == genesis("b", 1, 2, text).state
+    assert lane.known() == decode_state_vector(document.seen())
 
 
 def test_a_genesis_is_in_pieces_that_stay_apart() -> None:
