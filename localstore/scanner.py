@@ -172,18 +172,16 @@ class _Walker:
                     self._ignore(prefix)
                     continue
             cached = known.get(path)
-            stat = (
-                cached
-                if cached and _same(cached, listed)
-                else self._read(prefix, path, listed, cached is None)
-            )
+            if cached is not None and _same(cached, listed):
+                stats.append(cached)
+                continue
+            stat = self._read(prefix, path, listed, cached is None)
             if stat is None:
                 plain = False
                 continue
             stats.append(stat)
             plain = plain and trusted(stat)
-            if stat is not cached:
-                self._news.fresh.append(stat)
+            self._news.fresh.append(stat)
         self.scan.add(prefix, stats)
         self._news.gone.extend(known.keys() - {stat.path for stat in stats})
         self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
