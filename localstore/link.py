@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,6 @@ FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
 _UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
 FILE_MODE = 0o644
-_TREE, _BEFORE_KEY = b'"tree":{', (b"{", b",")  # in `state.json` as it is written here
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
@@ -82,12 +81,12 @@ def read_last_seal(folder: Path) -> str | None:
 
 def write_repo(folder: Path, link: RepoLink) -> None:
     """Write `repo.json` whole or not at all."""
-    _write(folder, REPO_FILE, msgspec.json.format(msgspec.json.encode(link), indent=2) + b"\n")
+    _write(folder, REPO_FILE, [msgspec.json.format(msgspec.json.encode(link), indent=2), b"\n"])
 
 
 def write_state(folder: Path, state: SealedState) -> None:
     """Write `state.json` whole or not at all."""
-    write_encoded(folder, encoded(state))
+    write_encoded(folder, [encoded(state)])
 
 
 def encoded(state: SealedState) -> bytes:
@@ -95,32 +94,9 @@ def encoded(state: SealedState) -> bytes:
     return msgspec.json.encode(state)
 
 
-def changed(raw: bytes, last_seal: str | None, digests: Mapping[str, str]) -> bytes | None:
-    """`encoded` after another seal, which gave some files other digests (path → hex), made out of `raw`, what
-    it was before with its files in the order of paths. None if one of them is not in there."""
-    head, _, _ = encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
-    parts, done = [head], raw.index(_TREE)
-    for path in sorted(digests):
-        key = msgspec.json.encode(path) + b':"'
-        found = raw.find(key, done)
-        if found < 0 or raw[found - 1 : found] not in _BEFORE_KEY:
-            return None
-        parts += [raw[done : found + len(key)], digests[path].encode()]
-        done = found + len(key) + len(digests[path])
-    return b"".join([*parts, raw[done:]])
-
-
-def read_encoded(folder: Path) -> bytes:
-    """`state.json` as it is; empty if it cannot be read."""
-    try:
-        return (folder / FOLDER / STATE_FILE).read_bytes()
-    except OSError:
-        return b""
-
-
-def write_encoded(folder: Path, raw: bytes) -> None:
-    """Write `state.json` whole or not at all."""
-    _write(folder, STATE_FILE, raw)
+def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write `state.json`, which these make together, whole or not at all."""
+    _write(folder, STATE_FILE, parts)
 
 
 def sweep(folder: Path) -> None:
@@ -143,13 +119,13 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
     return value
 
 
-def _write(folder: Path, name: str, data: bytes) -> None:
+def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
     directory.mkdir(exist_ok=True)
     temporary = directory / f"{name}.{secrets.token_hex(4)}"
     try:
         with temporary.open("xb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fchmod(file.fileno(), FILE_MODE)
             os.fsync(file.fileno())

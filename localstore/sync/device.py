@@ -23,10 +23,11 @@ from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.found import Scan
 from localstore.home import Home
-from localstore.link import RepoLink, SealedState
+from localstore.link import RepoLink
 from localstore.looking import look_around
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
+from localstore.state_file import StateFile
 from localstore.stats import Kept, Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
@@ -36,7 +37,6 @@ from localstore.writer import temp_name
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
-STATE = "state"  # BLAKE3 of `state.json` as it was last written
 REUSED = "reused"  # set when the relay shows that an update number was given twice
 
 
@@ -63,6 +63,7 @@ class Device:
         self.record, self._transport = record, transport
         self.db = Database(record / "state.db")
         self.objects = Objects(record / "objects", self.db)
+        self.state = StateFile(folder, self.db)
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
@@ -269,40 +270,16 @@ class Device:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
-            state = self._state(None if whole else changes)
-        link.write_encoded(self.folder, state)
+            state = self.state.after(None if whole else changes)
+        self.state.write(state)
 
     def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Record a first seal whose files were just written."""
         with self.db.step():
             self.db.put_all(files, stats)
             self.db.put("last", seal)
-        self.write_state()
-
-    def write_state(self) -> None:
-        with self.db.step():
-            state = self._state(None)
-        link.write_encoded(self.folder, state)
-
-    def state_is_written(self) -> bool:
-        """Whether `state.json` is there as it was last written."""
-        return blake3(link.read_encoded(self.folder)) == self.db.get(STATE)
-
-    def _state(self, changes: Mapping[str, SealedFile | None] | None) -> bytes:
-        """`state.json` as the record has it now, which counts as written from here on. `changes`: what the
-        one that is there has otherwise; None: not known. Part of the caller's step."""
-        state = None if changes is None else self._changed_state(changes)
-        if state is None:
-            state = link.encoded(SealedState(last_seal=self.last, tree=self.db.sealed_digests()))
-        self.db.put(STATE, blake3(state))
-        return state
-
-    def _changed_state(self, changes: Mapping[str, SealedFile | None]) -> bytes | None:
-        before = link.read_encoded(self.folder)
-        digests = {path: file.digest.hex() for path, file in changes.items() if file is not None}
-        if len(digests) < len(changes) or blake3(before) != self.db.get(STATE):
-            return None
-        return link.changed(before, self.last, digests)
+            state = self.state.after(None)
+        self.state.write(state)
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""
