@@ -81,9 +81,7 @@ class Database:
         self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
-        self._sql.execute(
-            "PRAGMA secure_delete=FAST"
-        )  # some builds write zeros over all that goes
+        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds write zeros over all that goes
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if version < len(STEPS):
             steps = "".join(STEPS[version:])

@@ -58,8 +58,8 @@ class Lane:
         first, lane = genesis(branch_id, gen, epoch, text), cls(replica)
         with lane._library():
             lane._document.apply(first.state)
-        lane._items = lane._counted = first.items
-        lane._known = {first.writer: first.units} if first.units else {}
+        lane._items = lane._counted = len(first.pieces)
+        lane._known = {first.writer: first.units} if first.pieces else {}
         if lane_format.has_pairs(text):
             lane._halves = lane_format.second_halves(lane._parsed())
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)

@@ -15,12 +15,16 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 
 class Genesis(NamedTuple):
-    """The first state of an epoch: an update of `items` items, together `units` UTF-16 units, by `writer`."""
+    """The first state of an epoch, as an update by `writer`. `pieces`: the UTF-16 units of each of its items,
+    in the order in which they were written."""
 
     writer: int
     state: bytes
-    items: int
-    units: int
+    pieces: list[int]
+
+    @property
+    def units(self) -> int:
+        return sum(self.pieces)
 
 
 def genesis(branch_id: str, gen: int, epoch: int, text: bytes) -> Genesis:
@@ -28,14 +32,14 @@ def genesis(branch_id: str, gen: int, epoch: int, text: bytes) -> Genesis:
     them into one slow block."""
     writer, cut = genesis_id(branch_id, gen, epoch, text), _cut(text)
     if not cut:
-        return Genesis(writer, b"\0\0", 0, 0)
+        return Genesis(writer, b"\0\0", [])
     parts = [varints([1, len(cut), writer, 0])]
-    clock = following = 0
-    for number, piece in enumerate(reversed(cut)):
-        parts += [_BEFORE, varints([writer, following])] if number else [_FIRST]
+    units: list[int] = []
+    for piece in reversed(cut):
+        parts += [_BEFORE, varints([writer, sum(units[:-1])])] if units else [_FIRST]
         parts += [varints([len(piece)]), piece]
-        following, clock = clock, clock + lane_format.units(piece)
-    return Genesis(writer, b"".join([*parts, b"\0"]), len(cut), clock)
+        units.append(lane_format.units(piece))
+    return Genesis(writer, b"".join([*parts, b"\0"]), units)
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:

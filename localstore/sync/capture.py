@@ -14,6 +14,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.lane import Lane
 from localstore.core.lane_carry import onto
+from localstore.core.lane_first import FirstEdit, first_edit
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
 from localstore.found import Scan
@@ -55,10 +56,12 @@ class _Batch:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[Entry, Lane, bytes, tuple[bytes, bytes, int] | None]] = []
+        self._captured: list[tuple[Entry, Lane | FirstEdit, bytes, tuple[bytes, bytes, int] | None]] = []
         self._bytes = 0
 
-    def add(self, entry: Entry, shown: _Text, update: bytes | None, want: _Text, lane: Lane) -> None:
+    def add(
+        self, entry: Entry, shown: _Text, update: bytes | None, want: _Text, lane: Lane | FirstEdit
+    ) -> None:
         """`shown`: what the disk holds; `update`: the operations, if any, that lead to the text `want` in the
         lane that they were made in."""
         edit = None if update is None else (update, self._text(want), len(want.data))
@@ -89,18 +92,34 @@ class _Batch:
 
 
 def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
-    assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane, want = device.current(entry), shown
     try:
         if entry.settled:
-            update = lane.edit(device.replica, shown.data)
+            lane, update = _edited(device, entry, shown.data)
+            batch.add(entry, shown, update, shown, lane)
         else:
-            update = onto(device.text(entry.shadow), shown.data, lane.text(), device.replica, lane)
-            want = _Text(lane.digest(), lane.text())
+            lane, update = _joined(device, entry, shown.data)
+            batch.add(entry, shown, update, _Text(lane.digest(), lane.text()), lane)
     except TooLarge:
         return False
-    batch.add(entry, shown, update, want, lane)
     return True
+
+
+def _edited(device: Device, entry: Entry, data: bytes) -> tuple[Lane | FirstEdit, bytes | None]:
+    """The lane, where the disk showed it, with the edit; the update that makes it."""
+    if entry.genesis is not None and not entry.touched and not entry.pending:
+        text = device.text(entry.genesis)
+        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, data)
+        if first is not None:
+            return first, first.update
+    lane = device.current(entry)
+    return lane, lane.edit(device.replica, data)
+
+
+def _joined(device: Device, entry: Entry, data: bytes) -> tuple[Lane, bytes | None]:
+    """The lane, which has moved on from what the disk showed, with the edit of that; the update."""
+    assert entry.shadow is not None  # noqa: S101 - checked by the caller
+    lane = device.current(entry)
+    return lane, onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
 
 
 def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:

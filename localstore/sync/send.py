@@ -200,15 +200,19 @@ def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnsw
 def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> Entry:
     """The lane takes the edit in; its entry, to be saved."""
     ops = decoded_ops(update)
-    lane = device.edited.take(entry) if entry.pending == len(ops) else None
-    if lane is None:
-        lane = device.confirmed(entry)
-        lane.replay(ops)
+    edited = device.edited.take(entry) if entry.pending == len(ops) else None
+    lane = _replayed(device, entry, ops) if edited is None else edited
     device.db.put_lane_state(entry.path, lane.state())
     device.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)
     return entry
+
+
+def _replayed(device: Device, entry: Entry, ops: list[bytes]) -> Lane:
+    lane = device.confirmed(entry)
+    lane.replay(ops)
+    return lane
 
 
 def _made(
