@@ -57,9 +57,9 @@ class Lane:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
         first, lane = genesis(branch_id, gen, epoch, text), cls(replica)
         with lane._library():
-            lane._document.apply(first.state)
+            lane._document.apply(first.state())
         lane._items = lane._counted = len(first.pieces)
-        lane._known = {first.writer: first.units} if first.pieces else {}
+        lane._known = {first.writer: sum(first.units)} if first.pieces else {}
         if lane_format.has_pairs(text):
             lane._halves = lane_format.second_halves(lane._parsed())
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)

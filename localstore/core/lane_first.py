@@ -28,22 +28,22 @@ class FirstEdit(NamedTuple):
     def state(self) -> bytes:
         """The whole lane after it, as `Lane.state` gives one."""
         if self.update is None:
-            return self.genesis.state
+            return self.genesis.state()
         writers = 1 + self.update[0]  # the update has one writer, or none if it only deletes
-        return bytes([writers]) + self.genesis.state[1:-1] + self.update[1:]
+        return b"".join([bytes([writers]), *self.genesis.parts(), self.update[1:]])
 
 
 def first_edit(
-    branch_id: str, gen: int, epoch: int, text: bytes, replica: int, new: bytes
+    branch_id: str, gen: int, epoch: int, text: bytes, replica: int, new: bytes, name: bytes | None = None
 ) -> FirstEdit | None:
     """What `Lane.genesis(branch_id, gen, epoch, text).edit(replica, new)` gives; None where the lane itself
-    has to be edited. Raises NotText unless both are UTF-8."""
+    has to be edited. `name`: the BLAKE3 of `text`, if it is known. Raises NotText unless both are UTF-8."""
     if not (text and _plain(text) and _plain(new)):
         return None
     changes = textdiff.edits(text, new)
     if not _few_and_apart(changes):
         return None
-    made = genesis(branch_id, gen, epoch, text)
+    made = genesis(branch_id, gen, epoch, text, name)
     return FirstEdit(made, _update(_Places(made, text), replica, changes) if changes else None)
 
 
@@ -65,8 +65,9 @@ class _Places:
     def __init__(self, made: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = made.writer, text, text.isascii()
         self._starts: list[tuple[int, int]] = []  # of each piece: its first character, and that one's clock
-        self.count, first, clock = made.units, 0, made.units
-        for units in reversed(made.pieces):
+        first, self.count = 0, sum(made.units)
+        clock = self.count
+        for units in reversed(made.units):
             clock -= units
             self._starts.append((first, clock))
             first += units

@@ -15,39 +15,43 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 
 class Genesis(NamedTuple):
-    """The first state of an epoch, as an update by `writer`. `pieces`: the UTF-16 units of each of its items,
-    in the order in which they were written."""
+    """The first state of an epoch: what inserting the pieces of its text at index 0 makes, the last one
+    first, so that the library never joins them into one slow block. `pieces` are in the order written,
+    `units` are the UTF-16 units of each."""
 
     writer: int
-    state: bytes
-    pieces: list[int]
+    pieces: list[bytes]
+    units: list[int]
 
-    @property
-    def units(self) -> int:
-        return sum(self.pieces)
+    def parts(self) -> list[bytes]:
+        """Its items as they stand in an update, behind the number of writers."""
+        if not self.pieces:
+            return []
+        parts = [varints([len(self.pieces), self.writer, 0])]
+        clock = following = 0
+        for piece, units in zip(self.pieces, self.units, strict=True):
+            parts += [_BEFORE, varints([self.writer, following])] if clock else [_FIRST]
+            parts += [varints([len(piece)]), piece]
+            following, clock = clock, clock + units
+        return parts
 
-
-def genesis(branch_id: str, gen: int, epoch: int, text: bytes) -> Genesis:
-    """What inserting the `pieces` of UTF-8 text at index 0 makes, the last one first: the library never joins
-    them into one slow block."""
-    writer, cut = genesis_id(branch_id, gen, epoch, text), _cut(text)
-    if not cut:
-        return Genesis(writer, b"\0\0", [])
-    parts = [varints([1, len(cut), writer, 0])]
-    units: list[int] = []
-    for piece in reversed(cut):
-        parts += [_BEFORE, varints([writer, sum(units[:-1])])] if units else [_FIRST]
-        parts += [varints([len(piece)]), piece]
-        units.append(lane_format.units(piece))
-    return Genesis(writer, b"".join([*parts, b"\0"]), units)
+    def state(self) -> bytes:
+        """All of it as an update."""
+        return b"".join([b"\1" if self.pieces else b"\0", *self.parts(), b"\0"])
 
 
-def genesis_id(branch_id: str, gen: int, epoch: int, text: bytes) -> int:
-    """Client id that writes the text of an epoch: 53 bits, the highest set (in replica ids it is clear)."""
-    name = length_prefixed(
-        GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), digest(text)
-    )
-    return int.from_bytes(digest(name)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
+def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
+    """The genesis of UTF-8 text, whose BLAKE3 is `name` where that is known."""
+    cut = _cut(text)[::-1]
+    writer = genesis_id(branch_id, gen, epoch, name or digest(text))
+    return Genesis(writer, cut, [lane_format.units(piece) for piece in cut])
+
+
+def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
+    """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest set (in replica ids it is
+    clear)."""
+    said = length_prefixed(GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name)
+    return int.from_bytes(digest(said)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
 
 
 def pieces(text: bytes) -> list[str]:

@@ -107,8 +107,8 @@ def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
 def _edited(device: Device, entry: Entry, data: bytes) -> tuple[Lane | FirstEdit, bytes | None]:
     """The lane, where the disk showed it, with the edit; the update that makes it."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
-        text = device.text(entry.genesis)
-        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, data)
+        name, text = entry.genesis, device.text(entry.genesis)
+        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, data, name)
         if first is not None:
             return first, first.update
     lane = device.current(entry)
