@@ -150,9 +150,6 @@ class Database:
     def moved(self) -> list[str]:
         return differs.moved(self._sql)
 
-    def put_entry(self, entry: Entry) -> None:
-        self.put_entries([entry])
-
     def put_entries(self, entries: Iterable[Entry]) -> None:
         self._sql.executemany(
             "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)", map(astuple, entries)

@@ -335,7 +335,7 @@ def units(text: bytes) -> int:
     if text.isascii():
         return len(text)
     try:
-        return len(text.decode("utf-8").encode("utf-16-le")) // 2
+        return len(text.decode("utf-8")) + len(text) - len(text.translate(None, FOUR_BYTE_LEADS))
     except UnicodeDecodeError:
         raise UpdateInvalid("a piece of text is not UTF-8") from None
 

@@ -125,7 +125,7 @@ class Device:
         if entry.path not in self.entries:
             self.db.disk.put_looked(None)
         self.entries[entry.path] = entry
-        self.db.put_entry(entry)
+        self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
