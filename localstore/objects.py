@@ -117,7 +117,8 @@ class Objects:
 
     def _current(self) -> int:
         """The pack file to append to."""
-        numbers = [int(path.stem) for path in self._folder.glob("*.pack") if path.stem.isdigit()]
+        packs = (path for path in self._folder.iterdir() if path.suffix == ".pack")
+        numbers = [int(path.stem) for path in packs if path.stem.isdigit()]
         newest = max(numbers, default=1)
         full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
         return newest + 1 if full else newest

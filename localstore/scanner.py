@@ -213,8 +213,8 @@ class _Walker:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """A file that is not recorded as it is, read; None if it cannot be taken."""
-        if not self._nameable(prefix, path):
+        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: nor otherwise."""
+        if new and not self._nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
@@ -295,5 +295,4 @@ def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
 
 def _same(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file is surely the one that was hashed."""
-    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
-    return listed[2:] == known and stat.S_ISREG(listed.mode) and trusted(cached)
+    return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)
