@@ -213,7 +213,8 @@ class _Walker:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: nor otherwise."""
+        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: it is not recorded
+        at all."""
         if new and not self._nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):

@@ -50,29 +50,31 @@ class _Text(NamedTuple):
     data: bytes
 
 
+class _Made(NamedTuple):
+    """A lane with an edit in it: the update that makes it, None if nothing changes, and the text then."""
+
+    lane: Lane | FirstEdit
+    update: bytes | None
+    want: _Text
+
+
 class _Batch:
     """Captured edits on their way into the database: texts first, then entries and updates in one step."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[Entry, Lane | FirstEdit, bytes, tuple[bytes, bytes, int] | None]] = []
+        self._captured: list[tuple[Entry, bytes, _Made]] = []
         self._bytes = 0
 
-    def add(
-        self, entry: Entry, shown: _Text, update: bytes | None, want: _Text, lane: Lane | FirstEdit
-    ) -> None:
-        """`shown`: what the disk holds; `update`: the operations, if any, that lead to the text `want` in the
-        lane that they were made in."""
-        edit = None if update is None else (update, self._text(want), len(want.data))
-        self._captured.append((entry, lane, self._text(shown), edit))
+    def add(self, entry: Entry, shown: _Text, made: _Made) -> None:
+        """`shown`: what the disk holds."""
+        self._captured.append((entry, shown.name, made))
+        for text in (shown, made.want):
+            self._texts[text.name] = text.data
+            self._bytes += len(text.data)
         if self._bytes > BATCH_BYTES:
             self.store()
-
-    def _text(self, text: _Text) -> bytes:
-        self._texts[text.name] = text.data
-        self._bytes += len(text.data)
-        return text.name
 
     def store(self) -> None:
         if not self._captured:
@@ -80,46 +82,47 @@ class _Batch:
         device = self._device
         device.objects.add(self._texts.items())
         with device.db.step():
-            for entry, lane, shown, edit in self._captured:
+            for entry, shown, (lane, update, want) in self._captured:
                 entry.shadow = shown
-                if edit is not None:
-                    ops, entry.want, entry.size = edit
+                if update is not None:
+                    entry.want, entry.size = want.name, len(want.data)
                     entry.pending += 1
-                    device.db.add_pending(entry.path, ops)
+                    device.db.add_pending(entry.path, update)
                     device.edited.keep(entry, lane)
             device.save_all(entry for entry, *_ in self._captured)
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
 def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
-    try:
-        if entry.settled:
-            lane, update = _edited(device, entry, shown.data)
-            batch.add(entry, shown, update, shown, lane)
-        else:
-            lane, update = _joined(device, entry, shown.data)
-            batch.add(entry, shown, update, _Text(lane.digest(), lane.text()), lane)
-    except TooLarge:
-        return False
-    return True
+    made = _edited(device, entry, shown) if entry.settled else _joined(device, entry, shown)
+    if made is not None:
+        batch.add(entry, shown, made)
+    return made is not None
 
 
-def _edited(device: Device, entry: Entry, data: bytes) -> tuple[Lane | FirstEdit, bytes | None]:
-    """The lane, where the disk showed it, with the edit; the update that makes it."""
+def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+    """An edit of a lane that the disk showed; None if it has too many parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, device.text(entry.genesis)
-        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, data, name)
+        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, shown.data, name)
         if first is not None:
-            return first, first.update
+            return _Made(first, first.update, shown)
     lane = device.current(entry)
-    return lane, lane.edit(device.replica, data)
+    try:
+        return _Made(lane, lane.edit(device.replica, shown.data), shown)
+    except TooLarge:
+        return None
 
 
-def _joined(device: Device, entry: Entry, data: bytes) -> tuple[Lane, bytes | None]:
-    """The lane, which has moved on from what the disk showed, with the edit of that; the update."""
+def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+    """An edit of what the disk showed of a lane that has moved on; None if it has too many parts."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane = device.current(entry)
-    return lane, onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
+    lane, before = device.current(entry), device.text(entry.shadow)
+    try:
+        update = onto(before, shown.data, lane.text(), device.replica, lane)
+    except TooLarge:
+        return None
+    return _Made(lane, update, _Text(lane.digest(), lane.text()))
 
 
 def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
