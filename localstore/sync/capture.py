@@ -59,7 +59,7 @@ class _Made(NamedTuple):
 
 
 class _Batch:
-    """Captured edits on their way into the database: texts first, then entries and updates in one step."""
+    """Captured edits on their way into the database: texts, entries and updates in one step."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -80,8 +80,8 @@ class _Batch:
         if not self._captured:
             return
         device = self._device
-        device.objects.add(self._texts.items())
         with device.db.step():
+            device.objects.add(self._texts.items())
             for entry, shown, (lane, update, want) in self._captured:
                 entry.shadow = shown
                 if update is not None:
