@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 from localstore import differs
 from localstore.core.model.live import LaneKind
 from localstore.disk import Disk
-from localstore.entry import FOREIGN, Entry, Kind
+from localstore.entry import Entry, Kind
 from localstore.folders import is_utf8
 from localstore.schema import STEPS
 from localstore.stats import Seen, Stat, joined
@@ -79,8 +79,10 @@ class Database:
         self._sql = sqlite3.connect(path, isolation_level=None)
         self.disk = Disk(self._sql)
         self._depth = 0
+        self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
+        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds write zeros over all that goes
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if version < len(STEPS):
             steps = "".join(STEPS[version:])
@@ -100,17 +102,20 @@ class Database:
         except BaseException:
             self._depth -= 1
             if self._depth == 0:
+                self._values = None
                 self._sql.execute("ROLLBACK")
             raise
         self._depth -= 1
         if self._depth == 0:
+            self._values = None  # a commit may fail
             self._sql.execute("COMMIT")
 
     # --- single values
 
     def get(self, key: str) -> str | int | bytes | None:
-        found = self._sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
-        return cast("str | int | bytes | None", found[0]) if found else None
+        if self._values is None:
+            self._values = dict(self._sql.execute("SELECT key, value FROM meta").fetchall())
+        return self._values.get(key)
 
     def text(self, key: str) -> str | None:
         value = self.get(key)
@@ -122,6 +127,7 @@ class Database:
 
     def put(self, key: str, value: str | int | bytes | None) -> None:
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+        self._values = None
 
     # --- entries
 
@@ -137,18 +143,13 @@ class Database:
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
 
     def unsettled(self) -> list[str]:
-        """Paths where the disk does not show what the lane says (`Entry.settled`)."""
-        return differs.column(self._sql.execute("SELECT path FROM entries WHERE want IS NOT shadow"))
+        return differs.unsettled(self._sql)
 
     def foreign(self) -> list[str]:
-        """Paths whose lane on this branch is not known (`Entry.foreign`)."""
-        return differs.column(self._sql.execute("SELECT path FROM entries WHERE gen>=?", (FOREIGN,)))
+        return differs.foreign(self._sql)
 
     def moved(self) -> list[str]:
         return differs.moved(self._sql)
-
-    def put_entry(self, entry: Entry) -> None:
-        self.put_entries([entry])
 
     def put_entries(self, entries: Iterable[Entry]) -> None:
         self._sql.executemany(
@@ -396,3 +397,4 @@ class Database:
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
+        self._values = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from localstore.entry import Kind
+from localstore.entry import FOREIGN, Kind
 
 SCHEMA = "CREATE TABLE differs(path TEXT PRIMARY KEY, digest BLOB) WITHOUT ROWID;"
 FILL = """
@@ -20,12 +20,24 @@ INSERT INTO differs SELECT stats.path, stats.digest FROM stats LEFT JOIN sealed 
     WHERE sealed.digest IS NOT stats.digest;
 INSERT INTO differs SELECT path, NULL FROM sealed WHERE path NOT IN (SELECT path FROM stats);
 """
+# Of the entries, which mostly are many, only those that something is to be done about.
+INDEXES = f"""
+CREATE INDEX entries_open ON entries(path) WHERE want IS NOT shadow OR pending>0;
+CREATE INDEX entries_foreign ON entries(path) WHERE gen>={FOREIGN};
+"""
+UNSETTLED = "SELECT path FROM entries WHERE want IS NOT shadow"
+FOREIGN_ENTRIES = f"SELECT path FROM entries WHERE gen>={FOREIGN}"  # noqa: S608 - a number
 MOVED = """
 SELECT path FROM differs
-UNION SELECT path FROM entries LEFT JOIN sealed USING(path)
-    WHERE shadow IS NOT digest OR want IS NOT shadow OR pending>0
+UNION SELECT path FROM entries WHERE want IS NOT shadow OR pending>0
+"""
+UNLIKE_SEALED = """
+UNION SELECT path FROM entries LEFT JOIN sealed USING(path) WHERE shadow IS NOT digest
 UNION SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM entries)
-ORDER BY path
+"""
+# Both sides come in order and are merged, in a third of the time that looking each path up takes.
+ANY_UNLIKE_SEALED = """
+SELECT path, shadow FROM entries EXCEPT SELECT path, digest FROM sealed ORDER BY path LIMIT 1
 """
 
 
@@ -86,7 +98,25 @@ def listed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
 def moved(sql: sqlite3.Connection) -> list[str]:
     """Paths, sorted, where the disk as last looked at, the last seal, and what is known of the lane are not
     all the same: every path that may need an update is among them."""
-    return column(sql.execute(MOVED))
+    also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
+    return column(sql.execute(f"{MOVED}{also}ORDER BY path"))
+
+
+def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
+    """Whether the last seal's files are exactly those, with the same bytes, that entries know on the disk."""
+    counts = "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM sealed)"
+    entries, files = sql.execute(counts).fetchone()
+    return entries == files and sql.execute(ANY_UNLIKE_SEALED).fetchone() is None
+
+
+def unsettled(sql: sqlite3.Connection) -> list[str]:
+    """Paths where the disk does not show what the lane says (`Entry.settled`)."""
+    return column(sql.execute(UNSETTLED))
+
+
+def foreign(sql: sqlite3.Connection) -> list[str]:
+    """Paths whose lane on this branch is not known (`Entry.foreign`)."""
+    return column(sql.execute(FOREIGN_ENTRIES))
 
 
 def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]:

@@ -72,9 +72,10 @@ class Files:
 
     def open(self, path: str) -> int:
         """A descriptor for reading the regular file. OSError if it is anything else."""
-        return self._opened(path)[0]
+        return self.opened(path)[0]
 
-    def _opened(self, path: str) -> tuple[int, os.stat_result]:
+    def opened(self, path: str) -> tuple[int, os.stat_result]:
+        """As `open`, with what the file is."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         info = os.fstat(opened)
@@ -97,7 +98,7 @@ class Files:
     def read_up_to(self, path: str, most: int) -> bytes | None:
         """The bytes of a regular file; None if there is none to be read, or it has more than `most`."""
         try:
-            opened, info = self._opened(path)
+            opened, info = self.opened(path)
         except OSError:
             return None
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -80,12 +81,22 @@ def read_last_seal(folder: Path) -> str | None:
 
 def write_repo(folder: Path, link: RepoLink) -> None:
     """Write `repo.json` whole or not at all."""
-    _write(folder, REPO_FILE, msgspec.json.format(msgspec.json.encode(link), indent=2) + b"\n")
+    _write(folder, REPO_FILE, [msgspec.json.format(msgspec.json.encode(link), indent=2), b"\n"])
 
 
 def write_state(folder: Path, state: SealedState) -> None:
     """Write `state.json` whole or not at all."""
-    _write(folder, STATE_FILE, msgspec.json.encode(state))
+    write_encoded(folder, [encoded(state)])
+
+
+def encoded(state: SealedState) -> bytes:
+    """`state.json` of this state."""
+    return msgspec.json.encode(state)
+
+
+def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write `state.json`, which these make together, whole or not at all."""
+    _write(folder, STATE_FILE, parts)
 
 
 def sweep(folder: Path) -> None:
@@ -108,13 +119,13 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
     return value
 
 
-def _write(folder: Path, name: str, data: bytes) -> None:
+def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
     directory.mkdir(exist_ok=True)
     temporary = directory / f"{name}.{secrets.token_hex(4)}"
     try:
         with temporary.open("xb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fchmod(file.fileno(), FILE_MODE)
             os.fsync(file.fileno())

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from localstore.cutting import CutLists
 from localstore.db import Database
 from localstore.disk import Looked
 from localstore.files import Files
 from localstore.found import Lost, News, Part, Scan, changed_asides
 from localstore.scanner import scan
+from localstore.stats import NOTHING_KEPT, Kept
 from localstore.watch import talk
 from localstore.watch.talk import Changes
 
@@ -22,7 +22,7 @@ TRUST_SECONDS = 3600  # then a look goes everywhere again, for the few changes t
 
 
 def look_around(
-    db: Database, files: Files, record: Path, now: int, lists: CutLists | None = None, lean: bool = False
+    db: Database, files: Files, record: Path, now: int, kept: Kept = NOTHING_KEPT, lean: bool = False
 ) -> Scan:
     """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
     folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere. `now`
@@ -31,16 +31,14 @@ def look_around(
     told = talk.changes(record, last.token if last else None)
     if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
         try:
-            return _some(db, files, lists, told, last)
+            return _some(db, files, kept, told, last)
         except Lost:
             pass  # a folder went while we walked, or the word was wrong
-    return _everywhere(db, files, lists, Looked(told.token, now) if told else None, last)
+    return _everywhere(db, files, kept, Looked(told.token, now) if told else None, last)
 
 
-def _everywhere(
-    db: Database, files: Files, lists: CutLists | None, this: Looked | None, last: Looked | None
-) -> Scan:
-    found, news = scan(files, db.folders(), db, lists)
+def _everywhere(db: Database, files: Files, kept: Kept, this: Looked | None, last: Looked | None) -> Scan:
+    found, news = scan(files, db.folders(), db, kept)
     asides = changed_asides(db.disk.asides(), found.asides) if this else {}
     if any(news) or asides or this != last:
         with db.step():
@@ -50,7 +48,7 @@ def _everywhere(
     return found
 
 
-def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, last: Looked) -> Scan:
+def _some(db: Database, files: Files, kept: Kept, told: Changes, last: Looked) -> Scan:
     before = db.disk.asides()
     part = Part(
         {*map(os.fsdecode, told.files), *db.disk.single_folders()}
@@ -58,7 +56,7 @@ def _some(db: Database, files: Files, lists: CutLists | None, told: Changes, las
         {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.again == "all")},
     )
     found, news = (
-        scan(files, db.disk.folders_in(part), db, lists, part) if part else (Scan(), News({}, [], []))
+        scan(files, db.disk.folders_in(part), db, kept, part) if part else (Scan(), News({}, [], []))
     )
     found.asides |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
     asides = changed_asides(before, found.asides)

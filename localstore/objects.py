@@ -56,11 +56,18 @@ class Objects:
             return None
         if blake3_digest(data) != digest:
             return None
-        self._hold(digest, data)
+        self.hold(digest, data)
         return data
 
-    def _hold(self, digest: bytes, data: bytes) -> None:
-        """A text that was read once is often read again in the same command."""
+    def held(self, digest: bytes) -> bytes | None:
+        """The text with this BLAKE3, if it is in memory."""
+        return self._texts.get(digest)
+
+    def hold(self, digest: bytes, data: bytes) -> None:
+        """A text that was read once is often read again in the same command. It is in memory only, and gives
+        way to later ones."""
+        if digest in self._texts:
+            return
         self._texts[digest] = data
         self._held += len(data)
         while self._held > HELD_BYTES:
@@ -110,7 +117,8 @@ class Objects:
 
     def _current(self) -> int:
         """The pack file to append to."""
-        numbers = [int(path.stem) for path in self._folder.glob("*.pack") if path.stem.isdigit()]
+        packs = (path for path in self._folder.iterdir() if path.suffix == ".pack")
+        numbers = [int(path.stem) for path in packs if path.stem.isdigit()]
         newest = max(numbers, default=1)
         full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
         return newest + 1 if full else newest

@@ -14,11 +14,10 @@ from localstore.core.encoding import digest as blake3
 from localstore.core.ignore import SOURCES, Scope
 from localstore.core.paths import terminal_safe
 from localstore.core.wildmatch import octets
-from localstore.cutting import CutLists
 from localstore.files import Files
 from localstore.folders import LISTED, NESTED, fault_of, rules_in
 from localstore.found import Again, Aside, Lost, News, Part, Scan, Skipped
-from localstore.stats import Seen, Stat, hashed, trusted
+from localstore.stats import NOTHING_KEPT, Kept, Seen, Stat, hashed, trusted
 
 
 class Tracked(Protocol):
@@ -35,13 +34,13 @@ def scan(
     files: Files,
     seen: Mapping[str, Seen],
     tracked: Tracked,
-    lists: CutLists | None = None,
+    kept: Kept = NOTHING_KEPT,
     part: Part | None = None,
 ) -> tuple[Scan, News]:
     """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
-    are walked. `lists` is given the chunks of the large files that are hashed. Lost when a folder on the way
-    to one of `part` cannot be entered."""
-    walker = _Walker(files, seen, tracked, lists, part)
+    are walked. `kept` is given texts only of files that are not as recorded. Lost when a folder on the way to
+    one of `part` cannot be entered."""
+    walker = _Walker(files, seen, tracked, kept, part)
     walker.run()
     files.forget()
     return walker.scan, walker.news()
@@ -75,10 +74,11 @@ class _Walker:
         files: Files,
         seen: Mapping[str, Seen],
         tracked: Tracked,
-        lists: CutLists | None,
+        kept: Kept,
         part: Part | None,
     ) -> None:
-        self._files, self._seen, self._tracked, self._lists = files, seen, tracked, lists
+        self._files, self._seen, self._tracked = files, seen, tracked
+        self._kept_changed, self._kept_new = kept, kept._replace(text=None)
         self._part = part
         self._passed: set[str] = set()
         self._news = News({}, [], [])
@@ -172,14 +172,16 @@ class _Walker:
                     self._ignore(prefix)
                     continue
             cached = known.get(path)
-            stat = cached if cached and _same(cached, listed) else self._read(prefix, path, listed)
+            if cached is not None and _same(cached, listed):
+                stats.append(cached)
+                continue
+            stat = self._read(prefix, path, listed, cached is None)
             if stat is None:
                 plain = False
                 continue
             stats.append(stat)
             plain = plain and trusted(stat)
-            if stat is not cached:
-                self._news.fresh.append(stat)
+            self._news.fresh.append(stat)
         self.scan.add(prefix, stats)
         self._news.gone.extend(known.keys() - {stat.path for stat in stats})
         self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
@@ -210,15 +212,16 @@ class _Walker:
         finally:
             os.close(fd)
 
-    def _read(self, prefix: str, path: str, listed: _Listed) -> Stat | None:
-        """A file that is not recorded as it is, read; None if it cannot be taken."""
-        if not self._nameable(prefix, path):
+    def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
+        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: it is not recorded
+        at all."""
+        if new and not self._nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hashed(self._files, path, self._lists)
+            found = hashed(self._files, path, self._kept_new if new else self._kept_changed)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -293,5 +296,4 @@ def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
 
 def _same(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file is surely the one that was hashed."""
-    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
-    return listed[2:] == known and stat.S_ISREG(listed.mode) and trusted(cached)
+    return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

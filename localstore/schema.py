@@ -30,4 +30,4 @@ CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROW
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, disk.ASIDES)
+STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, disk.ASIDES, differs.INDEXES)

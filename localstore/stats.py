@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from localstore.core.classify import Classifier
+from localstore.core.classify import Classified, Classifier, classified
 from localstore.core.limits import BLOB_FILE
 from localstore.cutting import CutLists, cut
 from localstore.entry import Kind
-from localstore.files import READ_BYTES, Files
+from localstore.files import MORE_BYTES, READ_BYTES, Files
 
 RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
 RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
@@ -48,6 +48,17 @@ class Seen(NamedTuple):
 
     def stats(self) -> list[Stat]:
         return _DECODE(self.encoded)
+
+
+class Kept(NamedTuple):
+    """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
+    are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
+
+    lists: CutLists | None = None
+    text: Callable[[bytes, bytes], object] | None = None
+
+
+NOTHING_KEPT = Kept()
 
 
 def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
@@ -94,19 +105,40 @@ def trusted(cached: Stat) -> bool:
     return newest + RACY < cached.checked and not whole_seconds
 
 
-def hashed(files: Files, path: str, lists: CutLists | None = None) -> Stat:
-    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time.
-    `lists` is given the chunks of a large one."""
+def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
+    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
     checked = time.time_ns()
-    fd = files.open(path)
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        info = os.fstat(fd)
-        classifier = Classifier()
-        if lists is not None and info.st_size > BLOB_FILE:
-            found = cut(file, classifier.feed)
-            lists.keep(classifier.result().blake3, found)
+    fd, info = files.opened(path)
+    try:
+        if kept.lists is not None and info.st_size > BLOB_FILE:
+            kind, size, digest = _cut(fd, kept.lists)
         else:
-            while chunk := file.read(READ_BYTES):
-                classifier.feed(chunk)
-    kind, size, digest = classifier.result()
+            kind, size, digest = _read(fd, info.st_size, kept.text)
+    finally:
+        os.close(fd)
     return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
+
+
+def _cut(fd: int, lists: CutLists) -> Classified:
+    classifier = Classifier()
+    with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
+        found = cut(file, classifier.feed)
+    lists.keep(classifier.result().blake3, found)
+    return classifier.result()
+
+
+def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
+    """The file, which should have this size."""
+    data = os.read(fd, min(size, READ_BYTES) + 1)
+    chunk = os.read(fd, MORE_BYTES)
+    if not chunk:
+        found = classified(data)
+        if keep is not None and found.kind == "text":
+            keep(found.blake3, data)
+        return found
+    classifier = Classifier()
+    classifier.feed(data)
+    while chunk:
+        classifier.feed(chunk)
+        chunk = os.read(fd, READ_BYTES)
+    return classifier.result()

@@ -59,6 +59,11 @@ class Classifier:
         return True
 
 
+def classified(data: Bytes) -> Classified:
+    """The verdict over a whole file's bytes."""
+    return Classified(kind_of(data), len(data), blake3(data).digest())
+
+
 def kind_of(data: Bytes) -> Kind:
     """The kind of a whole file's bytes; the empty file is text."""
     if len(data) > TEXT_FILE:

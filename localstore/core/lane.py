@@ -17,7 +17,7 @@ from localstore.core.crdt import Delta, Document
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
-from localstore.core.lane_genesis import genesis_id, pieces
+from localstore.core.lane_genesis import genesis, pieces
 from localstore.core.lane_load import Load, load_of, looking, woven
 
 READER = 1  # client id of a document that nobody writes through
@@ -46,23 +46,22 @@ class Lane:
         self._problem: str | None = None
 
     @classmethod
-    def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes) -> Lane:
-        """The first state of epoch `epoch` of lane `gen`: the same bytes on every machine.
+    def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
+        """The first state of epoch `epoch` of lane `gen`: the same bytes on every machine. The next edit is
+        expected from `replica`.
 
         Raises NotText unless `text` is UTF-8, TooLarge above the cap of a text file.
         """
         textdiff.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
-        writer = genesis_id(branch_id, gen, epoch, text)
-        lane, cut = cls(writer), pieces(text)
-        with lane._library(), lane._document.transaction():
-            lane._insert(0, cut)
+        first, lane = genesis(branch_id, gen, epoch, text), cls(replica)
+        with lane._library():
+            lane._document.apply(first.state())
+        lane._items = lane._counted = len(first.pieces)
+        lane._known = {first.writer: sum(first.units)} if first.pieces else {}
         if lane_format.has_pairs(text):
-            lane._recount()
-        elif cut:  # every character is one unit
-            lane._items = lane._counted = len(cut)
-            lane._known = {writer: sum(map(len, cut))}
+            lane._halves = lane_format.second_halves(lane._parsed())
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
         return lane
 

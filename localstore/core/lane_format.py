@@ -324,7 +324,7 @@ def _struct(reader: Reader, client: int, clock: int, caps: Caps) -> Struct:
     if size > caps.string_bytes:
         raise UpdateInvalid(f"a piece of text has {size} bytes; the limit is {caps.string_bytes}")
     text = reader.take(size)
-    return Struct(client, clock, _units(text), origin, right_origin, text)
+    return Struct(client, clock, units(text), origin, right_origin, text)
 
 
 def _root(reader: Reader) -> None:
@@ -332,12 +332,12 @@ def _root(reader: Reader) -> None:
         raise UpdateInvalid("the update writes outside the text of its lane")
 
 
-def _units(text: bytes) -> int:
+def units(text: bytes) -> int:
     """Length in UTF-16 units of UTF-8 text."""
     if text.isascii():
         return len(text)
     try:
-        return len(text.decode("utf-8").encode("utf-16-le")) // 2
+        return len(text.decode("utf-8")) + len(text) - len(text.translate(None, FOUR_BYTE_LEADS))
     except UnicodeDecodeError:
         raise UpdateInvalid("a piece of text is not UTF-8") from None
 

@@ -7,22 +7,26 @@ sealed tree: what others wrote since is not ours to undo.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.lane import Lane
 from localstore.core.lane_carry import onto
+from localstore.core.lane_first import FirstEdit, first_edit
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
+from localstore.found import Scan
 from localstore.sync.device import Device
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
 
 
-def capture(device: Device, found: Iterable[str]) -> set[str]:
+def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at these paths, which may be any. Returns those whose edit has too many parts
-    for an update: they are sent as new versions."""
+    for an update: they are sent as new versions. `scan`: a look at the folder just now, whose word is taken
+    where it still holds the bytes."""
     in_flight = device.db.flight_kinds()
     too_large = set()
     batch = _Batch(device)
@@ -32,65 +36,93 @@ def capture(device: Device, found: Iterable[str]) -> set[str]:
             continue
         if in_flight.get(path, "edit_text") != "edit_text":
             continue  # a create or a delete is under way: what it replaces is settled first
-        data = _text_on_disk(device, path)
-        if data is not None and digest(data) != entry.shadow and not _capture(device, batch, entry, data):
+        shown = _on_disk(device, path, scan)
+        if shown is not None and shown.name != entry.shadow and not _capture(device, batch, entry, shown):
             too_large.add(path)
     batch.store()
     return too_large
 
 
+class _Text(NamedTuple):
+    """`name` is the BLAKE3 of the bytes."""
+
+    name: bytes
+    data: bytes
+
+
+class _Made(NamedTuple):
+    """A lane with an edit in it: the update that makes it, None if nothing changes, and the text then."""
+
+    lane: Lane | FirstEdit
+    update: bytes | None
+    want: _Text
+
+
 class _Batch:
-    """Captured edits on their way into the database: texts first, then entries and updates in one step."""
+    """Captured edits on their way into the database: texts, entries and updates in one step."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[Entry, Lane, bytes, tuple[bytes, bytes, int] | None]] = []
+        self._captured: list[tuple[Entry, bytes, _Made]] = []
         self._bytes = 0
 
-    def add(self, entry: Entry, shown: bytes, update: tuple[bytes, bytes] | None, lane: Lane) -> None:
-        """`shown`: what the disk holds; `update`: the operations and the text that they lead to, if any, in
-        the lane that they were made in."""
-        edit = None if update is None else (update[0], self._text(update[1]), len(update[1]))
-        self._captured.append((entry, lane, self._text(shown), edit))
+    def add(self, entry: Entry, shown: _Text, made: _Made) -> None:
+        """`shown`: what the disk holds."""
+        self._captured.append((entry, shown.name, made))
+        for text in (shown, made.want):
+            self._texts[text.name] = text.data
+            self._bytes += len(text.data)
         if self._bytes > BATCH_BYTES:
             self.store()
-
-    def _text(self, text: bytes) -> bytes:
-        name = digest(text)
-        self._texts[name] = text
-        self._bytes += len(text)
-        return name
 
     def store(self) -> None:
         if not self._captured:
             return
         device = self._device
-        device.objects.add(self._texts.items())
         with device.db.step():
-            for entry, lane, shown, edit in self._captured:
+            device.objects.add(self._texts.items())
+            for entry, shown, (lane, update, want) in self._captured:
                 entry.shadow = shown
-                if edit is not None:
-                    ops, entry.want, entry.size = edit
+                if update is not None:
+                    entry.want, entry.size = want.name, len(want.data)
                     entry.pending += 1
-                    device.db.add_pending(entry.path, ops)
+                    device.db.add_pending(entry.path, update)
                     device.edited.keep(entry, lane)
-                device.save(entry)
+            device.save_all(entry for entry, *_ in self._captured)
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
-def _capture(device: Device, batch: _Batch, entry: Entry, data: bytes) -> bool:
-    assert entry.shadow is not None  # noqa: S101 - checked by the caller
+def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
+    made = _edited(device, entry, shown) if entry.settled else _joined(device, entry, shown)
+    if made is not None:
+        batch.add(entry, shown, made)
+    return made is not None
+
+
+def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+    """An edit of a lane that the disk showed; None if it has too many parts."""
+    if entry.genesis is not None and not entry.touched and not entry.pending:
+        name, text = entry.genesis, device.text(entry.genesis)
+        first = first_edit(device.branch_id, entry.gen, entry.epoch, text, device.replica, shown.data, name)
+        if first is not None:
+            return _Made(first, first.update, shown)
     lane = device.current(entry)
     try:
-        if entry.settled:
-            update = lane.edit(device.replica, data)
-        else:
-            update = onto(device.text(entry.shadow), data, lane.text(), device.replica, lane)
+        return _Made(lane, lane.edit(device.replica, shown.data), shown)
     except TooLarge:
-        return False
-    batch.add(entry, data, None if update is None else (update, lane.text()), lane)
-    return True
+        return None
+
+
+def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+    """An edit of what the disk showed of a lane that has moved on; None if it has too many parts."""
+    assert entry.shadow is not None  # noqa: S101 - checked by the caller
+    lane, before = device.current(entry), device.text(entry.shadow)
+    try:
+        update = onto(before, shown.data, lane.text(), device.replica, lane)
+    except TooLarge:
+        return None
+    return _Made(lane, update, _Text(lane.digest(), lane.text()))
 
 
 def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
@@ -112,6 +144,11 @@ def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
     return True
 
 
-def _text_on_disk(device: Device, path: str) -> bytes | None:
+def _on_disk(device: Device, path: str, scan: Scan | None) -> _Text | None:
+    """The file's bytes; None unless it is a text."""
+    seen = scan.find(path) if scan else None
+    held = device.objects.held(seen.digest) if seen and seen.kind == "text" else None
+    if seen and held is not None:
+        return _Text(seen.digest, held)
     data = device.files.read_up_to(path, TEXT_FILE)
-    return data if data is not None and kind_of(data) == "text" else None
+    return _Text(digest(data), data) if data is not None and kind_of(data) == "text" else None

@@ -56,7 +56,7 @@ def compose(
     """
     done = Composed()
     moved = device.db.moved()
-    too_large = capture(device, [path for path in moved if differs(device, path, scan)])
+    too_large = capture(device, [path for path in moved if differs(device, path, scan)], scan)
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []

@@ -23,11 +23,12 @@ from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
 from localstore.found import Scan
 from localstore.home import Home
-from localstore.link import RepoLink, SealedState
+from localstore.link import RepoLink
 from localstore.looking import look_around
 from localstore.objects import Objects
 from localstore.progress import Progress, silent
-from localstore.stats import Stat, look
+from localstore.state_file import StateFile
+from localstore.stats import Kept, Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
@@ -62,6 +63,7 @@ class Device:
         self.record, self._transport = record, transport
         self.db = Database(record / "state.db")
         self.objects = Objects(record / "objects", self.db)
+        self.state = StateFile(folder, self.db)
         self.files = Files(folder)
         self.conflicts: list[tuple[str, str]] = []
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
@@ -112,7 +114,7 @@ class Device:
     # --- entries
 
     def save_all(self, entries: Iterable[Entry]) -> None:
-        """Save many, none of which has lane state, pending updates or an update in flight."""
+        """As `save` for each."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
             self.db.disk.put_looked(None)
@@ -123,7 +125,7 @@ class Device:
         if entry.path not in self.entries:
             self.db.disk.put_looked(None)
         self.entries[entry.path] = entry
-        self.db.put_entry(entry)
+        self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
@@ -152,7 +154,7 @@ class Device:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
-        return Lane.genesis(self.branch_id, gen, epoch, text)
+        return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
     def current(self, entry: Entry) -> Lane:
         """The confirmed lane with the pending updates on it."""
@@ -206,11 +208,11 @@ class Device:
     # --- the folder
 
     def look_around(self, lean: bool = False) -> Scan:
-        """Walk the folder and remember what was hashed, and how it is cut if it may have to be sent. With
-        `lean` only where a watcher says that something changed, if one runs."""
+        """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
+        be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        now = int(self.now().timestamp())
-        return look_around(self.db, self.files, self.record, now, self.cuts if sends else None, lean)
+        kept = Kept(self.cuts if sends else None, None if lean else self.objects.hold)
+        return look_around(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
 
     def occupied(self, path: str) -> bool:
         return self.files.stat(path) is not None
@@ -268,17 +270,16 @@ class Device:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
-        self.write_state()
+            state = self.state.after(None if whole else changes)
+        self.state.write(state)
 
     def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Record a first seal whose files were just written."""
         with self.db.step():
             self.db.put_all(files, stats)
             self.db.put("last", seal)
-        self.write_state()
-
-    def write_state(self) -> None:
-        link.write_state(self.folder, SealedState(last_seal=self.last, tree=self.db.sealed_digests()))
+            state = self.state.after(None)
+        self.state.write(state)
 
     def start_over(self) -> None:
         """Forget everything about branch and replica (rolled back). Files stay as they are."""

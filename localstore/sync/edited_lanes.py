@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localstore.core.lane import Lane
+from localstore.core.lane_first import FirstEdit
 from localstore.core.limits import MIB
 from localstore.entry import Entry
 
@@ -12,7 +13,7 @@ HELD_BYTES = 32 * MIB  # of their texts
 
 
 class _Held(msgspec.Struct, frozen=True):
-    lane: Lane
+    lane: Lane | FirstEdit
     stand: tuple[object, ...]
     size: int
 
@@ -24,14 +25,14 @@ class EditedLanes:
         self._lanes: dict[str, _Held] = {}
         self._bytes = 0
 
-    def keep(self, entry: Entry, lane: Lane) -> None:
+    def keep(self, entry: Entry, lane: Lane | FirstEdit) -> None:
         """The lane of an entry as it is now. Left out where memory is used up."""
         self._forget(entry.path)
         if self._bytes + entry.size <= HELD_BYTES:
             self._bytes += entry.size
             self._lanes[entry.path] = _Held(lane, _stand(entry), entry.size)
 
-    def take(self, entry: Entry) -> Lane | None:
+    def take(self, entry: Entry) -> Lane | FirstEdit | None:
         """The lane of the path, if it still holds just what the record says."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.stand == _stand(entry) else None

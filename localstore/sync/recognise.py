@@ -90,8 +90,8 @@ def mend_state(device: Device) -> None:
     """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
     mended here."""
     link.sweep(device.folder)
-    if device.last is not None and _named(device) != device.last:
-        device.write_state()
+    if device.last is not None and not device.state.is_written():
+        device.state.mend()
 
 
 def _unrecorded(device: Device) -> str | None:

@@ -65,18 +65,21 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
 def follow(device: Device, rows: list[Row]) -> list[Row]:
     """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
     left: list[Row] = []
+    moved: list[Entry] = []
     if not rows or not device.entries:
         return rows
+    for row in rows:
+        entry = device.entries.get(row.path)
+        if entry is None or not _same_text(entry, row):
+            left.append(row)
+            continue
+        entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
+        entry.seen = max(entry.seen, row.ver)
+        moved.append(entry)
     with device.db.step():
-        for row in rows:
-            entry = device.entries.get(row.path)
-            if entry is None or not _same_text(entry, row):
-                left.append(row)
-                continue
-            entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
-            entry.seen = max(entry.seen, row.ver)
-            device.db.put_lane_state(row.path, None)
-            device.save(entry)
+        for entry in moved:
+            device.db.put_lane_state(entry.path, None)
+        device.save_all(moved)
     return left
 
 

@@ -147,6 +147,7 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     states = _adopted_states(device, answered)
     made: dict[str, tuple[Entry, bytes | None]] = {}
+    edited: list[Entry] = []
     with device.db.step():
         device.db.drop_flights(update.n for update, _ in answered)
         for update, answer in answered:
@@ -159,8 +160,9 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
             elif update.kind == "delete":
                 device.forget(update.path)
             else:
-                _edit_accepted(device, device.entries[update.path], update)
+                edited.append(_edit_accepted(device, device.entries[update.path], update))
         device.replace(made)
+        device.save_all(edited)
         _follow_frontier(device, answered)
 
 
@@ -195,17 +197,22 @@ def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnsw
     device.db.put("since", since)
 
 
-def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> None:
+def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> Entry:
+    """The lane takes the edit in; its entry, to be saved."""
     ops = decoded_ops(update)
-    lane = device.edited.take(entry) if entry.pending == len(ops) else None
-    if lane is None:
-        lane = device.confirmed(entry)
-        lane.replay(ops)
+    edited = device.edited.take(entry) if entry.pending == len(ops) else None
+    lane = _replayed(device, entry, ops) if edited is None else edited
     device.db.put_lane_state(entry.path, lane.state())
     device.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)
-    device.save(entry)
+    return entry
+
+
+def _replayed(device: Device, entry: Entry, ops: list[bytes]) -> Lane:
+    lane = device.confirmed(entry)
+    lane.replay(ops)
+    return lane
 
 
 def _made(

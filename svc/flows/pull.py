@@ -51,7 +51,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
             raise LocalEdits(in_the_way)
     new = verified_head(device, head)
     trash = _discard(device, dirty(device, scan)) if mode == "force" else None
-    capture(device, _edited(device, scan))
+    capture(device, _edited(device, scan), scan)
     changed = reconcile(device, scan)
     clear(device)
     if new is not None:

@@ -58,7 +58,7 @@ class Differences(RuleBasedStateMachine):
         shadow, wanted = (None if data is None else digest(data) for data in (shown, want))
         self.known[path] = Entry(path, "text", gen=1, want=wanted, shadow=shadow, pending=pending)
         with self.db.step():
-            self.db.put_entry(self.known[path])
+            self.db.put_entries([self.known[path]])
 
     @rule(path=PATHS)
     def in_step(self, path: str) -> None:
