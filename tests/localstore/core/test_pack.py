@@ -91,6 +91,18 @@ def test_texts_share_a_frame_and_others_have_their_own() -> None:
     assert by_size == [(1, RAW), (1, ZSTD), (20, ZSTD)]
 
 
+def test_short_texts_stand_in_front_of_their_frame_and_keep_their_order() -> None:
+    sizes = [pack.LONG, 10, pack.LONGER, pack.LONGER - 1, pack.LONG - 1, 9, pack.LONG + 1]
+    (one,) = write_packs(items([bytes([n]) * size for n, size in enumerate(sizes)]))
+    (frame,) = one.frames
+    assert [row.size for row in frame.row.objects] == [
+        *(10, pack.LONGER - 1, 9),
+        *(pack.LONGER, pack.LONG - 1),
+        *(pack.LONG, pack.LONG + 1),
+    ]
+    assert len(unpacked(joined(one))) == len(sizes)
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_shared_frames_close_near_their_raw_size(quick: bool) -> None:
     size = pack.QUICK_FRAME_RAW if quick else limits.FRAME_RAW
