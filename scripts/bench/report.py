@@ -7,6 +7,7 @@ rewrites its own figures and no sentence around them.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import statistics
 import subprocess
@@ -42,11 +43,12 @@ def megabytes(size: float) -> str:
 
 
 def conditions() -> str:
-    """The commit, and how busy the machine was while it was measured."""
+    """The commit, the Python that svc ran on, and how busy the machine was while it was measured."""
     words = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent).stdout.strip()
     load = os.getloadavg()[2]
-    return f"Commit {commit}; load of the machine at the end {load:.1f} on {os.cpu_count()} cores."
+    machine = f"load of the machine at the end {load:.1f} on {os.cpu_count()} cores"
+    return f"Commit {commit}; Python {platform.python_version()}; {machine}."
 
 
 def show(name: str, text: str, write: bool) -> None:

@@ -19,7 +19,11 @@ from scripts.bench.trees import stored_bytes
 from svc.flows.watcher import running
 
 FIRST = ("add", "-A", "-f"), ("commit", "-qm", "first"), ("push", "-q", "origin", "main")
-NEXT = ("commit", "-qam", "next"), ("push", "-q", "origin", "main")
+NEXT = (
+    ("add", "-A"),
+    ("commit", "-qm", "next"),
+    ("push", "-q", "origin", "main"),
+)  # svc takes in new files too
 
 
 class Svc:
