@@ -20,7 +20,9 @@ from localstore.core.model.live import LaneKind
 from localstore.disk import Disk
 from localstore.entry import Entry, Kind
 from localstore.folders import is_utf8
+from localstore.object_index import ObjectIndex
 from localstore.schema import STEPS
+from localstore.sql import among
 from localstore.stats import Seen, Stat, joined
 
 PARTIAL = "partial"  # state of an intent: see there
@@ -78,6 +80,7 @@ class Database:
         self.path = path
         self._sql = sqlite3.connect(path, isolation_level=None)
         self.disk = Disk(self._sql)
+        self.objects = ObjectIndex(self._sql)
         self._depth = 0
         self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
         self._sql.execute("PRAGMA journal_mode=WAL")
@@ -134,9 +137,10 @@ class Database:
     def entries(self) -> dict[str, Entry]:
         return {row[0]: Entry(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
-    def entry(self, path: str) -> Entry | None:
-        row = self._sql.execute("SELECT * FROM entries WHERE path=?", (path,)).fetchone()
-        return Entry(*row) if row else None
+    def entries_at(self, paths: Iterable[str]) -> dict[str, Entry]:
+        """Those of the paths that have one."""
+        rows = among(self._sql, "SELECT * FROM entries WHERE path", paths)
+        return {row[0]: Entry(*row) for row in rows}
 
     def knows_any(self) -> bool:
         """Whether there is an entry at all."""
@@ -306,12 +310,7 @@ class Database:
 
     def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Raw directory objects by digest; those that are not here are left out."""
-        found = {}
-        for digest in digests:
-            row = self._sql.execute("SELECT raw FROM directories WHERE digest=?", (digest,)).fetchone()
-            if row is not None:
-                found[digest] = row[0]
-        return found
+        return dict(among(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
 
     def put_sealed_tree(self, tree: SealedTree | None) -> None:
         """Keep the tree of the last seal; None: it is not known."""
@@ -367,17 +366,7 @@ class Database:
     def drop_intents(self, temps: Iterable[str]) -> None:
         self._sql.executemany("DELETE FROM journal WHERE temp=?", [(temp,) for temp in temps])
 
-    # --- objects and what cannot be written here
-
-    def object_place(self, digest: bytes) -> tuple[int, int, int, int, int, int, int] | None:
-        """(pack, offset, stored length, codec, raw length, start, size) of an object."""
-        found = self._sql.execute(
-            "SELECT pack, offset, stored, codec, raw, start, size FROM objects WHERE digest=?", (digest,)
-        ).fetchone()
-        return cast("tuple[int, int, int, int, int, int, int] | None", found)
-
-    def put_objects(self, places: Iterable[tuple[bytes, int, int, int, int, int, int, int]]) -> None:
-        self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", places)
+    # --- what cannot be written here
 
     def unwritable(self) -> dict[str, str]:
         return dict(self._sql.execute("SELECT path, reason FROM unwritable").fetchall())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, MutableMapping, ValuesView
 from typing import TypeVar, overload
 
 from localstore.db import Database
 from localstore.entry import Entry
 
 T = TypeVar("T")
-SINGLE = 500  # paths looked up one by one; for one more, all are read
+SINGLE = 500  # paths looked up by name; for one more, all are read
 
 
 class Entries(MutableMapping[str, Entry]):
@@ -66,16 +66,22 @@ class Entries(MutableMapping[str, Entry]):
     def items(self) -> ItemsView[str, Entry]:
         return self._all().items()
 
-    def _looked_up(self, path: str) -> Entry | None:
-        self._asked += 1
+    def load(self, paths: Iterable[str]) -> None:
+        """Look these up together, because each will be asked for."""
+        if self._whole:
+            return
+        unknown = [path for path in paths if path not in self._known and path not in self._absent]
+        self._asked += len(unknown)
         if self._asked > SINGLE:
-            return self._all().get(path)
-        found = self._db.entry(path)
-        if found is None:
-            self._absent.add(path)
-        else:
-            self._known[path] = found
-        return found
+            self._all()
+            return
+        found = self._db.entries_at(unknown)
+        self._known.update(found)
+        self._absent.update(path for path in unknown if path not in found)
+
+    def _looked_up(self, path: str) -> Entry | None:
+        self.load([path])
+        return self._known.get(path)
 
     def _all(self) -> dict[str, Entry]:
         if not self._whole:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from localstore.core import limits
@@ -18,9 +18,11 @@ from localstore.core.errors import Invalid
 from localstore.core.frame import read_object
 from localstore.core.pack import Frame, write_packs
 from localstore.db import Database
+from localstore.object_index import Place
 
 PACK_FILE_BYTES = 256 * limits.MIB
 HELD_BYTES = 32 * limits.MIB  # of texts in memory
+LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
 
 
 class Objects:
@@ -45,19 +47,40 @@ class Objects:
         if held is not None:
             self._texts.move_to_end(digest)
             return held
-        place = self._db.object_place(digest)
-        if place is None:
-            return None
-        pack, offset, stored, codec, raw, start, size = place
+        place = self._db.objects.places([digest]).get(digest)
+        for _, data in self._cut({digest: place}) if place is not None else ():
+            self.hold(digest, data)
+            return data
+        return None
+
+    def load(self, digests: Iterable[bytes]) -> None:
+        """Read texts that will be asked for, up to LOADED_BYTES: with one look at the index, and one into each
+        frame. What is damaged stays out."""
+        frames: dict[tuple[int, int], dict[bytes, Place]] = {}
+        room = LOADED_BYTES
+        for digest, place in self._db.objects.places(
+            one for one in digests if one not in self._texts
+        ).items():
+            room -= place.size
+            if room >= 0:
+                frames.setdefault((place.pack, place.offset), {})[digest] = place
+        for group in frames.values():
+            for digest, data in self._cut(group):
+                self.hold(digest, data)
+
+    def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
+        """Texts of one frame, without those that are damaged."""
+        first = next(iter(group.values()))
+        end = max(place.start + place.size for place in group.values())
         try:
-            frame = os.pread(self._opened(pack), stored, offset)
-            data = bytes(read_object(frame, codec, raw, start, size))
+            stored = os.pread(self._opened(first.pack), first.stored, first.offset)
+            raw = read_object(stored, first.codec, first.raw, 0, end)
         except (OSError, Invalid):
-            return None
-        if blake3_digest(data) != digest:
-            return None
-        self.hold(digest, data)
-        return data
+            return
+        for digest, place in group.items():
+            data = bytes(raw[place.start : place.start + place.size])
+            if blake3_digest(data) == digest:
+                yield digest, data
 
     def held(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3, if it is in memory."""
@@ -75,7 +98,7 @@ class Objects:
 
     def has(self, digest: bytes) -> bool:
         """Whether the index names it."""
-        return digest in self._indexed or self._db.object_place(digest) is not None
+        return digest in self._indexed or bool(self._db.objects.places([digest]))
 
     def keep(self, frames: Iterable[Frame]) -> None:
         """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
@@ -83,37 +106,32 @@ class Objects:
 
     def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:
         """Store texts given as (digest, bytes)."""
-        fresh = [(digest, data, True) for digest, data in texts if not self.has(digest)]
+        offered = dict(texts)
+        here = (
+            self._indexed | self._db.objects.places(one for one in offered if one not in self._indexed).keys()
+        )
+        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
         if fresh:
             self.keep(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
 
-    def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, int, int, int, int, int, int, int]]:
+    def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, Place]]:
         number = self._current()
         with self._path(number).open("ab") as file:
             for frame in frames:
                 offset = file.tell()
                 file.write(frame.stored)
-                start = 0
-                row = frame.row
+                start, row = 0, frame.row
                 for one in row.objects:
-                    yield (
-                        one.digest,
-                        number,
-                        offset,
-                        row.stored_len,
-                        row.codec,
-                        row.raw_len,
-                        start,
-                        one.size,
-                    )
+                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, one.size)
+                    yield one.digest, Place._make(place)
                     start += one.size
             file.flush()
             os.fdatasync(file.fileno())
 
-    def _index(self, places: list[tuple[bytes, int, int, int, int, int, int, int]]) -> None:
+    def _index(self, places: list[tuple[bytes, Place]]) -> None:
         with self._db.step():
-            self._db.put_objects(places)
-        self._indexed.update(place[0] for place in places)
+            self._db.objects.put(places)
+        self._indexed.update(digest for digest, _ in places)
 
     def _current(self) -> int:
         """The pack file to append to."""

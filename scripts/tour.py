@@ -64,10 +64,10 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def start_relay(data: Path) -> tuple[subprocess.Popen[str], str]:
+def start_relay(data: Path, python: str = sys.executable) -> tuple[subprocess.Popen[str], str]:
     """A development relay on a free port; its address stands in the one line it prints."""
     relay = subprocess.Popen(
-        [sys.executable, "-P", "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
+        [python, "-P", "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
         stdout=subprocess.PIPE,
         stderr=(data.parent / "relay.log").open("w"),
         text=True,

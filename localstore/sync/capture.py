@@ -6,7 +6,7 @@ sealed tree: what others wrote since is not ours to undo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localstore.core.classify import kind_of
@@ -21,6 +21,7 @@ from localstore.found import Scan
 from localstore.sync.device import Device
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
+LOT = 256  # paths whose texts are read together
 
 
 def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> set[str]:
@@ -30,7 +31,7 @@ def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> s
     in_flight = device.db.flight_kinds()
     too_large = set()
     batch = _Batch(device)
-    for path in found:
+    for path in _read_ahead(device, list(found)):
         entry = device.entries.get(path)
         if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
             continue
@@ -41,6 +42,17 @@ def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> s
             too_large.add(path)
     batch.store()
     return too_large
+
+
+def _read_ahead(device: Device, found: list[str]) -> Iterator[str]:
+    """The paths again, each lot after what its edits start from was read together."""
+    device.entries.load(found)
+    for start in range(0, len(found), LOT):
+        lot = found[start : start + LOT]
+        known = (device.entries.get(path) for path in lot)
+        untouched = (entry for entry in known if entry is not None and not entry.touched)
+        device.objects.load(entry.genesis for entry in untouched if entry.genesis is not None)
+        yield from lot
 
 
 class _Text(NamedTuple):

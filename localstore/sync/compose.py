@@ -56,6 +56,7 @@ def compose(
     """
     done = Composed()
     moved = device.db.moved()
+    device.entries.load(moved)
     too_large = capture(device, [path for path in moved if differs(device, path, scan)], scan)
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()

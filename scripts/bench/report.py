@@ -7,10 +7,10 @@ rewrites its own figures and no sentence around them.
 from __future__ import annotations
 
 import os
-import platform
 import re
 import statistics
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -42,13 +42,16 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:.2f} MB"
 
 
-def conditions() -> str:
+def conditions(python: str = sys.executable) -> str:
     """The commit, the Python that svc ran on, and how busy the machine was while it was measured."""
-    words = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent).stdout.strip()
+    commit = _said("git", "rev-parse", "--short", "HEAD")
+    version = _said(python, "--version")
     load = os.getloadavg()[2]
-    machine = f"load of the machine at the end {load:.1f} on {os.cpu_count()} cores"
-    return f"Commit {commit}; Python {platform.python_version()}; {machine}."
+    return f"Commit {commit}; {version}; load of the machine at the end {load:.1f} on {os.cpu_count()} cores."
+
+
+def _said(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent, check=True).stdout.strip()
 
 
 def show(name: str, text: str, write: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,22 +14,22 @@ from scripts.tour import start_relay
 
 
 @contextlib.contextmanager
-def relay_in(base: Path) -> Iterator[Svc]:
-    """svc with a relay of its own, its data in `base`/relay."""
-    relay, url = start_relay(base / "relay")
+def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
+    """svc with a relay of its own, its data in `base`/relay, both on that Python."""
+    relay, url = start_relay(base / "relay", python)
     try:
-        yield Svc(base, url, relay.pid)
+        yield Svc(base, url, relay.pid, python)
     finally:
         relay.terminate()
         relay.wait(20)
 
 
 @contextlib.contextmanager
-def both() -> Iterator[tuple[Path, list[Side]]]:
-    """The folder to work in, and svc and git beside their running servers."""
+def both(python: str = sys.executable) -> Iterator[tuple[Path, list[Side]]]:
+    """The folder to work in, and svc (on that Python) and git beside their running servers."""
     with contextlib.ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         (base / "git").mkdir()
-        svc = stack.enter_context(relay_in(base))
+        svc = stack.enter_context(relay_in(base, python))
         pid, url = stack.enter_context(git_server(base / "git"))
         yield base, [svc, Git(base / "git", url, pid)]

@@ -32,8 +32,8 @@ class Svc:
 
     name = "svc"
 
-    def __init__(self, base: Path, server: str, pid: int) -> None:
-        self.base, self.pid, self.serving = base, pid, [pid]
+    def __init__(self, base: Path, server: str, pid: int, python: str = sys.executable) -> None:
+        self.base, self.pid, self.serving, self._python = base, pid, [pid], python
         self.environment = {
             **os.environ,
             "PYTHONDONTWRITEBYTECODE": "",  # an installed svc has its bytecode
@@ -52,7 +52,7 @@ class Svc:
         with ExitStack() as stack:
             for pid in self.serving:
                 stack.enter_context(serving(pid, cost))
-            own = run([sys.executable, "-P", "-m", module, *words], cwd, self.environment)
+            own = run([self._python, "-P", "-m", module, *words], cwd, self.environment)
         return Cost(cost.cpu + own.cpu, own.wall)
 
     def open(self, folder: Path, kind: str = "lib") -> None:

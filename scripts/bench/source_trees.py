@@ -1,6 +1,6 @@
 """Source trees: every comparison with git over HTTP that has an aim.
 
-    python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--write]
+    python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python PATH] [--write]
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
 files: status with nothing changed, each a new process; the same beside svc's watcher, then with a few files
@@ -80,7 +80,7 @@ def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figure
                 figures[FEW_WATCHED][side.name].append(Cost(heard.cpu + cost.cpu, cost.wall))
 
 
-def written(figures: Figures, kept: Bytes, files: dict[str, int]) -> str:
+def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -> str:
     rows = []
     for work, found in figures.items():
         svc, git = report.median(found["svc"]), report.median(found["git"])
@@ -89,7 +89,7 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int]) -> str:
         seconds = [f"{value:.2f} s" for value in (svc.cpu, git.cpu, svc.wall, git.wall)]
         rows.append([f"{work}, {files[work]:,} files", *seconds[:2], cpu, *seconds[2:], wall])
     heads = ["work", "svc CPU", "git CPU", "ratio (aim)", "svc wall", "git wall", "ratio"]
-    return "\n\n".join([report.table(heads, rows), stored(kept), report.conditions()])
+    return "\n\n".join([report.table(heads, rows), stored(kept), report.conditions(python)])
 
 
 def stored(kept: Bytes) -> str:
@@ -114,10 +114,11 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--many", type=int, default=100_000, help="files whose status is asked; 0: none")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
+    parser.add_argument("--python", default=sys.executable, help="the Python that svc and its relay run on")
     options = parser.parse_args()
     figures: Figures = defaultdict(lambda: defaultdict(list))
     kept: Bytes = defaultdict(list)
-    with both() as (base, sides):
+    with both(options.python) as (base, sides):
         for number in range(options.rounds):
             # Texts of its own for each round: svc stores once what several repositories hold.
             tree = base / f"tree-{number}"
@@ -128,7 +129,7 @@ def main() -> int:
             many(sides, options.many, options.rounds, base, figures)
     counts = dict.fromkeys((FIRST, EDITS, CLONE), options.files)
     counts |= dict.fromkeys((STATUS, WATCHED, FEW_WATCHED), options.many)
-    report.show("source_trees", written(figures, kept, counts), options.write)
+    report.show("source_trees", written(figures, kept, counts, options.python), options.write)
     return 0
 
 
