@@ -191,15 +191,17 @@ class Database:
             self._delete(table, rows)
         self.put_entries(entries)
 
-    def lane_state(self, path: str) -> bytes | None:
-        found = self._sql.execute("SELECT state FROM lane_states WHERE path=?", (path,)).fetchone()
-        return found[0] if found else None
+    def lane_state(self, path: str) -> tuple[bytes, bool] | None:
+        """As `put_lane_state` took it."""
+        found = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
+        return (found[0], bool(found[1])) if found else None
 
-    def put_lane_state(self, path: str, state: bytes | None) -> None:
+    def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
+        """Of a lane that was touched: its state, or, not `whole`, the one update that follows its genesis."""
         if state is None:
             self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
         else:
-            self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?)", (path, state))
+            self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?,?)", (path, state, whole))
 
     def pending(self, path: str) -> list[bytes]:
         found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))

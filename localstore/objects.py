@@ -54,8 +54,8 @@ class Objects:
         return None
 
     def load(self, digests: Iterable[bytes]) -> None:
-        """Read texts that will be asked for, up to LOADED_BYTES: with one look at the index, and one into each
-        frame. What is damaged stays out."""
+        """Read texts that will be asked for, up to LOADED_BYTES: one look at the index, one into each frame.
+        What is damaged stays out."""
         frames: dict[tuple[int, int], dict[bytes, Place]] = {}
         room = LOADED_BYTES
         for digest, place in self._db.objects.places(

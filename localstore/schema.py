@@ -29,5 +29,12 @@ CREATE TABLE objects(digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTE
 CREATE TABLE unwritable(path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 """
 DIRECTORIES = "CREATE TABLE directories(digest BLOB PRIMARY KEY, raw BLOB NOT NULL) WITHOUT ROWID;"
+WHOLE = "ALTER TABLE lane_states ADD COLUMN whole INTEGER NOT NULL DEFAULT 1;"
 # From each version of the schema to the next.
-STEPS = (SCHEMA, disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL, disk.ASIDES, differs.INDEXES)
+STEPS = (
+    SCHEMA,
+    disk.SCHEMA + DIRECTORIES + differs.SCHEMA + differs.FILL,
+    disk.ASIDES,
+    differs.INDEXES,
+    WHOLE,
+)

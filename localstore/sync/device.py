@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from localstore import link, lock
 from localstore.core import limits, paths
-from localstore.core.classify import Classifier
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.keys import DeviceKey
 from localstore.core.lane import Lane
+from localstore.core.lane_first import FirstEdit
+from localstore.core.lane_genesis import genesis
 from localstore.core.pack import Frame, PackReader
 from localstore.cutting import CutLists
-from localstore.db import Database, Intent, SealedFile, SealedTree
+from localstore.db import Database, SealedFile, SealedTree
 from localstore.entries import Entries
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Files
@@ -32,7 +32,6 @@ from localstore.stats import Kept, Stat, look
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transport import Transport
 from localstore.trouble import told
-from localstore.writer import temp_name
 
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
@@ -147,11 +146,22 @@ class Device:
 
     def confirmed(self, entry: Entry) -> Lane:
         """The lane as the relay confirmed it, ready to be edited by this replica."""
-        state = self.db.lane_state(entry.path) if entry.touched else None
+        state = self.lane_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
         assert entry.genesis is not None  # noqa: S101 - every text entry has one
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
+
+    def lane_state(self, entry: Entry) -> bytes | None:
+        """The lane as the relay confirmed it; None if it is its genesis."""
+        kept = self.db.lane_state(entry.path) if entry.touched else None
+        if kept is None or entry.genesis is None:
+            return None
+        state, whole = kept
+        if whole:
+            return state
+        text = self.text(entry.genesis)
+        return FirstEdit(genesis(self.branch_id, entry.gen, entry.epoch, text, entry.genesis), state).state()
 
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
         return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
@@ -308,67 +318,6 @@ class Device:
             self.entries = Entries(self.db)
             for entry in kept:
                 self.save(entry)
-
-    def move_to_trash(self, paths_to_move: list[str], trash: Path | None = None) -> Path | None:
-        """Move files out of the folder, keeping their relative paths, into `trash` or a new one; the trash
-        folder, None if nothing was there to move."""
-        present = [path for path in paths_to_move if self.occupied(path)]
-        if not present:
-            return trash
-        trash = trash or self.home.new_trash(self.now())
-        for path in present:
-            self._trash_one(path, trash / path)
-        self.files.forget()
-        return trash
-
-    def _trash_one(self, path: str, target: Path) -> None:
-        """Take the file off its name first: a save after that is a new file and stays. Until the copy is
-        whole, a crash gives the name back (`Writer.recover`)."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temp = temp_name(path)
-        with self.db.step():
-            self.db.put_intents([Intent(temp, path, None, None, "aside")])
-        try:
-            self.files.move(path, temp)
-        except FileNotFoundError:
-            return  # deleted meanwhile; the journal's entry has nothing left to do
-        try:
-            self._copy_out(temp, target)
-        except OSError:
-            self._give_back(temp, path, target)
-            raise
-        with self.db.step():
-            self.db.put_intents([Intent(temp, path, None, None, "done")])
-        self.files.remove(temp)
-        with self.db.step():
-            self.db.drop_intents([temp])
-
-    def copy_to_trash(self, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
-        """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
-        there is no such file."""
-        if self.seen(path) is None:
-            return None
-        trash = trash or self.home.new_trash(self.now())
-        target = trash / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return trash, self._copy_out(path, target)
-
-    def _copy_out(self, path: str, target: Path) -> bytes:
-        hasher = Classifier()
-        with target.open("xb") as file:
-            for chunk in self.files.chunks(path):
-                hasher.feed(chunk)
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        return hasher.result()[2]
-
-    def _give_back(self, temp: str, path: str, target: Path) -> None:
-        """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds
-        another."""
-        target.unlink(missing_ok=True)
-        with suppress(OSError):
-            self.files.move(temp, path)
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def follow(device: Device, rows: list[Row]) -> list[Row]:
     moved: list[Entry] = []
     if not rows or not device.entries:
         return rows
+    device.entries.load(row.path for row in rows)
     for row in rows:
         entry = device.entries.get(row.path)
         if entry is None or not _same_text(entry, row):

@@ -175,7 +175,7 @@ def _holds(device: Device, entry: Entry, state: LaneState) -> bool:
     """Whether the relay's lane contains the one that it confirmed to us."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with
-    confirmed = device.db.lane_state(entry.path)
+    confirmed = device.lane_state(entry)
     try:
         raw = state_bytes(state.state)
         if confirmed is None or raw is None:

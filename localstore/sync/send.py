@@ -14,6 +14,7 @@ from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
 from localstore.core.errors import ClockReused, Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane import Lane
+from localstore.core.lane_first import FirstEdit
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.names import MANIFEST
@@ -201,8 +202,11 @@ def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> Entry:
     """The lane takes the edit in; its entry, to be saved."""
     ops = decoded_ops(update)
     edited = device.edited.take(entry) if entry.pending == len(ops) else None
-    lane = _replayed(device, entry, ops) if edited is None else edited
-    device.db.put_lane_state(entry.path, lane.state())
+    if isinstance(edited, FirstEdit):
+        device.db.put_lane_state(entry.path, edited.update, whole=False)
+    else:
+        lane = _replayed(device, entry, ops) if edited is None else edited
+        device.db.put_lane_state(entry.path, lane.state())
     device.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)

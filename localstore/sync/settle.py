@@ -17,6 +17,7 @@ from localstore.sync.capture import absorb, capture
 from localstore.sync.chunked_download import download
 from localstore.sync.device import Device
 from localstore.sync.former import rescue
+from localstore.sync.trash import copy_to_trash
 from localstore.writer import Change, Outcome, Writer
 
 ROUNDS = 4
@@ -42,7 +43,7 @@ def replace(device: Device, path: str, new: bytes, content: Content, trash: Path
     """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
     new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
     keep."""
-    copied = device.copy_to_trash(path, trash)
+    copied = copy_to_trash(device, path, trash)
     work = writer(device, kept=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         raise Conflict(f"a directory or a link is where {path} belongs; move it away, then try again")

@@ -1,6 +1,6 @@
 """Source trees: every comparison with git over HTTP that has an aim.
 
-    python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python PATH] [--write]
+    python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python P] [--write]
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
 files: status with nothing changed, each a new process; the same beside svc's watcher, then with a few files
@@ -114,7 +114,9 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--many", type=int, default=100_000, help="files whose status is asked; 0: none")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
-    parser.add_argument("--python", default=sys.executable, help="the Python that svc and its relay run on")
+    parser.add_argument(
+        "--python", metavar="P", default=sys.executable, help="the Python that svc and its relay run on"
+    )
     options = parser.parse_args()
     figures: Figures = defaultdict(lambda: defaultdict(list))
     kept: Bytes = defaultdict(list)

@@ -16,6 +16,7 @@ from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
 from localstore.sync.send import send
+from localstore.sync.trash import move_to_trash
 from svc.flows.working import begin, dirty, unwritable, verified_head
 
 Mode = Literal["plain", "merge", "force"]
@@ -76,7 +77,7 @@ def _discard(device: Device, edited: list[str]) -> Path | None:
     with device.db.step():
         for path in edited:
             device.forget(path)
-    return device.move_to_trash(edited)
+    return move_to_trash(device, edited)
 
 
 def _live(device: Device) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.sync.compose import compose
 from localstore.sync.device import Device
 from localstore.sync.send import send
+from localstore.sync.trash import move_to_trash
 from svc.flows.pull import pull
 from svc.flows.restore import restore
 from svc.flows.status import status
@@ -106,14 +107,13 @@ def test_force_killed_after_the_trash_is_never_a_delete(
     ann.write("a.txt", "one\n")
     ann.push()
     ann.write("a.txt", "edited\n")
-    whole = Device.move_to_trash
 
     def then_die(device: Device, paths: list[str], trash: Path | None = None) -> Path | None:
-        whole(device, paths, trash)
+        move_to_trash(device, paths, trash)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Device, "move_to_trash", then_die)
+        patch.setattr("svc.flows.pull.move_to_trash", then_die)
         with pytest.raises(Killed):
             ann.pull("force")
     ann.push()
@@ -248,7 +248,7 @@ def test_a_full_disk_in_the_trash_gives_the_file_back(ann: Place, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("localstore.sync.device.Device._copy_out", full)
+        patch.setattr("localstore.sync.trash._copy_out", full)
         with pytest.raises(DiskTrouble, match="free some space"):
             ann.pull("force")
     assert ann.files() == {"a.txt": b"edited\n"}

@@ -8,6 +8,7 @@ import pytest
 
 from localstore.core import limits
 from localstore.core.errors import UpdateInvalid
+from localstore.core.lane import Lane
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -18,7 +19,10 @@ from localstore.core.model.live import (
     UpdateBatch,
 )
 from localstore.sync.capture import capture
+from localstore.sync.compose import compose
+from localstore.sync.send import send
 from localstore.sync.transport import Transport
+from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
 
@@ -185,3 +189,31 @@ def test_edits_that_are_too_costly_for_the_relay_go_as_a_new_version(
     assert taken == [2, None]
     bob.pull()
     assert relay.tree("main") == ann.files() == bob.files()
+
+
+def test_the_first_edit_of_a_lane_is_kept_as_its_update(relay: ModelRelay, tmp_path: Path) -> None:
+    ann, text = Place(tmp_path, relay, "ann"), "".join(f"line {number}\n" for number in range(2000))
+    ann.write("a.txt", text)
+    ann.push()
+    ann.write("a.txt", text.replace("line 7\n", "line seven\n"))
+    with ann.device() as device:
+        begin(device)
+        compose(device, device.look_around())
+        send(device)
+        entry, lane = device.entries["a.txt"], relay.branches["main"].files["a.txt"].lane
+        update, whole = device.db.lane_state("a.txt") or (b"", True)
+        assert (len(update) < 100, whole) == (True, False)
+        assert lane is not None
+        ours = Lane.load(device.lane_state(entry) or b"")
+        assert (ours.known(), ours.text()) == (lane.known(), ann.read("a.txt"))
+    ann.write("a.txt", text.replace("line 7\n", "line 7!\n").replace("line 9\n", ""))
+    with ann.device() as device:
+        begin(device)
+        compose(device, device.look_around())
+        send(device)
+        entry, lane = device.entries["a.txt"], relay.branches["main"].files["a.txt"].lane
+        assert lane is not None
+        assert device.db.lane_state("a.txt") == (lane.state(), True)
+        assert device.lane_state(entry) == lane.state()
+    assert ann.push().seal
+    assert relay.tree("main") == {"a.txt": ann.read("a.txt")}
