@@ -15,6 +15,12 @@ def new_id() -> str:
     return f"{value:032x}"
 
 
+def new_repo_id() -> str:
+    """20 hex digits: 48 bits of milliseconds, then randomness. It stands in a row of each object that the
+    repository holds, so it is short."""
+    return f"{(time.time_ns() // 1_000_000) << 32 | secrets.randbits(32):020x}"
+
+
 def new_branch_id() -> str:
     """16 random hex digits: it stands in every row of the branch's frontier, so it is short."""
     return secrets.token_hex(8)

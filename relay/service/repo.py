@@ -23,7 +23,7 @@ from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
-from relay.ids import new_branch_id, new_id
+from relay.ids import new_branch_id, new_id, new_repo_id
 from relay.paging import Cursor, page_size
 from relay.service.once import Once
 
@@ -169,7 +169,7 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 def _new(me: Principal, handle: str, wish: RepoCreate) -> RepoRow:
     now = now_ms()
     return RepoRow(
-        id=new_id(),
+        id=new_repo_id(),
         owner_id=me.account_id,
         owner=handle,
         name=names.repository_name(wish.name),
