@@ -56,11 +56,10 @@ class Objects:
     def load(self, digests: Iterable[bytes]) -> None:
         """Read texts that will be asked for, up to LOADED_BYTES: one look at the index, one into each frame.
         What is damaged stays out."""
+        places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
         frames: dict[tuple[int, int], dict[bytes, Place]] = {}
         room = LOADED_BYTES
-        for digest, place in self._db.objects.places(
-            one for one in digests if one not in self._texts
-        ).items():
+        for digest, place in places.items():
             room -= place.size
             if room >= 0:
                 frames.setdefault((place.pack, place.offset), {})[digest] = place
@@ -106,10 +105,8 @@ class Objects:
 
     def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:
         """Store texts given as (digest, bytes)."""
-        offered = dict(texts)
-        here = (
-            self._indexed | self._db.objects.places(one for one in offered if one not in self._indexed).keys()
-        )
+        offered = {digest: data for digest, data in texts if digest not in self._indexed}
+        here = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
         if fresh:
             self.keep(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
