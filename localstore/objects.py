@@ -47,11 +47,11 @@ class Objects:
         if held is not None:
             self._texts.move_to_end(digest)
             return held
-        place = self._db.objects.places([digest]).get(digest)
-        for _, data in self._cut({digest: place}) if place is not None else ():
+        place = self._db.objects.places([digest])
+        data = dict(self._cut(place)).get(digest) if place else None
+        if data is not None:
             self.hold(digest, data)
-            return data
-        return None
+        return data
 
     def load(self, digests: Iterable[bytes]) -> None:
         """Read texts that will be asked for, up to LOADED_BYTES: one look at the index, one into each frame.

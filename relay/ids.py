@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-import time
 import uuid
+
+from relay.clock import now_ms
 
 
 def new_id() -> str:
     """32 hex digits, UUIDv7 layout (RFC 9562): 48 bits of milliseconds, then randomness."""
-    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    value = now_ms() << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | (0x7 << 76)
     value = value & ~(0x3 << 62) | (0x2 << 62)
     return f"{value:032x}"
@@ -18,7 +19,7 @@ def new_id() -> str:
 def new_repo_id() -> str:
     """20 hex digits: 48 bits of milliseconds, then randomness. It stands in a row of each object that the
     repository holds, so it is short."""
-    return f"{(time.time_ns() // 1_000_000) << 32 | secrets.randbits(32):020x}"
+    return f"{now_ms() << 32 | secrets.randbits(32):020x}"
 
 
 def new_branch_id() -> str:

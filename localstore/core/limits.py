@@ -84,7 +84,7 @@ GENESIS_PIECE = 16 * KIB
 PACK_BYTES = 64 * MIB
 PACK_TOC_BYTES = 8 * MIB
 PACK_RAW_BYTES = 1 * GIB  # sum of the frames' raw lengths: what one pack may unpack to
-FRAME_RAW = 512 * KIB  # text objects share frames of about this raw size: one text costs a whole frame
+FRAME_RAW = 512 * KIB  # text objects share frames of this raw size: one text costs what stands before it
 FRAME_RAW_MAX = 32 * MIB  # hard cap of one frame's declared raw length: a TEXT_FILE fits
 HAVE_DIGESTS = 65_536  # digests in one `have` query
 

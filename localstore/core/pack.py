@@ -13,6 +13,7 @@ object and every length before the first frame arrives.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -28,7 +29,7 @@ from localstore.core.frame import RAW, ZSTD, Bytes, raw_bytes
 MAGIC = b"svcpack1"
 ZSTD_LEVEL, QUICK_LEVEL = 3, 1
 QUICK_FRAME_RAW = 64 * limits.KIB
-LONGER, LONG = 8 * limits.KIB, 32 * limits.KIB  # from these sizes on a text stands behind the shorter ones
+LENGTH_CLASSES = 8 * limits.KIB, 32 * limits.KIB  # from each size on a text stands behind the shorter ones
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough
@@ -197,8 +198,7 @@ class PackWriter:
 
 def _length_class(item: tuple[bytes, Bytes]) -> int:
     """Where a text stands in its frame. Within a class the order stays: neighbours compress well."""
-    size = len(item[1])
-    return (size >= LONGER) + (size >= LONG)
+    return bisect_right(LENGTH_CLASSES, len(item[1]))
 
 
 def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = False) -> Iterator[Pack]:

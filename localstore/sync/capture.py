@@ -46,7 +46,6 @@ def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> s
 
 def _read_ahead(device: Device, found: list[str]) -> Iterator[str]:
     """The paths again, each lot after what its edits start from was read together."""
-    device.entries.load(found)
     for start in range(0, len(found), LOT):
         lot = found[start : start + LOT]
         known = (device.entries.get(path) for path in lot)

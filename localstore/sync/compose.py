@@ -56,8 +56,7 @@ def compose(
     """
     done = Composed()
     moved = device.db.moved()
-    device.entries.load(moved)
-    too_large = capture(device, [path for path in moved if differs(device, path, scan)], scan)
+    too_large = capture(device, edited(device, moved, scan), scan)
     caps = Caps(device, scan)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []
@@ -82,9 +81,13 @@ def compose(
     return done
 
 
-def differs(device: Device, path: str, scan: Scan) -> bool:
-    """Whether the disk has a file with other bytes than this device last knew there."""
-    entry, stat = device.entries.get(path), scan.find(path)
+def edited(device: Device, moved: list[str], scan: Scan) -> list[str]:
+    """Those of the paths where the disk has a file with other bytes than this device last knew there."""
+    device.entries.load(moved)
+    return [path for path in moved if _differs(device.entries.get(path), scan.find(path))]
+
+
+def _differs(entry: Entry | None, stat: Stat | None) -> bool:
     return entry is not None and stat is not None and entry.shadow != stat.digest
 
 

@@ -19,11 +19,8 @@ from scripts.bench.trees import stored_bytes
 from svc.flows.watcher import running
 
 FIRST = ("add", "-A", "-f"), ("commit", "-qm", "first"), ("push", "-q", "origin", "main")
-NEXT = (
-    ("add", "-A"),
-    ("commit", "-qm", "next"),
-    ("push", "-q", "origin", "main"),
-)  # svc takes in new files too
+# With `add -A`, because a push of svc takes in new files too, which `commit -a` does not look for.
+NEXT = ("add", "-A"), ("commit", "-qm", "next"), ("push", "-q", "origin", "main")
 
 
 class Svc:

@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import LocalEdits
-from localstore.found import Scan, Skipped
+from localstore.found import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
-from localstore.sync.compose import differs
+from localstore.sync.compose import edited
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
@@ -52,7 +52,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
             raise LocalEdits(in_the_way)
     new = verified_head(device, head)
     trash = _discard(device, dirty(device, scan)) if mode == "force" else None
-    capture(device, _edited(device, scan), scan)
+    capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
     if new is not None:
@@ -67,17 +67,13 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     )
 
 
-def _edited(device: Device, scan: Scan) -> list[str]:
-    return [path for path in device.db.moved() if differs(device, path, scan)]
-
-
-def _discard(device: Device, edited: list[str]) -> Path | None:
+def _discard(device: Device, given_up: list[str]) -> Path | None:
     """Forget edited files and move them to the trash, so that the branch's version is written. In this
     order, a death between the two never looks like a delete."""
     with device.db.step():
-        for path in edited:
+        for path in given_up:
             device.forget(path)
-    return move_to_trash(device, edited)
+    return move_to_trash(device, given_up)
 
 
 def _live(device: Device) -> dict[str, list[str]]:

@@ -122,8 +122,10 @@ def test_a_record_of_the_first_schema_is_taken_over(tmp_path: Path) -> None:
         old.execute("INSERT INTO stats VALUES(?,?,?,?,?,?,?,?)", stat_of(path, data))
     for path, data in (("same", b"one"), ("changed", b"one"), ("removed", b"one")):
         old.execute("INSERT INTO sealed VALUES(?,?,?,?)", (path, "text", digest(data), len(data)))
+    old.execute("INSERT INTO lane_states VALUES('same', x'0102')")
     old.close()
     db = Database(tmp_path / "state.db")
+    assert db.lane_state("same") == (b"\1\2", True)
     assert db.against_seal() == (["changed"], ["new"], ["removed"])
     assert {one.path for one in db.folders()[""].stats()} == {"same", "changed", "new"}
     db.close()

@@ -108,8 +108,8 @@ def test_force_killed_after_the_trash_is_never_a_delete(
     ann.push()
     ann.write("a.txt", "edited\n")
 
-    def then_die(device: Device, paths: list[str], trash: Path | None = None) -> Path | None:
-        move_to_trash(device, paths, trash)
+    def then_die(device: Device, paths: list[str]) -> Path | None:
+        move_to_trash(device, paths)
         raise Killed
 
     with monkeypatch.context() as patch:

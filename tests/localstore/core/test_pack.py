@@ -92,13 +92,14 @@ def test_texts_share_a_frame_and_others_have_their_own() -> None:
 
 
 def test_short_texts_stand_in_front_of_their_frame_and_keep_their_order() -> None:
-    sizes = [pack.LONG, 10, pack.LONGER, pack.LONGER - 1, pack.LONG - 1, 9, pack.LONG + 1]
+    longer, long = pack.LENGTH_CLASSES
+    sizes = [long, 10, longer, longer - 1, long - 1, 9, long + 1]
     (one,) = write_packs(items([bytes([n]) * size for n, size in enumerate(sizes)]))
     (frame,) = one.frames
     assert [row.size for row in frame.row.objects] == [
-        *(10, pack.LONGER - 1, 9),
-        *(pack.LONGER, pack.LONG - 1),
-        *(pack.LONG, pack.LONG + 1),
+        *(10, longer - 1, 9),
+        *(longer, long - 1),
+        *(long, long + 1),
     ]
     assert len(unpacked(joined(one))) == len(sizes)
 
