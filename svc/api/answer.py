@@ -18,7 +18,7 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
-from svc.api.patience import OutOfPatience, require_content
+from svc.api.patience import OutOfPatience
 
 if TYPE_CHECKING:
     import httpx
@@ -89,7 +89,6 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
             total += len(piece)
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
-            require_content(response, total)
             yield piece
     except OutOfPatience as error:
         raise _broke_off(response, f"it {error}") from None

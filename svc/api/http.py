@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import ssl
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,8 +27,8 @@ from localstore.core.model import Page
 from localstore.core.paths import terminal_safe
 from localstore.core.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
 from svc import __version__
-from svc.api import answer, patience
-from svc.api.origin import is_loopback
+from svc.api import answer
+from svc.api.patience import OutOfPatience
 
 if TYPE_CHECKING:
     import httpx
@@ -43,8 +42,6 @@ TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
-# The connection ended before the answer did: httpx has one class for this and for answers that are no HTTP.
-_BROKE_OFF = ("without sending a response", "without sending complete message", "closed connection")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 Query = Mapping[str, "str | int | bool | None"]
@@ -270,7 +267,7 @@ class Http:
         most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
         if attempt < most and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
-        if isinstance(error, httpx.ProtocolError) and not any(words in str(error) for words in _BROKE_OFF):
+        if isinstance(error, httpx.ProtocolError):
             raise ServerMisbehaved(
                 f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
                 "check the address"
@@ -312,10 +309,9 @@ class Http:
             self._sign(request, outgoing, self.credential)
         try:
             response = client.send(request, stream=True)
-        except patience.OutOfPatience as error:
+        except OutOfPatience as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
-        patience.answered(response)
         response.extensions[answer.REPEATABLE] = outgoing.repeatable
         return response
 
@@ -365,19 +361,17 @@ class Http:
     def _client(self) -> httpx.Client:
         if self._opened is None:
             httpx = load()
-            https = self.origin.startswith("https:")
+            from svc.api.pool import Pool  # it needs httpx, which offline commands do not load
+
             self._opened = httpx.Client(
-                verify=ssl.create_default_context() if https else False,
-                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
-                follow_redirects=False,
-                trust_env=not is_loopback(self.origin),
+                transport=Pool(self.origin, CONNECT_TIMEOUT, READ_TIMEOUT),
+                trust_env=False,
                 headers={
                     "User-Agent": f"svc/{__version__}",
                     "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
                     "Accept-Encoding": "identity",
                 },
             )
-            patience.limit(self._opened)
         return self._opened
 
 
