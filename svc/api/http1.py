@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-LINE_BYTES, LINES = 64 * 1024, 200  # of one line, and lines of a head or of trailers
+LINE_BYTES, LINES = 64 * 1024, 100  # of one line, and lines of a head or of trailers
 PIECE_BYTES = 64 * 1024  # of a body, at most at once
 
 _TOKEN = b"!#$%&'*+-.^_`|~" + (string.ascii_letters + string.digits).encode()
