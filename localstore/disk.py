@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import msgspec
 
@@ -20,6 +21,7 @@ from localstore.stats import Seen, Stat, joined
 from localstore.watch.talk import Token
 
 SCHEMA = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
+MARKS = "CREATE INDEX folder_marks ON folders(path, mark);"
 ASIDES = "CREATE TABLE asides(folder BLOB PRIMARY KEY, encoded BLOB NOT NULL) WITHOUT ROWID;"
 LOOKED = "looked"  # in `meta`: the last look, beside a watcher
 _ONE = "SELECT path, mark, files FROM folders WHERE path=?"
@@ -44,9 +46,15 @@ class Disk:
 
     def folders(self) -> dict[str, Seen]:
         """By folder, its path with a slash behind, what is recorded of its files."""
-        rows = self._sql.execute("SELECT path, mark, files FROM folders")
-        found = {path: Seen(mark, files) for path, mark, files in rows}
+        rows = self._sql.execute("SELECT path, mark FROM folders")
+        found = {path: Seen(mark, partial(self._files, path)) for path, mark in rows}
         return found | joined(found, self._single())
+
+    def _files(self, folder: str) -> bytes:
+        """The files of a folder as they are recorded now, encoded."""
+        for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
+            return bytes(files)
+        return Seen.of([], b"").encoded
 
     def folders_in(self, part: Part) -> dict[str, Seen]:
         """The same of some folders."""
@@ -67,14 +75,13 @@ class Disk:
         """One file."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
-        for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (_folder(path),)):
-            return next((one for one in Seen(b"", files).stats() if one.path == path), None)
-        return None
+        found = Seen(b"", self._files(_folder(path))).stats()
+        return next((one for one in found if one.path == path), None)
 
     def put_folders(self, found: Mapping[str, Seen | None]) -> None:
         """Record folders, None to forget one; they hold all that single looks found."""
         gone = [(path,) for path, one in found.items() if one is None]
-        put = [(path, *one) for path, one in found.items() if one is not None]
+        put = [(path, one.mark, one.encoded) for path, one in found.items() if one is not None]
         self._sql.execute("DELETE FROM stats")
         self._sql.executemany("DELETE FROM folders WHERE path=?", gone)
         self._sql.executemany("INSERT OR REPLACE INTO folders VALUES(?,?,?)", put)

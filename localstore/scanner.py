@@ -187,7 +187,7 @@ class _Walker:
         self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
 
     def _record(self, prefix: str, now: Seen, before: Seen | None) -> None:
-        if now != before:
+        if not now.is_as(before):
             self._news.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:

@@ -37,4 +37,5 @@ STEPS = (
     disk.ASIDES,
     differs.INDEXES,
     WHOLE,
+    disk.MARKS,
 )

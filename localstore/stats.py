@@ -35,19 +35,32 @@ class Stat(NamedTuple):
     checked: int
 
 
-class Seen(NamedTuple):
-    """The files of one folder as a walk recorded them, encoded. `mark` stands for the folder's listing and
-    the rules in effect; it is empty where some entry must be looked at each time."""
+class Seen:
+    """The files of one folder as a walk recorded them. `mark` stands for the folder's listing and the rules
+    in effect; it is empty where some entry must be looked at each time. `encoded`: the files, or what reads
+    them when somebody asks, since of most folders the mark says enough."""
 
-    mark: bytes
-    encoded: bytes
+    __slots__ = ("_encoded", "mark")
+
+    def __init__(self, mark: bytes, encoded: bytes | Callable[[], bytes]) -> None:
+        self.mark, self._encoded = mark, encoded
 
     @staticmethod
     def of(stats: list[Stat], mark: bytes) -> Seen:
         return Seen(mark, _ENCODE(stats))
 
+    @property
+    def encoded(self) -> bytes:
+        if not isinstance(self._encoded, bytes):
+            self._encoded = self._encoded()
+        return self._encoded
+
     def stats(self) -> list[Stat]:
         return _DECODE(self.encoded)
+
+    def is_as(self, other: Seen | None) -> bool:
+        """Whether the other one records the same."""
+        return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 
 class Kept(NamedTuple):

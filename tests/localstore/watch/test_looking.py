@@ -59,8 +59,7 @@ def lie(place: Place, folder: str) -> None:
     """Records of this folder that only somebody who goes there finds out about."""
     with place.device() as device, device.db.step():
         wrong = [one._replace(digest=b"." * 32, size=99) for one in device.db.folders()[folder].stats()]
-        device.db._sql.execute("DELETE FROM folders WHERE path=?", (folder,))
-        device.db._sql.execute("INSERT INTO folders VALUES(?,?,?)", (folder, *Seen.of(wrong, b"")))
+        device.db.put_folders({folder: Seen.of(wrong, b"")}, (), ())
 
 
 def test_a_save_before_the_look_is_never_missed(ann: Place) -> None:
