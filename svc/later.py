@@ -1,8 +1,8 @@
 """Modules that load when somebody first looks into them.
 
 Most of a short command's CPU goes into imports, and libraries import much that a usual command never touches.
-For each name of `LATER` that is not loaded yet, `defer` puts a stand-in into `sys.modules`. `import idna` finds
-it and goes on; the first attribute taken from it, also by `from idna import …`, loads the module itself.
+For each name of `LATER` that is not loaded yet, `defer` puts a stand-in into `sys.modules`. `import idna`
+finds it and goes on; the first attribute taken from it, by `from idna import …` too, loads the module itself.
 
 `importlib.util.LazyLoader` does not do: `import x` looks at `x.__spec__`, a first use for its modules.
 """
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-# Every name is of the standard library or of a requirement: a stand-in for a module that does not exist turns the
-# ImportError of an `import` into one of the first use. Some Pythons are built without bz2 or lzma; there shutil
-# and zipfile believe that they can write such archives, and nothing here asks them to. A submodule can stand here
-# when its package imports it (`msgspec.inspect`): until it is loaded, nothing else binds its name there.
+# Every name is of the standard library or of a requirement: a stand-in for a module that does not exist turns
+# the ImportError of an `import` into one of the first use. Some Pythons are built without bz2 or lzma; there
+# shutil and zipfile believe that they can write such archives, and nothing here asks them to. A submodule can
+# stand here if its package imports it (`msgspec.inspect`): nothing else binds its name there until it loads.
 LATER = (
     # httpx, httpcore and encodings.idna import them for addresses that are not names in ASCII, for asyncio,
     "idna",
@@ -42,7 +42,7 @@ LATER = (
     "tokenize",
     # typer: to start a program, to find out which shell this is, to wrap help.
     "subprocess",
-    "locale",  # for subprocess, and gettext when there are translations
+    "locale",  # calendar too, which httpx needs
     "shellingham",
     "textwrap",  # msgspec too, for schemas
     # msgspec, socket, pathlib, uuid and zstandard: for what nobody asks them.
@@ -51,7 +51,7 @@ LATER = (
     "selectors",
     "ntpath",
     "platform",  # a first need of uuid before Python 3.13
-    # Our own modules: to sign, encrypt or sign in. httpx needs them all, but hmac, and many commands not httpx.
+    # Our own modules: to sign, encrypt or sign in. httpx needs all but hmac, and not every command httpx.
     "base64",
     "hashlib",
     "hmac",
@@ -70,8 +70,8 @@ def defer(names: Iterable[str] = LATER) -> None:
 
 
 class StandIn(ModuleType):
-    """In `sys.modules` until it is looked into, and for ever where an `import` has put it: a window on the module
-    itself, which alone has a state. A use raises what the import raises."""
+    """In `sys.modules` until it is looked into, and for ever where an `import` has put it: a window on the
+    module itself, which alone has a state. A use raises what the import raises."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -111,8 +111,8 @@ def _loaded(stand_in: StandIn) -> ModuleType:
 
 class _Spec:
     """The `__spec__` of a stand-in. An `import` asks it whether the module is being initialised, a missing
-    attribute whether it is a submodule to be, `importlib.util.find_spec` whether it is there. Who asks for more
-    gets it from the module itself."""
+    attribute whether it is a submodule to be, `importlib.util.find_spec` whether it is there. Who asks for
+    more gets it from the module itself."""
 
     _initializing = False
 
@@ -126,8 +126,8 @@ class _Spec:
 
 
 class _Once:
-    """Finds a module that is loaded already. `import idna.core` takes the `__path__` of a stand-in, which loads
-    idna and with it idna.core; importlib has looked for that before, and would run it a second time."""
+    """Finds a module that is loaded already. `import idna.core` takes the `__path__` of a stand-in, which
+    loads idna and with it idna.core; importlib has looked for that before, and would run it a second time."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
