@@ -42,6 +42,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 RAN: list[str] = []
 EVENTS: dict[str, threading.Event] = {}
+HELD: dict[str, ModuleType] = {}
 
 
 def in_threads(*works: Callable[[], object]) -> list[object]:
@@ -206,13 +207,15 @@ def test_a_circle_sees_what_there_is_so_far(shelf: Callable[[str, str], None]) -
     assert RAN == ["later_circle", "later_user"]
 
 
-def test_two_threads_in_a_circle_both_end(shelf: Callable[[str, str], None]) -> None:
-    both = f"from {__name__} import EVENTS\nearly = 1\nEVENTS[__name__].set()\n"
-    other = f"assert EVENTS['%s'].wait({WAIT})\nimport %s as other\nlate = other.early"
-    shelf("later_left", both + other % ("later_right", "later_right"))
-    shelf("later_right", both + other % ("later_left", "later_left"))
+@pytest.mark.parametrize("other", ["import %s as other", "other = HELD['%s']"])
+def test_two_threads_in_a_circle_both_end(shelf: Callable[[str, str], None], other: str) -> None:
+    start = f"from {__name__} import EVENTS, HELD\nearly = 1\nEVENTS[__name__].set()\n"
+    meet = f"assert EVENTS['%s'].wait({WAIT})\n{other}\nlate = other.early"
+    shelf("later_left", start + meet % ("later_right", "later_right"))
+    shelf("later_right", start + meet % ("later_left", "later_left"))
     EVENTS.update(later_left=threading.Event(), later_right=threading.Event())
     left, right = sys.modules["later_left"], sys.modules["later_right"]
+    HELD.update(later_left=left, later_right=right)
     assert in_threads(lambda: left.late, lambda: right.late) == [1, 1]
     assert sorted(RAN) == ["later_left", "later_right"]
 
