@@ -181,12 +181,12 @@ SLOW = f"from {__name__} import EVENTS\nEVENTS['running'].set()\nassert EVENTS['
 @pytest.mark.parametrize("how", ["attribute", "import", "from"])
 def test_a_use_waits_for_an_import_under_way(shelf: Callable[[str, str], None], how: str) -> None:
     shelf("later_slow", SLOW)
-    EVENTS.update(running=threading.Event(), go=threading.Event())
+    EVENTS.update(running=threading.Event(), using=threading.Event(), go=threading.Event())
     stand_in = sys.modules["later_slow"]
 
     def second() -> object:
         assert EVENTS["running"].wait(WAIT)
-        threading.Timer(0.05, EVENTS["go"].set).start()  # either way it is right, if that comes first or last
+        EVENTS["using"].set()
         names: dict[str, object] = {}
         if how == "attribute":
             return stand_in.late
@@ -196,7 +196,11 @@ def test_a_use_waits_for_an_import_under_way(shelf: Callable[[str, str], None], 
         )
         return names["late"]
 
-    assert in_threads(lambda: stand_in.late, second) == [7, 7]
+    def third() -> None:
+        assert EVENTS["using"].wait(WAIT)
+        EVENTS["go"].set()
+
+    assert in_threads(lambda: stand_in.late, second, third) == [7, 7, None]
     assert RAN == ["later_slow"]
 
 
