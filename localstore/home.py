@@ -14,7 +14,6 @@ folder keeps its record, and one that was copied, restored or linked again gets 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +60,7 @@ class Home:
             if known.folder != here.folder:
                 _write_record(record, here)
             return record
-        record = self.root / "copies" / secrets.token_hex(8)
+        record = self.root / "copies" / os.urandom(8).hex()
         record.mkdir(parents=True, mode=0o700)
         _write_record(record, here)
         return record

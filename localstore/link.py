@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -122,7 +121,7 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
 def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
     directory.mkdir(exist_ok=True)
-    temporary = directory / f"{name}.{secrets.token_hex(4)}"
+    temporary = directory / f"{name}.{os.urandom(4).hex()}"
     try:
         with temporary.open("xb") as file:
             file.writelines(parts)

@@ -16,7 +16,7 @@ No temporary file disappears before the journal says so.
 from __future__ import annotations
 
 import errno
-import secrets
+import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -238,4 +238,4 @@ class Writer:
 def temp_name(path: str) -> str:
     """A name beside the file that no ignore rule lets in (`localstore.core.paths.TEMPORARY`)."""
     folder, slash, _ = path.rpartition("/")
-    return f"{folder}{slash}.svc-{secrets.token_hex(8)}.tmp"
+    return f"{folder}{slash}.svc-{os.urandom(8).hex()}.tmp"

@@ -6,16 +6,16 @@ import contextlib
 import gc
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
-from svc import __version__
+from svc import __version__, later
 
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments and end with its exit code."""
+    later.defer()
     gc.set_threshold(COLLECTED_AFTER)
     _open_outputs()
     leave(answer(sys.argv[1:]))
@@ -26,6 +26,8 @@ def answer(words: list[str]) -> int:
     if words == ["--version"]:
         return _printed(f"svc {__version__}\n")
     if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
+        from pathlib import Path
+
         from svc.cmd.complete import answer as complete
 
         return _printed(complete(words, os.environ, Path.cwd()))

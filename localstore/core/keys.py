@@ -7,8 +7,6 @@ and a point with two encodings would have two names.
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from functools import lru_cache
 
 import msgspec
@@ -16,11 +14,13 @@ from nacl.bindings import (
     crypto_box_seal,
     crypto_box_seal_open,
     crypto_core_ed25519_is_valid_point,
+    crypto_hash_sha256,
     crypto_scalarmult,
     crypto_scalarmult_base,
     crypto_sign,
     crypto_sign_open,
     crypto_sign_seed_keypair,
+    randombytes,
 )
 from nacl.exceptions import BadSignatureError, CryptoError
 
@@ -39,7 +39,7 @@ _FIELD_PRIME = 2**255 - 19
 def key_id(public: bytes) -> str:
     """RFC 7638 thumbprint of an Ed25519 public key (RFC 8037 JWK), 43 characters of base64url."""
     jwk = f'{{"crv":"Ed25519","kty":"OKP","x":"{b64u(public)}"}}'
-    return b64u(hashlib.sha256(jwk.encode("ascii")).digest())
+    return b64u(crypto_hash_sha256(jwk.encode("ascii")))
 
 
 def check_ed25519(public: bytes) -> None:
@@ -90,7 +90,7 @@ class DeviceKey(msgspec.Struct, frozen=True):
     @classmethod
     def generate(cls, seed: bytes | None = None) -> DeviceKey:
         """The key of `seed` (32 bytes), or a new one. A seed of another length is Invalid."""
-        chosen = secrets.token_bytes(KEY_BYTES) if seed is None else seed
+        chosen = randombytes(KEY_BYTES) if seed is None else seed
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a device key seed has {KEY_BYTES} bytes, got {len(chosen)}")
         return cls(chosen, *crypto_sign_seed_keypair(chosen))
@@ -116,7 +116,7 @@ class TransportKey(msgspec.Struct, frozen=True):
     @classmethod
     def generate(cls, secret: bytes | None = None) -> TransportKey:
         """The key of `secret` (32 bytes), or a new one. A secret of another length is Invalid."""
-        chosen = secrets.token_bytes(KEY_BYTES) if secret is None else secret
+        chosen = randombytes(KEY_BYTES) if secret is None else secret
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")
         return cls(chosen, crypto_scalarmult_base(chosen))

@@ -19,13 +19,13 @@ import base64
 import hashlib
 import hmac
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from nacl.bindings import randombytes
 
 from localstore.core.encoding import DIGEST_SIZE, b64u, digest
 from localstore.core.errors import Invalid, NotBound
@@ -173,7 +173,7 @@ def sign(
         raise Invalid(
             f"cannot sign this request: {fault or 'authorization'} holds characters HTTP does not allow"
         )
-    params = _params(covered, now, nonce or b64u(secrets.token_bytes(NONCE_BYTES)), key.id)
+    params = _params(covered, now, nonce or b64u(randombytes(NONCE_BYTES)), key.id)
     base = signature_base(_values(covered, method, authority, path, query, body, authorization), params)
     headers = dict([body.header]) if body is not None else {}
     return headers | {"Signature-Input": f"svc={params}", "Signature": f"svc=:{_b64(key.sign(base))}:"}

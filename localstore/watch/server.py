@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import socket
 import time
@@ -119,7 +118,7 @@ class _Watcher:
     def _begin(self) -> None:
         """Watch everything, knowing nothing of what was before."""
         self._inotify = Inotify()
-        self._id = secrets.token_bytes(16)
+        self._id = os.urandom(16)
         try:
             self._tree = Tree(self._folder, self._inotify)
         except BaseException:

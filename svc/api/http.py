@@ -9,8 +9,8 @@ acted, so any request waits and tries again. Every attempt is signed anew.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -118,7 +118,7 @@ class Http:
         """
         outgoing = self._request(method, path, query, body, content, repeatable)
         if creates:
-            outgoing.headers["Idempotency-Key"] = b64u(secrets.token_bytes(16))
+            outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
             outgoing.repeatable = True
         return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from localstore.core.errors import Invalid, UsageError
@@ -30,9 +29,17 @@ def is_loopback(origin: str) -> bool:
     """Whether the address can only be this machine."""
     try:
         host = urlsplit(origin).hostname or ""
-        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
+        return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
     except ValueError:
         return False
+
+
+def _is_loopback_address(host: str) -> bool:
+    if ":" not in host and not host.replace(".", "").isdigit():
+        return False  # a name: ipaddress need not be loaded to say so
+    from ipaddress import ip_address
+
+    return ip_address(host).is_loopback
 
 
 def same_server(pinned: str, claimed: str) -> bool:

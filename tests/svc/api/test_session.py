@@ -177,3 +177,17 @@ def test_only_names_of_loopback_may_differ() -> None:
     assert not same_server("https://a.example", "https://b.example")
     assert not same_server("http://127.0.0.1:80", "http://127.0.0.1.evil.example:80")
     assert not is_loopback("http://localhost.evil.example")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.255.0.9", "[::1]", "localhost", "a.localhost", "LOCALHOST"]
+)
+def test_what_is_this_machine(host: str) -> None:
+    assert is_loopback(f"http://{host}:80")
+
+
+@pytest.mark.parametrize(
+    "host", ["", "10.0.0.1", "[::2]", "127.1", "127.0.0.1.", "1.2.3.4.5", "127", "127.0.0.1a", "１２７.0.0.1"]
+)
+def test_what_may_be_another_machine(host: str) -> None:
+    assert not is_loopback(f"http://{host}:80")
