@@ -72,8 +72,7 @@ class Pool(httpx.BaseTransport):
 
     def _opened(self, url: httpx.URL) -> Connection:
         host, port = url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
-        at = (host, port) if self._proxy is None else (self._proxy.host, self._proxy.port)
-        opened = connect(*at, self._connecting)
+        opened = self._first_hop(host, port)
         if self._context is None:
             opened.timeout = self._timeout
             return opened
@@ -84,6 +83,14 @@ class Pool(httpx.BaseTransport):
         except BaseException:
             opened.close()
             raise
+
+    def _first_hop(self, host: str, port: int) -> Connection:
+        if self._proxy is None:
+            return connect(host, port, self._connecting)
+        try:
+            return connect(self._proxy.host, self._proxy.port, self._connecting)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise type(error)(f"the proxy {self._proxy.host}:{self._proxy.port}: {error}") from None
 
     def _tunnel(self, opened: Connection, proxy: Proxy, host: str, port: int) -> None:
         """Have the proxy connect us to the server. ProxyError if it does not."""

@@ -281,6 +281,8 @@ def test_a_proxy_that_refuses_is_named(through: Callable[[str], None]) -> None:
         assert all(b"CONNECT node.example:443 " in request for request in proxy.requests)
         with pytest.raises(ServerMisbehaved, match="answered 407"):
             Http("http://node.example").call("GET", "/version", Version)
+    with pytest.raises(ServerUnreachable, match=r"\(the proxy 127\.0\.0\.1:\d+: .*refused"):
+        Http("https://node.example", sleep=lambda _: None).call("GET", "/version", Version)
 
 
 @pytest.mark.parametrize(
