@@ -114,6 +114,32 @@ def test_shared_frames_close_near_their_raw_size(quick: bool) -> None:
     assert unpacked(joined(one)) == {digest(text): text for text in (*texts, b"x" * size)}
 
 
+def block_ends(stored: bytes) -> list[int]:
+    """Raw bytes up to the end of each block of a zstd frame (RFC 8878 §3.1.1.2)."""
+    at, raw, ends, last = zstandard.frame_header_size(stored), 0, list[int](), False
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    unpacker.decompress(stored[:at])
+    while not last:
+        header = int.from_bytes(stored[at : at + 3], "little")
+        last, size = bool(header & 1), 1 if header >> 1 & 3 == 1 else header >> 3
+        raw += len(unpacker.decompress(stored[at : at + 3 + size]))
+        at += 3 + size
+        ends.append(raw)
+    assert at == len(stored)
+    return ends
+
+
+def test_the_blocks_of_a_shared_frame_end_where_texts_do() -> None:
+    size = pack.BLOCK_LEAST // 5 * 2
+    texts = [bytes([n]) * size for n in range(8)]
+    (one,) = write_packs(items([*texts, b"end"]))
+    (frame,) = one.frames
+    ends = [3 + size * n for n in (3, 6, 8)]
+    assert block_ends(frame.stored) == ends
+    assert zstandard.get_frame_parameters(frame.stored).content_size == frame.row.raw_len == ends[-1]
+    assert unpacked(joined(one)) == {digest(text): text for text in (*texts, b"end")}
+
+
 def test_many_tiny_texts_do_not_overflow_a_frame() -> None:
     tiny = [n.to_bytes(3, "big") for n in range(pack.SHARED_OBJECTS + 1)]
     (one,) = write_packs(items(tiny))
