@@ -137,6 +137,23 @@ def test_one_change_reads_and_writes_only_the_directories_on_its_path() -> None:
     assert tree.run(tree.update(root, {"d1/e2/f3": text("123")}, KEY), store.load) == tree.Built(root, {})
 
 
+def test_what_one_step_read_the_next_one_does_not_ask_for() -> None:
+    store = Store()
+    model = {f"d{i}/e{j}/f{k}": text(f"{i}{j}{k}") for i in range(3) for j in range(3) for k in range(3)}
+    root = store.keep(tree.build(model, KEY))
+    known: tree.Known = {}
+    assert tree.run(tree.lookup(root, ["d1/e2/f0"], known), store.load) == {"d1/e2/f0": model["d1/e2/f0"]}
+    assert len(store.read) == len(known) == 3
+    changes = {"d1/e2/f1": text("new"), "d0/e0/f0": None}
+    alone = tree.run(tree.update(root, changes, KEY), store.load)
+    store.read.clear()
+    assert tree.run(tree.update(root, changes, KEY, known), store.load) == alone
+    assert len(store.read) == 2
+    assert len(known) == 5
+    with pytest.raises(PayloadMissing):
+        tree.run(tree.lookup(root, ["d2/e0/f0"], known), lambda wanted: {})
+
+
 def test_file_and_directory_may_change_places_in_one_update() -> None:
     store = Store()
     root = store.keep(tree.build({"a": text("1"), "b/c": text("2")}, KEY))
@@ -302,6 +319,13 @@ def test_paths_at_the_limits_are_held(path: str) -> None:
 
 
 D = digest(b"x")
+UNSAFE_NAMES = ["a/b", "a\\b", "a\nb", "a\x00", "a\x1f", "a\x7f", "x" * 256, "é" * 128, "é/", "a\n"]
+
+
+@pytest.mark.parametrize("names", [["!"], ["a", "b c", "~"], ["...", "a"], ["a", "é" * 127], ["x" * 255]])
+def test_decode_takes_every_name_that_a_path_may_have(names: list[str]) -> None:
+    directory = Directory(1, [Child(name, "text", D, 1) for name in names], [])
+    assert tree.decode(tree.encode(directory)) == directory
 
 
 @pytest.mark.parametrize(
@@ -313,6 +337,7 @@ D = digest(b"x")
         Directory(1, [Child("a", "text", D, 1), Child("a", "text", D, 1)], []),
         Directory(1, [Child("a/b", "text", D, 1)], []),
         Directory(1, [Child("..", "dir", D, 1)], []),
+        *(Directory(1, [Child("0", "text", D, 1), Child(name, "text", D, 1)], []) for name in UNSAFE_NAMES),
         Directory(1, [Child("a", "text", D[:31], 1)], []),
         Directory(1, [Child("a", "text", D, -1)], []),
         Directory(1, [Child("a", "text", D, 1 << 53)], []),
