@@ -121,7 +121,7 @@ class ObjectStore:
         # In one order everywhere, so that two uploads of the same objects never wait for each other.
         await tx.many(rows.OBJECT_INSERT, sorted(objects, key=_digest))
         end = max(frame.place.offset + frame.row.stored_len for frame in placed)
-        await tx.run(rows.PACK_GROW, pack_id=pack_id, end=end)
+        await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
         """Let a repository reach objects that are stored. The caller has made sure that it may."""

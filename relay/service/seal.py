@@ -100,8 +100,8 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
-        await tx.run(rows.DROP_PREPARED, prepare_id=made.id)  # a repeat finds the seal itself
-        await tx.run(lanes.SEALED, ref_id=ref.id, to=prepared.at_seq)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
+        await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
@@ -280,8 +280,9 @@ async def store(
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
-        await tx.run(rows.PURGE_PREPARED, before=now - KEEP_PREPARED)
-        await tx.run(rows.CROWD_OUT, branch_id=ref.id, device_key_id=key.id, keep=PREPARED_AT_ONCE - 1)
+        await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
+        crowded = {"branch_id": ref.id, "device_key_id": key.id, "keep": PREPARED_AT_ONCE - 1}
+        await tx.many(rows.CROWD_OUT, [crowded])
         await tx.run(
             rows.PREPARE,
             id=drafts[-1].id,
