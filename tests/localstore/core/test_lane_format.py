@@ -360,16 +360,6 @@ def well_formed(draw: st.DrawFn) -> bytes:
     return encode(structs, deletions)
 
 
-@given(st.text("aé中\uffff\U00010000\U0001f600\U0010ffff", max_size=12), st.integers(0, 5))
-def test_second_halves_are_the_low_surrogates_of_the_text(text: str, clock: int) -> None:
-    raw = text.encode("utf-16-le", "surrogatepass")
-    units = [int.from_bytes(raw[at : at + 2], "little") for at in range(0, len(raw), 2)]
-    update = Update([Struct(ME, clock, len(units), None, None, text.encode())], [])
-    assert second_halves(update) == {
-        (ME, clock + at) for at, unit in enumerate(units) if 0xDC00 <= unit <= 0xDFFF
-    }
-
-
 @given(well_formed())
 @settings(max_examples=600, deadline=None)
 def test_dishonest_origins_do_no_damage(update: bytes) -> None:
