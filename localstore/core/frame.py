@@ -29,12 +29,18 @@ class Fetched:
         self._fetch = fetch
         self._at, self._end = offset, offset + length
 
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most `size` unless that is negative; none at the end."""
-        left = self._end - self._at
-        data = self._fetch(left if size < 0 else min(size, left), self._at)
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        data = self._fetch(min(size, self._end - self._at), self._at)
         self._at += len(data)
         return data
+
+    def rest(self) -> bytes:
+        """All that were not read."""
+        parts = [self.read(self._end - self._at)]
+        while parts[-1] and self._at < self._end:
+            parts.append(self.read(self._end - self._at))
+        return b"".join(parts)
 
     def head(self, size: int) -> bytes:
         """The next bytes, which stay the next."""
@@ -54,7 +60,7 @@ def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int
     if codec == ZSTD and end < raw_len:
         _require_length(stored, raw_len)
         return memoryview(_beginning(stored, end))[offset:]
-    whole = stored.read() if isinstance(stored, Fetched) else stored
+    whole = stored.rest() if isinstance(stored, Fetched) else stored
     return raw_bytes(whole, codec, raw_len)[offset:end]
 
 

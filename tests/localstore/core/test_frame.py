@@ -58,6 +58,19 @@ def test_of_a_frame_that_is_fetched_no_more_is_than_it_takes() -> None:
         assert sum(taken) <= row.stored_len * offset // row.raw_len + 70_000  # to the ends of block and piece
 
 
+def test_a_frame_may_be_fetched_in_whatever_pieces_come() -> None:
+    texts = [TEXT * 30 + NOISE[n:] for n in range(6)]
+    (one,) = write_packs((digest(text), text, True) for text in texts)
+    (frame,) = one.frames
+
+    def fetch(length: int, at: int) -> bytes:
+        return frame.stored[at : at + min(length, 999)]
+
+    for size in (len(texts[0]), frame.row.raw_len):
+        found = read_object(Fetched(fetch, 0, frame.row.stored_len), ZSTD, frame.row.raw_len, 0, size)
+        assert found == b"".join(texts)[:size]
+
+
 @pytest.mark.parametrize("kept", [0, 3, 1000, -1])
 def test_a_fetched_frame_that_is_cut_short_or_of_another_length_is_refused(kept: int) -> None:
     texts = [TEXT * 30 + NOISE[n:] for n in range(6)]
