@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Invalid
-from localstore.core.frame import read_object
+from localstore.core.frame import Fetched, read_object
 from localstore.core.pack import Frame, write_packs
 from localstore.db import Database
 from localstore.object_index import Place
@@ -72,7 +73,8 @@ class Objects:
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
-            stored = os.pread(self._opened(first.pack), first.stored, first.offset)
+            fetch = partial(os.pread, self._opened(first.pack))
+            stored = Fetched(fetch, first.offset, first.stored)
             raw = read_object(stored, first.codec, first.raw, 0, end)
         except (OSError, Invalid):
             return

@@ -8,22 +8,23 @@ from functools import partial
 from typing import TypeVar
 
 from localstore.core.limits import KIB
-from localstore.core.tree.drive import Objects, Steps
+from localstore.core.tree.drive import Known, Objects, Steps
 from relay.db.database import Tx
 from relay.objects.store import ObjectStore
 
 T = TypeVar("T")
 LARGE = 64 * KIB  # bytes of directories that are gone through on a thread; they take about two milliseconds
+ENTRY = 50  # bytes of a child or hidden entry, about
 MANY = 256  # paths looked for or changed, likewise
 Load = Callable[[list[bytes]], Awaitable[Objects]]
 
 
-async def drive(steps: Steps[T], load: Load, paths: int = 0) -> T:
-    """The result of `steps`, which are given what `load` finds. Steps over large directories, or over many
-    `paths`, are taken on a thread: one flat directory may hold a million files."""
+async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None) -> T:
+    """The result of `steps`, which are given what `load` finds, or `known` already. Steps over large
+    directories, or over many `paths`, are taken on a thread: one flat directory may hold a million files."""
     sent: Objects | None = None
     while True:
-        if paths > MANY or (sent is not None and sum(map(len, sent.values())) > LARGE):
+        if paths > MANY or _bytes_of(sent, known) > LARGE:
             wanted, result = await asyncio.to_thread(_step, steps, sent)
         else:
             wanted, result = _step(steps, sent)
@@ -32,22 +33,15 @@ async def drive(steps: Steps[T], load: Load, paths: int = 0) -> T:
         sent = await load(wanted)
 
 
+def _bytes_of(sent: Objects | None, known: Known | None) -> int:
+    """Of the directories that the next step may go through, about."""
+    entries = sum([len(one.children) + len(one.hidden) for one in (known or {}).values()])
+    return entries * ENTRY + sum(map(len, (sent or {}).values()))
+
+
 def stored(objects: ObjectStore, tx: Tx) -> Load:
     """Directories by digest, whatever repository they are of, as `tx` sees them."""
     return partial(objects.read_many, repo_id=None, tx=tx)
-
-
-def keeping(load: Load) -> Load:
-    """The same, each loaded once: for several steps over the same few directories of a tree."""
-    known: dict[bytes, bytes] = {}
-
-    async def kept(wanted: list[bytes]) -> Objects:
-        lacking = [digest for digest in wanted if digest not in known]
-        if lacking:
-            known.update(await load(lacking))
-        return {digest: known[digest] for digest in wanted if digest in known}
-
-    return kept
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:

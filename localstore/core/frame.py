@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import zstandard
 
@@ -12,11 +13,44 @@ from localstore.core.errors import Invalid, TooLarge
 RAW, ZSTD = 0, 1  # codecs
 UNPACKABLE = "a frame of the pack does not decompress"
 _ZSTD_HEADER_MAX = 18  # bytes (RFC 8878 §3.1.1)
+_PIECE = 32 * limits.KIB  # fetched at once
 
 Bytes = bytes | bytearray | memoryview
 
 
-def read_object(stored: Bytes, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
+class Fetched:
+    """The stored bytes of a frame, still where they lie: who unpacks its beginning fetches no more than that
+    takes. `fetch(length, offset)`: that many bytes from there, fewer where they end; the frame has `length`
+    bytes from `offset` on."""
+
+    __slots__ = ("_at", "_end", "_fetch")
+
+    def __init__(self, fetch: Callable[[int, int], bytes], offset: int, length: int) -> None:
+        self._fetch = fetch
+        self._at, self._end = offset, offset + length
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        data = self._fetch(min(size, self._end - self._at), self._at)
+        self._at += len(data)
+        return data
+
+    def rest(self) -> bytes:
+        """All that were not read."""
+        parts = [self.read(self._end - self._at)]
+        while parts[-1] and self._at < self._end:
+            parts.append(self.read(self._end - self._at))
+        return b"".join(parts)
+
+    def head(self, size: int) -> bytes:
+        """The next bytes, which stay the next."""
+        return self._fetch(min(size, self._end - self._at), self._at)
+
+
+Stored = Bytes | Fetched
+
+
+def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
     """The `size` bytes at `offset` in the raw bytes of a stored frame, which is unpacked no further than it
     takes. Comparing the digest is up to the caller. Invalid if the frame does not decompress that far, or has
     another length than `raw_len`, or the range leaves it."""
@@ -26,13 +60,14 @@ def read_object(stored: Bytes, codec: int, raw_len: int, offset: int, size: int)
     if codec == ZSTD and end < raw_len:
         _require_length(stored, raw_len)
         return memoryview(_beginning(stored, end))[offset:]
-    return raw_bytes(stored, codec, raw_len)[offset:end]
+    whole = stored.rest() if isinstance(stored, Fetched) else stored
+    return raw_bytes(whole, codec, raw_len)[offset:end]
 
 
-def _beginning(stored: Bytes, end: int) -> bytes:
+def _beginning(stored: Stored, end: int) -> bytes:
     """The first `end` raw bytes of a compressed frame."""
     try:
-        raw = _local.decompressor.stream_reader(stored).read(end)
+        raw = _local.decompressor.stream_reader(stored, read_size=_PIECE).read(end)  # type: ignore[arg-type]
     except zstandard.ZstdError:
         raise Invalid(UNPACKABLE) from None
     if len(raw) != end:
@@ -71,12 +106,13 @@ def _decompressed(stored: Bytes, raw_len: int) -> bytes:
         raise Invalid(UNPACKABLE) from None
 
 
-def _require_length(stored: Bytes, raw_len: int) -> None:
+def _require_length(stored: Stored, raw_len: int) -> None:
     """The output buffer has the size that the zstd header declares: hold that to the table and the cap."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
+    head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, Fetched) else stored[:_ZSTD_HEADER_MAX]
     try:
-        declared = zstandard.get_frame_parameters(stored[:_ZSTD_HEADER_MAX]).content_size
+        declared = zstandard.get_frame_parameters(head).content_size
     except zstandard.ZstdError:
         raise Invalid(UNPACKABLE) from None
     if declared != raw_len:

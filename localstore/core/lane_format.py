@@ -45,6 +45,7 @@ FOUR_BYTE_LEADS = bytes(range(0xF0, 0xF8))  # first bytes of UTF-8 characters th
 LEANS_ON_UNKNOWN = "the update leans on text that is not known; send all from the state vector"
 DELETIONS_PER_STEP = 2048  # deletions per item walked over: they are found by bisection and only shift lists
 
+_BEYOND_BASIC = re.compile("[\U00010000-\U0010ffff]+")
 _insertion_at = re.compile(
     rb"\x01\x01(%b)(%b)%b(%b)(%b)(%b)(%b)(%b)"
     % (*[VARINT] * 2, bytes([KIND_STRING | INFO_ORIGIN | INFO_RIGHT_ORIGIN]), *[VARINT] * 5)
@@ -263,12 +264,12 @@ def _check_pairs(update: Update, own: Set[Point], halves: Set[Point]) -> None:
 
 
 def _pair_ends(text: bytes) -> Iterator[int]:
-    unit = 0
-    for char in text.decode("utf-8"):
-        unit += 1
-        if ord(char) > 0xFFFF:
-            yield unit
-            unit += 1
+    pairs = 0
+    for run in _BEYOND_BASIC.finditer(text.decode("utf-8")):
+        start, end = run.span()
+        first = start + pairs + 1
+        pairs += end - start
+        yield from range(first, end + pairs, 2)
 
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:

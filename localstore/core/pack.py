@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import zstandard
@@ -30,6 +30,7 @@ MAGIC = b"svcpack1"
 ZSTD_LEVEL, QUICK_LEVEL = 3, 1
 QUICK_FRAME_RAW = 64 * limits.KIB
 LENGTH_CLASSES = 8 * limits.KIB, 32 * limits.KIB  # from each size on a text stands behind the shorter ones
+BLOCK_LEAST = 64 * limits.KIB  # of a shared frame: zstd unpacks whole blocks, so they end where texts do
 SHARED_OBJECTS = 8192  # at most in one frame, however small: the table has a cap of its own
 PROBE, PROBE_LEAST = 2 * limits.KIB, 32 * limits.KIB  # a sample, and from where on samples are taken
 DULL = 8  # objects in a row that did not compress, after which one sample of the next is enough
@@ -151,17 +152,33 @@ class PackWriter:
         return self._place(frame)
 
     def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
-        """`probe`: the objects may be such that trying to compress them is wasted."""
-        raw = b"".join(data for _, data in objects)
-        codec, stored = RAW, raw
-        if not probe or self._promising(raw):
-            compressed = self._compressor.compress(raw)
-            if len(compressed) <= len(raw) * WORTHWHILE:
-                codec, stored = ZSTD, compressed
+        """`probe`: it is one object, and trying to compress it may be wasted."""
+        parts = [data for _, data in objects]
+        raw_len = sum(map(len, parts))
+        codec, stored = RAW, b""
+        if not probe or self._promising(parts[0]):
+            codec, stored = ZSTD, self._compressed(parts, raw_len)
+        if codec == RAW or len(stored) > raw_len * WORTHWHILE:
+            codec, stored = RAW, b"".join(parts)
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]
-        return Frame(FrameRow(codec, len(raw), len(stored), rows), stored)
+        return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
-    def _promising(self, raw: bytes) -> bool:
+    def _compressed(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
+        """One zstd frame that declares its length. A block ends with the part that makes it BLOCK_LEAST."""
+        if len(parts) == 1 or raw_len <= BLOCK_LEAST:
+            return self._compressor.compress(b"".join(parts))
+        stream = self._compressor.compressobj(size=raw_len)
+        stored, block = [], 0
+        for data in parts:
+            if block >= BLOCK_LEAST:
+                stored.append(stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+                block = 0
+            stored.append(stream.compress(data))
+            block += len(data)
+        stored.append(stream.flush())
+        return b"".join(stored)
+
+    def _promising(self, raw: Bytes) -> bool:
         """Whether one of three samples of long bytes gets shorter; true of short ones. After many that did
         not, each next one is sampled at one of the three places in turn."""
         if len(raw) < PROBE_LEAST:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from localstore.core.errors import Unavailable
+from localstore.core.frame import Stored
+
+R = TypeVar("R")
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,6 +55,12 @@ class Packs(Protocol):
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Bytes at (offset, length) of a pack that is durable. PackGone when they are not there."""
+
+    async def read_with(
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], inline: bool
+    ) -> R:
+        """What `use` makes of these stored frames at (offset, length), which it need not read to their ends;
+        `inline`: so little that it may run on the event loop. PackGone when they are not there."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from localstore.core.encoding import digest
 from localstore.core.errors import SvcError, Unavailable
-from localstore.core.frame import read_object
+from localstore.core.frame import Stored, read_object
 from relay.db.object import Located
 
 FrameKey = tuple[str, int]
@@ -39,7 +39,7 @@ class FrameCache:
 
 
 def unpacked(
-    groups: Sequence[Sequence[Located]], stored: Sequence[bytes], keep: bool, verify: bool
+    groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: bool, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
     """The objects of these groups, each of one frame, whose stored bytes are given; and the raw bytes of the
     frames if they are to be kept. If not, no frame is unpacked further than it takes, and the memory of one
@@ -67,7 +67,7 @@ def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes
     return found
 
 
-def _raw(frame: Located, stored: bytes, end: int) -> bytes:
+def _raw(frame: Located, stored: Stored, end: int) -> bytes:
     """The first `end` raw bytes of a frame."""
     try:
         raw = read_object(stored, frame.codec, frame.raw_len, 0, end)

@@ -17,15 +17,19 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from localstore.core.errors import Unavailable
+from localstore.core.frame import Fetched, Stored
 from localstore.core.limits import GIB, KIB, MIB
 from relay.clock import now_ms
 from relay.ids import new_id
 from relay.objects.backend import PackGone, PackInfo, Place
 from relay.threads import apart
 
+R = TypeVar("R")
 SUFFIX = ".pack"
 FOLDER = "objects"
 ROLL_BYTES = 1 * GIB
@@ -99,6 +103,14 @@ class PackFiles:
             if sum(length for _, length in ranges) <= INLINE_BYTES:
                 return read_ranges(self.folder, name, ranges)
             return await asyncio.to_thread(read_ranges, self.folder, name, ranges)
+
+    async def read_with(
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], inline: bool
+    ) -> R:
+        with _reading(name):
+            if inline:
+                return _use_ranges(self.folder, name, ranges, use)
+            return await asyncio.to_thread(_use_ranges, self.folder, name, ranges, use)
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
@@ -216,6 +228,21 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         return [_read_all(fd, offset, length) for offset, length in ranges]
+    finally:
+        os.close(fd)
+
+
+def _use_ranges(
+    folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
+) -> R:
+    """The ranges are there to their ends, whatever `use` reads of them."""
+    fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
+    try:
+        size = os.fstat(fd).st_size
+        for offset, length in ranges:
+            if offset + length > size:
+                raise OSError(_SHORT.format(min(length, offset + length - size)))
+        return use([Fetched(partial(os.pread, fd), offset, length) for offset, length in ranges])
     finally:
         os.close(fd)
 

@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
@@ -120,7 +121,7 @@ class ObjectStore:
         # In one order everywhere, so that two uploads of the same objects never wait for each other.
         await tx.many(rows.OBJECT_INSERT, sorted(objects, key=_digest))
         end = max(frame.place.offset + frame.row.stored_len for frame in placed)
-        await tx.run(rows.PACK_GROW, pack_id=pack_id, end=end)
+        await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
         """Let a repository reach objects that are stored. The caller has made sure that it may."""
@@ -277,11 +278,9 @@ class ObjectStore:
         found: dict[bytes, bytes] = {}
         for name, here in by_pack.items():
             ranges = [(group[0].frame_offset, group[0].stored_len) for group in here]
-            stored = await self.packs.read(name, ranges)
-            if sum(group[0].raw_len for group in here) <= INLINE_BYTES:
-                objects, whole = unpacked(here, stored, cache, self._verify)
-            else:
-                objects, whole = await asyncio.to_thread(unpacked, here, stored, cache, self._verify)
+            inline = sum(group[0].raw_len for group in here) <= INLINE_BYTES
+            use = partial(unpacked, here, keep=cache, verify=self._verify)
+            objects, whole = await self.packs.read_with(name, ranges, use, inline)
             found |= objects
             for key, raw in whole.items():
                 self._cache.put(key, raw)

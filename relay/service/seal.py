@@ -47,13 +47,13 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.row(one) for one in found]
-        load = trees.keeping(trees.stored(view.node.objects, tx))
-        changes = await _changes(load, parent, changed)
+        load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changes = await _changes(load, parent, changed, known)
         if not changes:
             return _unchanged(ref, parent)
         if ref.seq > limits.TREE_ENTRIES:  # each file took a number of the counter
             await _require_budget(tx, view, ref)
-        built = await _built(load, view, parent, changes)
+        built = await _built(load, view, parent, changes, known)
         if view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE:
             await _require_budget(tx, view, ref)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
@@ -100,8 +100,8 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
-        await tx.run(rows.DROP_PREPARED, prepare_id=made.id)  # a repeat finds the seal itself
-        await tx.run(lanes.SEALED, ref_id=ref.id, to=prepared.at_seq)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
+        await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
@@ -205,10 +205,12 @@ def _require_head(ref: RefRow, wish: PrepareRequest) -> None:
         raise StaleHead(ref.name, ref.head, "live edits arrived since; run: svc pull")
 
 
-async def _changes(load: trees.Load, parent: bytes | None, changed: list[LaneRow]) -> dict[str, Entry | None]:
+async def _changes(
+    load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
+) -> dict[str, Entry | None]:
     """What the frontier differs in from the parent's tree."""
-    steps = tree.lookup(parent, [row.path for row in changed])
-    before = await trees.drive(steps, load, len(changed))
+    steps = tree.lookup(parent, [row.path for row in changed], known)
+    before = await trees.drive(steps, load, len(changed), known)
     after = {row.path: frontier.entry_of(row) for row in changed}
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
@@ -250,9 +252,10 @@ def _bytes_of(built: Built) -> int:
 
 
 async def _built(
-    load: trees.Load, view: View, parent: bytes | None, changes: dict[str, Entry | None]
+    load: trees.Load, view: View, parent: bytes | None, changes: dict[str, Entry | None], known: tree.Known
 ) -> Built:
-    return await trees.drive(tree.update(parent, changes, view.repo.tree_key), load, len(changes))
+    steps = tree.update(parent, changes, view.repo.tree_key, known)
+    return await trees.drive(steps, load, len(changes), known)
 
 
 async def store(
@@ -277,8 +280,9 @@ async def store(
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
-        await tx.run(rows.PURGE_PREPARED, before=now - KEEP_PREPARED)
-        await tx.run(rows.CROWD_OUT, branch_id=ref.id, device_key_id=key.id, keep=PREPARED_AT_ONCE - 1)
+        await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
+        crowded = {"branch_id": ref.id, "device_key_id": key.id, "keep": PREPARED_AT_ONCE - 1}
+        await tx.many(rows.CROWD_OUT, [crowded])
         await tx.run(
             rows.PREPARE,
             id=drafts[-1].id,

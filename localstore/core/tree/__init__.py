@@ -32,7 +32,7 @@ from localstore.core.tree.directory import (
     path_salt,
     verify,
 )
-from localstore.core.tree.drive import Steps, run
+from localstore.core.tree.drive import Known, Steps, run
 from localstore.core.tree.read import Verification, diff, hidden_entries, list_directory, lookup, walk
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "FileKind",
     "Hidden",
     "Kind",
+    "Known",
     "Steps",
     "Verification",
     "build",

@@ -23,24 +23,27 @@ from localstore.core.tree.directory import (
     encode,
     join,
 )
-from localstore.core.tree.drive import Steps, fetch
+from localstore.core.tree.drive import Known, Steps, fetch
 
 _NOTHING = Directory(FORMAT, [], [])
 
 
-def update(root: bytes | None, changes: Mapping[str, Entry | None], key: bytes) -> Steps[Built]:
+def update(
+    root: bytes | None, changes: Mapping[str, Entry | None], key: bytes, known: Known | None = None
+) -> Steps[Built]:
     """The tree at `root` (None: empty) with `changes`: path → Entry to set it, None to remove the file.
 
     Removing what is not there changes nothing. Entries hidden in the base stay as they are.
-    `key` is the one that the base was built with; under another key, build anew. PathInvalid for
-    a path that cannot be held, or a file and a directory of one name in the result.
+    `key` is the one that the base was built with; under another key, build anew. Directories of the base are
+    taken out of `known` and kept there. PathInvalid for a path that cannot be held, or a file and a directory
+    of one name in the result.
     """
     files: dict[str, dict[str, Entry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")
         files.setdefault(parent, {})[name] = entry
     touched = with_ancestors(files)
-    before = yield from _load(root or EMPTY_ROOT, touched)
+    before = yield from _load(root or EMPTY_ROOT, touched, known)
     written: dict[bytes, bytes] = {}
     subdirectories: dict[str, dict[str, Child | None]] = {}
     top = EMPTY_ROOT
@@ -60,7 +63,7 @@ def update(root: bytes | None, changes: Mapping[str, Entry | None], key: bytes) 
     return Built(top, written)
 
 
-def _load(root: bytes, touched: set[str]) -> Steps[dict[str, Directory]]:
+def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str, Directory]]:
     """The directories among `touched` that exist under `root`, by path."""
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
@@ -68,7 +71,7 @@ def _load(root: bytes, touched: set[str]) -> Steps[dict[str, Directory]]:
     found: dict[str, Directory] = {}
     level = {} if root == EMPTY_ROOT else {"": root}
     while level:
-        objects = yield from fetch(set(level.values()))
+        objects = yield from fetch(set(level.values()), known)
         found.update({path: objects[digest] for path, digest in level.items()})
         level = {
             join(path, child.name): child.digest

@@ -13,6 +13,9 @@ Objects: TypeAlias = Mapping[bytes, bytes]
 Steps: TypeAlias = Generator[list[bytes], Objects, Result]
 """Yields unique directory digests, a level of the tree at a time; is sent their raw bytes; returns Result."""
 
+Known: TypeAlias = dict[bytes, Directory]
+"""Directories read before, by digest: for several steps over one tree."""
+
 
 def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
     """Drive `steps` with a synchronous loader."""
@@ -24,13 +27,15 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
         return stop.value  # type: ignore[no-any-return]
 
 
-def fetch(digests: set[bytes]) -> Steps[dict[bytes, Directory]]:
-    """Ask for directories and decode them. PayloadMissing if one is lacking, Invalid if one is broken."""
-    if not digests:
-        return {}
-    wanted = sorted(digests)
-    raws = yield wanted
-    missing = [digest.hex() for digest in wanted if digest not in raws]
-    if missing:
-        raise PayloadMissing("directories of this tree are missing", missing=missing)
-    return {digest: decode(raws[digest]) for digest in wanted}
+def fetch(digests: set[bytes], known: Known | None = None) -> Steps[Known]:
+    """Directories by digest, of which those in `known` are not asked for and the others are added there.
+    PayloadMissing if one is lacking, Invalid if one is broken."""
+    found = {} if known is None else known
+    wanted = sorted(digests.difference(found))
+    if wanted:
+        raws = yield wanted
+        missing = [digest.hex() for digest in wanted if digest not in raws]
+        if missing:
+            raise PayloadMissing("directories of this tree are missing", missing=missing)
+        found.update({digest: decode(raws[digest]) for digest in wanted})
+    return found

@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.errors import NotFound
 from localstore.core.tree.build import parent_of, with_ancestors
 from localstore.core.tree.directory import EMPTY_ROOT, Child, Entry, join, verify
-from localstore.core.tree.drive import Steps, fetch
+from localstore.core.tree.drive import Known, Steps, fetch
 
 Change = tuple[Entry | None, Entry | None]
 
@@ -20,14 +20,15 @@ class Verification(msgspec.Struct, frozen=True):
     key: bytes | None = None
 
 
-def lookup(root: bytes | None, paths: Iterable[str]) -> Steps[dict[str, Entry]]:
-    """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out."""
+def lookup(root: bytes | None, paths: Iterable[str], known: Known | None = None) -> Steps[dict[str, Entry]]:
+    """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out. Directories
+    are taken out of `known` and kept there."""
     wanted = set(paths)
     directories = with_ancestors(parent_of(path) for path in wanted)
     found: dict[str, Entry] = {}
     level = _top(root)
     while level:
-        objects = yield from fetch(set(level.values()))
+        objects = yield from fetch(set(level.values()), known)
         below: dict[str, bytes] = {}
         for path, digest in level.items():
             for child in objects[digest].children:

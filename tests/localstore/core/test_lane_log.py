@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.lane_format import STATE_CAPS, decode_state_vector, parse, second_halves
+from localstore.core.lane_format import STATE_CAPS, Struct, Update, decode_state_vector, parse, second_halves
 from tests.localstore.core.test_lane import TEXTS, A, B, lane_of
 
 
@@ -29,3 +29,13 @@ def test_a_log_replays_to_the_lane_that_wrote_it(first: bytes, later: list[bytes
     there.replay(log)
     assert (there.text(), there.state_vector()) == (here.text(), here.state_vector())
     assert there.known() == decode_state_vector(there._document.seen())
+
+
+@given(st.text("aé中\uffff\U00010000\U0001f600\U0010ffff", max_size=12), st.integers(0, 5))
+def test_second_halves_are_the_low_surrogates_of_the_text(text: str, clock: int) -> None:
+    raw = text.encode("utf-16-le", "surrogatepass")
+    units = [int.from_bytes(raw[at : at + 2], "little") for at in range(0, len(raw), 2)]
+    update = Update([Struct(A, clock, len(units), None, None, text.encode())], [])
+    assert second_halves(update) == {
+        (A, clock + at) for at, unit in enumerate(units) if 0xDC00 <= unit <= 0xDFFF
+    }

@@ -114,6 +114,32 @@ def test_shared_frames_close_near_their_raw_size(quick: bool) -> None:
     assert unpacked(joined(one)) == {digest(text): text for text in (*texts, b"x" * size)}
 
 
+def block_ends(stored: bytes) -> list[int]:
+    """Raw bytes up to the end of each block of a zstd frame (RFC 8878 §3.1.1.2)."""
+    at, raw, ends, last = zstandard.frame_header_size(stored), 0, list[int](), False
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    unpacker.decompress(stored[:at])
+    while not last:
+        header = int.from_bytes(stored[at : at + 3], "little")
+        last, size = bool(header & 1), 1 if header >> 1 & 3 == 1 else header >> 3
+        raw += len(unpacker.decompress(stored[at : at + 3 + size]))
+        at += 3 + size
+        ends.append(raw)
+    assert at == len(stored)
+    return ends
+
+
+def test_the_blocks_of_a_shared_frame_end_where_texts_do() -> None:
+    size = pack.BLOCK_LEAST // 5 * 2
+    texts = [bytes([n]) * size for n in range(8)]
+    (one,) = write_packs(items([*texts, b"end"]))
+    (frame,) = one.frames
+    ends = [3 + size * n for n in (3, 6, 8)]
+    assert block_ends(frame.stored) == ends
+    assert zstandard.get_frame_parameters(frame.stored).content_size == frame.row.raw_len == ends[-1]
+    assert unpacked(joined(one)) == {digest(text): text for text in (*texts, b"end")}
+
+
 def test_many_tiny_texts_do_not_overflow_a_frame() -> None:
     tiny = [n.to_bytes(3, "big") for n in range(pack.SHARED_OBJECTS + 1)]
     (one,) = write_packs(items(tiny))
@@ -156,27 +182,6 @@ def test_writer_refuses_an_object_above_a_frame() -> None:
     writer.add(digest(big), big, text=False)
     (one,) = writer.finish()
     assert unpacked(joined(one)) == {digest(big): big}
-
-
-def test_stored_frames_can_be_read_by_offset() -> None:
-    texts = [TEXT, b"two" * 50, b"", NOISE]
-    (one,) = write_packs(items(texts))
-    (frame,) = one.frames
-    row, offset = frame.row, 0
-    for expected in texts:
-        data = read_object(frame.stored, row.codec, row.raw_len, offset, len(expected))
-        assert bytes(data) == expected
-        offset += len(expected)
-    for wrong in ((0, row.raw_len + 1), (-1, 1), (row.raw_len, 1), (0, -1)):
-        with pytest.raises(Invalid):
-            read_object(frame.stored, row.codec, row.raw_len, *wrong)
-    for short in ((b"abc", RAW, 4), (Z, ZSTD, len(TEXT) + 1)):
-        with pytest.raises(Invalid):
-            read_object(*short, 0, 3)
-    with pytest.raises(Invalid):
-        read_object(frame.stored, 7, row.raw_len, 0, 1)
-    with pytest.raises(TooLarge):
-        read_object(frame.stored, row.codec, limits.FRAME_RAW_MAX + 1, 0, 1)
 
 
 def test_reader_gives_frames_as_they_arrive_and_drops_them() -> None:

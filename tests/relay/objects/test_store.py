@@ -176,6 +176,21 @@ async def test_a_pack_that_ends_early_is_an_error_and_never_fewer_bytes(tmp_path
             await store.show([found[name]], bytearray().extend)
 
 
+async def test_a_frame_cut_short_is_an_error_also_where_its_beginning_is_enough(tmp_path):
+    async with opened(tmp_path, False) as (store, mine, _):
+        texts = [b"%d " % n * 20_000 for n in range(9)]
+        (placed,) = await store.append(frames_of(texts, text=True))
+        async with store._db.write() as tx:
+            await store.index(tx, [placed], mine)
+        first = digest(texts[0])
+        assert await store.read_many([first], mine, cache=False) == {first: texts[0]}
+        (path,) = store.packs.folder.iterdir()
+        for left, missing in ((path.stat().st_size - 1, 1), (0, placed.row.stored_len)):
+            os.truncate(path, left)
+            with pytest.raises(Unavailable, match=f"ends {missing} bytes before a frame"):
+                await store.read_many([first], mine, cache=False)
+
+
 async def test_damage_on_disk_is_an_error_not_other_bytes(tmp_path):
     async with opened(tmp_path, False, verify=True) as (store, mine, _):
         name = await store.put(mine, os.urandom(1000))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
 import pytest
 from blake3 import blake3
 from hypothesis import given, settings
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 
 from localstore.core import limits, tree
 from localstore.core.encoding import digest
-from localstore.core.errors import DigestMismatch, Invalid, NotFound, PathInvalid, PayloadMissing
-from localstore.core.tree import Child, Directory, Entry, Verification
+from localstore.core.errors import DigestMismatch, NotFound, PathInvalid, PayloadMissing
+from localstore.core.tree import Entry, Verification
 
 KEY = bytes(range(32))
 Model = dict[str, Entry]
@@ -135,6 +134,23 @@ def test_one_change_reads_and_writes_only_the_directories_on_its_path() -> None:
     tree.run(tree.diff(root, built.root), store.load)
     assert len(store.read) == 6
     assert tree.run(tree.update(root, {"d1/e2/f3": text("123")}, KEY), store.load) == tree.Built(root, {})
+
+
+def test_what_one_step_read_the_next_one_does_not_ask_for() -> None:
+    store = Store()
+    model = {f"d{i}/e{j}/f{k}": text(f"{i}{j}{k}") for i in range(3) for j in range(3) for k in range(3)}
+    root = store.keep(tree.build(model, KEY))
+    known: tree.Known = {}
+    assert tree.run(tree.lookup(root, ["d1/e2/f0"], known), store.load) == {"d1/e2/f0": model["d1/e2/f0"]}
+    assert len(store.read) == len(known) == 3
+    changes = {"d1/e2/f1": text("new"), "d0/e0/f0": None}
+    alone = tree.run(tree.update(root, changes, KEY), store.load)
+    store.read.clear()
+    assert tree.run(tree.update(root, changes, KEY, known), store.load) == alone
+    assert len(store.read) == 2
+    assert len(known) == 5
+    with pytest.raises(PayloadMissing):
+        tree.run(tree.lookup(root, ["d2/e0/f0"], known), lambda wanted: {})
 
 
 def test_file_and_directory_may_change_places_in_one_update() -> None:
@@ -302,64 +318,6 @@ def test_paths_at_the_limits_are_held(path: str) -> None:
 
 
 D = digest(b"x")
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        Directory(1, [], []),
-        Directory(2, [Child("a", "text", D, 1)], []),
-        Directory(1, [Child("b", "text", D, 1), Child("a", "text", D, 1)], []),
-        Directory(1, [Child("a", "text", D, 1), Child("a", "text", D, 1)], []),
-        Directory(1, [Child("a/b", "text", D, 1)], []),
-        Directory(1, [Child("..", "dir", D, 1)], []),
-        Directory(1, [Child("a", "text", D[:31], 1)], []),
-        Directory(1, [Child("a", "text", D, -1)], []),
-        Directory(1, [Child("a", "text", D, 1 << 53)], []),
-        Directory(1, [Child("a", "text", D, 1, b"short")], []),
-        Directory(1, [Child("a", "link", D, 1)], []),  # type: ignore[arg-type]
-        Directory(1, [], [D, D]),
-        Directory(1, [], [D + b"x"]),
-    ],
-)
-def test_decode_refuses_what_encode_of_a_tree_never_writes(broken: Directory) -> None:
-    with pytest.raises(Invalid):
-        tree.decode(tree.encode(broken))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_decode_takes_no_second_spelling(data: st.DataObject) -> None:
-    built = tree.build({"a": text("1"), "b/c": text("2")}, KEY)
-    raw = bytearray(built.directories[built.root])
-    raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
-    try:
-        directory = tree.decode(bytes(raw))
-    except Invalid:
-        return
-    assert tree.encode(directory) == raw
-
-
-@pytest.mark.parametrize(
-    "respelt",
-    [
-        lambda row: msgspec.msgpack.encode([1, [row[:4]], []]),
-        lambda row: msgspec.msgpack.encode([1, [row], []]).replace(b"\x07\xc0", b"\xcc\x07\xc0"),
-        lambda row: msgspec.msgpack.encode([1, [row], []]) + b"\0",
-        lambda row: msgspec.msgpack.encode([1, [row], [], 0]),
-    ],
-)
-def test_decode_refuses_other_spellings(respelt: Callable[[list[object]], bytes]) -> None:
-    row = ["a", "text", D, 7, None]
-    assert tree.decode(msgspec.msgpack.encode([1, [row], []])).children == [Child("a", "text", D, 7)]
-    with pytest.raises(Invalid):
-        tree.decode(respelt(row))
-
-
-@given(st.binary(max_size=80))
-def test_decode_of_noise_is_invalid(raw: bytes) -> None:
-    with pytest.raises(Invalid):
-        tree.decode(raw)
 
 
 def test_root_digest_follows_the_documented_layout() -> None:
