@@ -3,6 +3,7 @@
 Most of a short command's CPU goes into imports, and libraries import much that a usual command never touches.
 For each name of `LATER` that is not loaded yet, `defer` puts a stand-in into `sys.modules`. `import idna`
 finds it and goes on; the first attribute taken from it, by `from idna import …` too, loads the module itself.
+Functions of `CALLED` can be taken without that: importers keep them for later, and the first call loads.
 
 `importlib.util.LazyLoader` does not do: `import x` looks at `x.__spec__`, a first use for its modules.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from _thread import RLock  # as threading has it; `svc --version` does without threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
@@ -47,11 +48,25 @@ LATER = (
     "platform",  # a first need of uuid before Python 3.13
     # Our own modules: to sign, encrypt or sign in. httpx needs most of them, and not every command httpx.
     "base64",
-    "hashlib",
     "hmac",
     "ssl",
     "tempfile",
+    # Only functions of these are taken:
+    "hashlib",  # by httpx, into a table for a sign-in that no server of ours wants
+    "calendar",  # http.cookiejar
+    "difflib",  # typer, to guess at unknown commands
+    "gettext",  # typer, to translate its messages
+    "random",  # tempfile
+    "shutil",  # typer and tempfile
 )
+CALLED = {
+    "calendar": ("timegm",),
+    "difflib": ("get_close_matches",),
+    "gettext": ("gettext", "ngettext"),
+    "hashlib": ("md5", "sha1", "sha256", "sha512"),
+    "random": ("Random",),
+    "shutil": ("get_terminal_size", "rmtree"),
+}
 
 _LOCK = RLock()  # a signal's handler may look into a module while this thread takes another one out
 
@@ -72,8 +87,12 @@ class StandIn(ModuleType):
         super().__setattr__("__spec__", _Spec(self))
         for unknown in ("__loader__", "__package__"):  # ModuleType has them as None
             super().__delattr__(unknown)
+        for function in CALLED.get(name, ()):
+            super().__setattr__(function, _called_later(self, function))
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute == "__path__" and self.__name__ in CALLED:
+            raise AttributeError(attribute)  # `from … import …` asks whether it is a package: they are not
         return getattr(_loaded(self), attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
@@ -88,6 +107,14 @@ class StandIn(ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # `from zlib import *` reads it
         return _loaded(self).__dict__
+
+
+def _called_later(stand_in: StandIn, function: str) -> Callable[..., Any]:
+    def call(*given: Any, **named: Any) -> Any:
+        return getattr(_loaded(stand_in), function)(*given, **named)
+
+    call.__name__ = function
+    return call
 
 
 def _loaded(stand_in: StandIn) -> ModuleType:
@@ -107,6 +134,7 @@ class _Spec:
     more gets it from the module itself."""
 
     _initializing = False
+    has_location = False  # else Python 3.13 asks for `origin` whenever an attribute is missing
 
     def __init__(self, stand_in: StandIn) -> None:
         self.name = stand_in.__name__

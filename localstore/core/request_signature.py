@@ -25,7 +25,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
-from nacl.bindings import randombytes
+from nacl.bindings import crypto_hash_sha256, randombytes
 
 from localstore.core.encoding import DIGEST_SIZE, b64u, digest
 from localstore.core.errors import Invalid, NotBound
@@ -36,6 +36,7 @@ from localstore.core.limits import SIGNATURE_MAX_AGE, SIGNATURE_MAX_SKEW
 TAG = "svc-req-v1"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 NONCE_BYTES = 16
+SHORT_BODY = 1024 * 1024  # bytes: below, loading OpenSSL for `hashlib` takes longer than it is faster
 
 Headers = Iterable[tuple[str, str]]
 
@@ -74,7 +75,8 @@ class ContentDigest(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, body: bytes) -> ContentDigest:
         """For a body held in memory: `Content-Digest` with SHA-256 (RFC 9530)."""
-        return cls("sha-256", hashlib.sha256(body).digest())
+        short = len(body) < SHORT_BODY
+        return cls("sha-256", crypto_hash_sha256(body) if short else hashlib.sha256(body).digest())
 
     @classmethod
     def streamed(cls, blake3_digest: bytes) -> ContentDigest:

@@ -93,6 +93,25 @@ def test_a_star_brings_what_the_module_has(shelf: Callable[[str, str], None], li
     assert names["value"] == 7
 
 
+def test_a_function_can_be_taken_without_loading(
+    shelf: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(later.CALLED, "later_called", ("double",))
+    shelf("later_called", "value = 7\ndef double(number, *, less=0): return 2 * number - less")
+    import later_called
+    from later_called import double
+
+    table = {"double": later_called.double}
+    assert RAN == [] and double.__name__ == "double"
+    assert double(4) == 8 == table["double"](5, less=2)
+    assert later_called.value == 7
+    assert RAN == ["later_called"]
+    with pytest.raises(TypeError, match="positional"):
+        double(1, 2)
+    with pytest.raises(ImportError):
+        from later_called import nothing  # noqa: F401
+
+
 def test_the_module_keeps_its_own_state(shelf: Callable[[str, str], None]) -> None:
     shelf("later_state", "count = 0\ndef add():\n    global count\n    count += 1")
     import later_state
@@ -110,7 +129,7 @@ def test_its_spec_is_found_without_loading(shelf: Callable[[str, str], None]) ->
     spec = importlib.util.find_spec("later_spec")
     assert spec is not None and spec.name == "later_spec" and RAN == []
     assert spec.origin == sys.modules["later_spec"].__file__
-    assert spec.has_location and spec.parent == "" and spec.loader is sys.modules["later_spec"].__loader__
+    assert spec.parent == "" and spec.loader is sys.modules["later_spec"].__loader__
 
 
 def test_a_module_that_is_missing_raises_when_used_and_then_when_imported() -> None:
@@ -225,6 +244,20 @@ def test_all_that_is_deferred_exists() -> None:
     touch = "for name in later.LATER: sys.modules[name].__loader__\n"
     left = "print([name for name in later.LATER if isinstance(sys.modules[name], later.StandIn)])"
     assert python(touch + left) == "[]"
+
+
+def test_what_is_called_later_is_callable_and_of_no_package() -> None:
+    assert later.CALLED.keys() <= set(later.LATER)
+    for name, functions in later.CALLED.items():
+        module = importlib.import_module(name)
+        assert not hasattr(module, "__path__")
+        assert all(callable(getattr(module, function)) for function in functions)
+
+
+def test_httpx_takes_functions_of_hashlib_and_calls_none() -> None:
+    script = "import httpx\nprint(isinstance(sys.modules['hashlib'], later.StandIn))\n"
+    script += "print(httpx.DigestAuth._ALGORITHM_TO_HASH_FUNCTION['SHA-256'](b'a').hexdigest()[:8])"
+    assert python(script).split() == ["True", "ca978112"]
 
 
 def test_a_submodule_can_be_imported() -> None:

@@ -1,6 +1,7 @@
 """Request signatures: RFC 9421's own vector, a second implementation, and every way to cheat."""
 
 import base64
+import hashlib
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotBound
 from localstore.core.keys import DeviceKey
 from localstore.core.request_signature import (
+    SHORT_BODY,
     ContentDigest,
     authority_of,
     parse,
@@ -353,3 +355,10 @@ def test_a_changed_header_is_refused_with_one_clear_error(
 def test_arbitrary_headers_are_not_bound(headers: Pairs) -> None:
     with pytest.raises(NotBound):
         parse(headers)
+
+
+@pytest.mark.parametrize("size", [0, 5, SHORT_BODY - 1, SHORT_BODY, SHORT_BODY + 1])
+def test_a_digest_is_the_same_whoever_computes_it(size: int) -> None:
+    body = bytes(size)
+    assert ContentDigest.of(body).value == hashlib.sha256(body).digest()
+    ContentDigest.of(body).check_body(body)
