@@ -11,6 +11,7 @@ Functions of `CALLED` can be taken without that: importers keep them for later, 
 from __future__ import annotations
 
 import sys
+import typing
 from _thread import RLock  # as threading has it; `svc --version` does without threading
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -58,6 +59,7 @@ LATER = (
     "gettext",  # typer, to translate its messages
     "random",  # tempfile
     "shutil",  # typer and tempfile
+    "typing_extensions",  # msgspec, which also takes what it has from typing
 )
 CALLED = {
     "calendar": ("timegm",),
@@ -66,7 +68,9 @@ CALLED = {
     "hashlib": ("md5", "sha1", "sha256", "sha512"),
     "random": ("Random",),
     "shutil": ("get_terminal_size", "rmtree"),
+    "typing_extensions": ("get_type_hints",),
 }
+OF_TYPING = ("NotRequired", "Required")  # the same objects in typing_extensions
 
 _LOCK = RLock()  # a signal's handler may look into a module while this thread takes another one out
 
@@ -89,6 +93,8 @@ class StandIn(ModuleType):
             super().__delattr__(unknown)
         for function in CALLED.get(name, ()):
             super().__setattr__(function, _called_later(self, function))
+        for known in OF_TYPING if name == "typing_extensions" else ():
+            super().__setattr__(known, getattr(typing, known))
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "__path__" and self.__name__ in CALLED:

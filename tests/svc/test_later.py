@@ -7,6 +7,7 @@ import importlib.util
 import subprocess
 import sys
 import threading
+import typing
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -252,6 +253,11 @@ def test_what_is_called_later_is_callable_and_of_no_package() -> None:
         module = importlib.import_module(name)
         assert not hasattr(module, "__path__")
         assert all(callable(getattr(module, function)) for function in functions)
+
+
+def test_what_typing_extensions_has_of_typing() -> None:
+    typing_extensions = importlib.import_module("typing_extensions")
+    assert all(getattr(typing_extensions, name) is getattr(typing, name) for name in later.OF_TYPING)
 
 
 def test_httpx_takes_functions_of_hashlib_and_calls_none() -> None:
