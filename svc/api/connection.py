@@ -30,16 +30,12 @@ class Connection:
 
     def __init__(self, opened: socket.socket, timeout: float) -> None:
         self._socket, self.timeout = opened, timeout
-        self._begin()
-
-    def _begin(self) -> None:
-        """With a new buffer: what came behind the last answer, unasked, is nobody's answer."""
-        self._patience = Patience()
-        self._reader = io.BufferedReader(_Incoming(self._receive), BUFFER)
 
     def ask(self, method: str, head: bytes, parts: Iterable[bytes]) -> Head:
         """Send a request and read the head of its answer."""
-        self._begin()
+        self._patience = Patience()
+        # A new buffer: what came behind the last answer, unasked, is nobody's answer.
+        self._reader = io.BufferedReader(_Incoming(self._receive), BUFFER)
         whole = True
         try:
             self._send(head, parts)

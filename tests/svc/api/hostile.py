@@ -31,12 +31,13 @@ def dripping(first: bytes, drop: bytes, gap: float = 0.01, most: int = 2000) -> 
 
 
 class Hostile:
-    """`requests` holds what arrived, one entry for each connection, in order."""
+    """`requests` holds what arrived, one entry for each connection, in order; nothing is in them if the
+    answers are to read it (`unread`)."""
 
-    def __init__(self, answers: Iterable[Answer], deaf: bool = False) -> None:
+    def __init__(self, answers: Iterable[Answer], deaf: bool = False, unread: bool = False) -> None:
         self.requests: list[bytes] = []
         self._answers = list(answers)
-        self._deaf = deaf
+        self._deaf, self._unread = deaf, unread
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -54,7 +55,7 @@ class Hostile:
                     if self._deaf:
                         _sip(connection)
                         continue
-                    self.requests.append(_read_request(connection))
+                    self.requests.append(b"" if self._unread else _read_request(connection))
                     answer = self._answers[min(number, len(self._answers) - 1)]
                     if isinstance(answer, bytes):
                         connection.sendall(answer)
@@ -70,10 +71,10 @@ class Hostile:
 
 
 @contextmanager
-def hostile(*answers: Answer, deaf: bool = False) -> Iterator[Hostile]:
+def hostile(*answers: Answer, deaf: bool = False, unread: bool = False) -> Iterator[Hostile]:
     """Give these answers, one for each connection; the last one for ever. `deaf`: none, and take what is sent
-    in sips."""
-    server = Hostile(answers, deaf)
+    in sips. `unread`: before the request is read."""
+    server = Hostile(answers, deaf, unread)
     try:
         yield server
     finally:

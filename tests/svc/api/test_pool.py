@@ -9,7 +9,10 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from cryptography import x509
@@ -86,6 +89,7 @@ def test_a_server_may_answer_before_it_took_everything() -> None:
     refused = problem(413, "too_large", detail="a pack has at most 5 bytes")
 
     def refuse(connection: socket.socket) -> None:
+        connection.recv(1000)
         connection.sendall(refused)
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(1 << 20):
@@ -94,21 +98,8 @@ def test_a_server_may_answer_before_it_took_everything() -> None:
     def parts() -> Iterator[bytes]:
         yield from (b"x" * 65536 for _ in range(400))
 
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        connection, _ = server.accept()
-        with connection:
-            connection.recv(1000)
-            refuse(connection)
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    with server, pytest.raises(TooLarge, match="at most 5 bytes"):
-        Http(f"http://127.0.0.1:{server.getsockname()[1]}", CREDENTIAL).upload(
-            "PUT", "/p", Version, parts, 400 * 65536, bytes(32)
-        )
-    thread.join(5)
+    with hostile(refuse, unread=True) as server, pytest.raises(TooLarge, match="at most 5 bytes"):
+        talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, parts, 400 * 65536, bytes(32))
 
 
 @pytest.mark.parametrize("sent", [b"four", b"sixsix"])
@@ -119,14 +110,41 @@ def test_a_body_is_as_long_as_it_says_or_not_sent_whole(sent: bytes) -> None:
         assert all(b"sixsix" not in request for request in server.requests)
 
 
-def test_threads_share_a_client() -> None:
-    with hostile(answering(100)) as server:
-        caller, _ = talk(server)
-        with caller.stream("GET", "/x", 10_000) as first:  # its connection is taken meanwhile
-            assert asked(server, caller, 2) == 1
-            assert b"".join(first) == VERSION
-        assert asked(server, caller, 2) == 0
+class _Numbered(BaseHTTPRequestHandler):
+    """Answers with the number that was asked for; connections are kept."""
+
+    protocol_version = "HTTP/1.1"
+    connections: ClassVar[set[object]] = set()
+
+    def do_GET(self) -> None:
+        self.connections.add(self.client_address)
+        number = self.path.rpartition("=")[2].encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(number)))
+        self.end_headers()
+        self.wfile.write(number)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_threads_share_a_client_and_a_call_inside_a_stream_has_a_connection_of_its_own() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Numbered) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        caller = Http(f"http://127.0.0.1:{server.server_port}")
+
+        def ask(number: int) -> bool:
+            return caller.read("/n", 100, query={"n": number}) == str(number).encode()
+
+        with caller.stream("GET", "/n", 100, query={"n": 7}) as outer:
+            assert ask(8)
+            assert b"".join(outer) == b"7"
+        assert len(_Numbered.connections) == 2
+        with ThreadPoolExecutor(4) as threads:
+            assert all(threads.map(ask, range(400)))
+        assert len(_Numbered.connections) <= 5, "each thread takes what another gave back"
         caller.close()
+        server.shutdown()
 
 
 # --- TLS
@@ -170,54 +188,24 @@ def under_tls(certificate: Path, answer: bytes) -> Callable[[socket.socket], Non
     return serve
 
 
-class Listening:
-    """A server whose connections are handed over unread, one after the other."""
-
-    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self.accepted = 0
-        self._serve = serve
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            self.accepted += 1
-            connection.settimeout(5)
-            try:
-                with connection:
-                    self._serve(connection)
-            except OSError:
-                continue
-
-    def __enter__(self) -> Listening:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-
 def test_a_server_proves_itself_by_a_certificate_that_the_system_trusts(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Listening(under_tls(certificate, KEPT)) as server:
-        origin, waits = f"https://127.0.0.1:{server.port}", list[float]()
+    with hostile(under_tls(certificate, KEPT), unread=True) as server:
+        origin, waits = server.origin.replace("http:", "https:"), list[float]()
         with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
             Http(origin, sleep=waits.append).call("GET", "/version", Version)
         assert waits == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
-            Http(f"https://localhost:{server.port}", sleep=waits.append).call("GET", "/version", Version)
-        server.accepted = 0
+            Http(origin.replace("127.0.0.1", "localhost"), sleep=waits.append).call(
+                "GET", "/version", Version
+            )
+        server.requests.clear()
         caller = Http(origin, sleep=waits.append)
         assert caller.call("GET", "/version", Version).version == "9"
         assert caller.call("GET", "/version", Version).version == "9"
-        assert server.accepted == 1
+        assert len(server.requests) == 1
         caller.close()
 
 
@@ -265,8 +253,8 @@ def test_tls_runs_through_the_proxy(
 
     monkeypatch.setattr("svc.api.pool.is_loopback", lambda _: False)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with Listening(serve) as proxy:
-        through(f"http://me:s%20p@127.0.0.1:{proxy.port}")
+    with hostile(serve, unread=True) as proxy:
+        through(proxy.origin.replace("//", "//me:s%20p@"))
         assert Http("https://127.0.0.1:4443").call("GET", "/version", Version).version == "9"
     assert asked[0].startswith(b"CONNECT 127.0.0.1:4443 HTTP/1.1\r\nHost: 127.0.0.1:4443\r\n")
     assert BASIC in asked[0]
