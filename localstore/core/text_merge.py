@@ -1,0 +1,211 @@
+"""Three-way merge of texts: two sides changed one base without knowing of each other.
+
+The rule (docs/design/011):
+
+1. Line endings are merged apart from the text.
+2. Lines: a change that one side made is taken; the same change on both sides is taken once.
+3. Changes that overlap or touch are compared word by word (`word_merge`).
+4. Lines that both sides added at one place are taken where they continue one list (`list_merge`).
+5. Everything else is a conflict. The merged text is then theirs, whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from heapq import merge as in_order
+from typing import NamedTuple
+
+from localstore.core.alignment import Hunk
+from localstore.core.diff import lines, opcodes
+from localstore.core.list_merge import both_added
+from localstore.core.word_merge import both_changed
+
+# At the start of a line. The words behind the signs set our markers apart from those of other tools.
+OPENING, PARTING, CLOSING = b"<<<<<<< svc conflict: ", b"=======", b">>>>>>> svc conflict: "
+MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
+
+
+class Conflict(NamedTuple):
+    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines."""
+
+    base: tuple[int, int]
+    theirs: tuple[int, int]
+    mine: tuple[int, int]
+
+
+class Merged(NamedTuple):
+    """`text` is theirs, whole, where there are conflicts."""
+
+    text: bytes
+    conflicts: list[Conflict]
+
+
+class _Stretch(NamedTuple):
+    """base[start:end], and the changes of each side that lie in it; at least one side has some."""
+
+    start: int
+    end: int
+    theirs: list[Hunk]
+    mine: list[Hunk]
+
+
+class _Resolved(NamedTuple):
+    """The merged text as `pieces` in order, conflicts in their places. `sides`: the lines of theirs and mine,
+    all with line feeds if there is an `ending`, which the result then gets."""
+
+    pieces: list[bytes | Conflict]
+    sides: tuple[list[bytes], list[bytes]]
+    ending: bytes | None
+
+
+def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
+    """Join two changes of `base`. All three are UTF-8.
+
+    Swapping the sides swaps them in the conflicts and changes nothing else, except that lines which both
+    sides added to one list stand in the order theirs, mine.
+    """
+    if mine in (base, theirs):
+        return Merged(theirs, [])
+    if theirs == base:
+        return Merged(mine, [])
+    pieces, _, ending = _resolved(base, theirs, mine)
+    conflicts = [piece for piece in pieces if isinstance(piece, Conflict)]
+    if conflicts:
+        return Merged(theirs, conflicts)
+    return Merged(_ended(b"".join(piece for piece in pieces if isinstance(piece, bytes)), ending), [])
+
+
+def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
+    """The text in which all that can be joined is joined, and each conflict stands as theirs and mine between
+    marker lines with the labels (their first lines). Without conflicts, the text of `merge`."""
+    merged = merge(base, theirs, mine)
+    if not merged.conflicts:
+        return merged.text
+    pieces, sides, ending = _resolved(base, theirs, mine)
+    labels = [label.split("\n")[0].strip().encode() for label in (their_label, my_label)]
+    mark_end = b"\r\n" if ending is None and b"\r\n" in theirs else b"\n"
+    written = (
+        piece if isinstance(piece, bytes) else _between_markers(piece, sides, labels, mark_end)
+        for piece in pieces
+    )
+    return _ended(b"".join(written), ending)
+
+
+def has_markers(text: bytes) -> bool:
+    """Whether a line of the text begins as a marker line of `marked` does. Markers of other tools, and ours
+    with anything before them on the line, do not count."""
+    if OPENING not in text and CLOSING not in text:
+        return False
+    return re.search(MARKER, text, re.MULTILINE) is not None
+
+
+# --- line endings
+
+
+def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
+    ending = _merged_ending(*map(_ending, (base, theirs, mine)))
+    texts = (
+        [base, theirs, mine]
+        if ending is None
+        else [text.replace(b"\r\n", b"\n") for text in (base, theirs, mine)]
+    )
+    base_lines, their_lines, my_lines = map(lines, texts)
+    pieces = list(_pieces(base_lines, their_lines, my_lines))
+    return _Resolved(pieces, (their_lines, my_lines), ending)
+
+
+def _ending(text: bytes) -> bytes | None:
+    """How all lines of the text end: b"" if it has one line only, None if they end differently."""
+    feeds, pairs = text.count(b"\n"), text.count(b"\r\n")
+    if pairs not in (0, feeds) or b"\r\r\n" in text:
+        return None
+    return b"\r\n" if pairs else b"\n" if feeds else b""
+
+
+def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None) -> bytes | None:
+    """The line ending of the result: the one that a side changed to. None where a text mixes them: they are
+    then part of its lines."""
+    if base is None or theirs is None or mine is None:
+        return None
+    sides = {side for side in (theirs, mine) if side}
+    if not base and len(sides) == 2:
+        return None
+    return max(sides - {base}, default=base) or b"\n"
+
+
+def _ended(text: bytes, ending: bytes | None) -> bytes:
+    return text if ending in (None, b"\n") else text.replace(b"\n", ending or b"\n")
+
+
+# --- lines
+
+
+def _pieces(base: list[bytes], theirs: list[bytes], mine: list[bytes]) -> Iterator[bytes | Conflict]:
+    done = 0
+    for stretch in _stretches(opcodes(base, theirs, by_indent=False), opcodes(base, mine, by_indent=False)):
+        yield from base[done : stretch.start]
+        yield _joined(stretch, base, theirs, mine)
+        done = stretch.end
+    yield from base[done:]
+
+
+def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretch]:
+    """The changed parts of the base, ascending; changes that overlap or touch are in one."""
+    open_ = None
+    for hunk, is_mine in in_order(((hunk, False) for hunk in theirs), ((hunk, True) for hunk in mine)):
+        if open_ is None or hunk.old_start > open_.end:
+            if open_ is not None:
+                yield open_
+            open_ = _Stretch(hunk.old_start, hunk.old_end, [], [])
+        (open_.mine if is_mine else open_.theirs).append(hunk)
+        open_ = open_._replace(end=max(open_.end, hunk.old_end))
+    if open_ is not None:
+        yield open_
+
+
+def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
+    """The lines that stand for the stretch on the side that made these changes, of which there are some."""
+    first, last = changes[0], changes[-1]
+    return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
+
+
+def _joined(stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]) -> bytes | Conflict:
+    """What becomes of the stretch."""
+    start, end = stretch.start, stretch.end
+    if not stretch.mine:
+        return b"".join(theirs[slice(*_span(stretch, stretch.theirs))])
+    if not stretch.theirs:
+        return b"".join(mine[slice(*_span(stretch, stretch.mine))])
+    t, m = _span(stretch, stretch.theirs), _span(stretch, stretch.mine)
+    their_lines, my_lines = theirs[slice(*t)], mine[slice(*m)]
+    if their_lines == my_lines:
+        return b"".join(their_lines)
+    if start == end:
+        text = both_added(their_lines, my_lines, base[max(start - 1, 0) : start] + base[end : end + 1])
+    else:
+        text = both_changed(b"".join(base[start:end]), b"".join(their_lines), b"".join(my_lines))
+    return Conflict((start, end), t, m) if text is None else text
+
+
+# --- conflicts, for people
+
+
+def _between_markers(
+    conflict: Conflict, sides: tuple[list[bytes], list[bytes]], labels: list[bytes], end: bytes
+) -> bytes:
+    their_lines, my_lines = sides[0][slice(*conflict.theirs)], sides[1][slice(*conflict.mine)]
+    return b"".join(
+        [
+            OPENING + labels[0] + end,
+            *_whole(their_lines, end),
+            PARTING + end,
+            *_whole(my_lines, end),
+            CLOSING + labels[1] + end,
+        ]
+    )
+
+
+def _whole(some: list[bytes], end: bytes) -> list[bytes]:
+    """Lines of which the last one ends too."""
+    return [*some[:-1], some[-1] if some[-1].endswith(b"\n") else some[-1] + end] if some else some
