@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from localstore import differs
+from localstore.conflicts import Conflicts
 from localstore.core.model.live import LaneKind
 from localstore.disk import Disk
 from localstore.entry import Entry, Kind
@@ -81,6 +82,7 @@ class Database:
         self._sql = sqlite3.connect(path, isolation_level=None)
         self.disk = Disk(self._sql)
         self.objects = ObjectIndex(self._sql)
+        self.conflicts = Conflicts(self._sql)
         self._depth = 0
         self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
         self._sql.execute("PRAGMA journal_mode=WAL")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore import differs, disk
+from localstore import conflicts, differs, disk
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -38,4 +38,5 @@ STEPS = (
     differs.INDEXES,
     WHOLE,
     disk.MARKS,
+    conflicts.SCHEMA,
 )

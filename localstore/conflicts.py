@@ -1,0 +1,62 @@
+"""Conflicts of text that nobody has resolved yet. Each call is part of its caller's transaction.
+
+The three texts are in the working copy's object store, which drops none.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+SCHEMA = """
+CREATE TABLE conflicts(path TEXT PRIMARY KEY, kept_as TEXT NOT NULL, base BLOB, theirs BLOB NOT NULL,
+    mine BLOB NOT NULL, by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+class KeptConflict(NamedTuple):
+    """`path` shows theirs, and mine was kept whole as `kept_as`.
+
+    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`: the
+    handle of whoever made theirs, None if it is not known. `lines` of theirs and `kept_lines` of mine stand
+    against each other, written for people: `12-14`, several with commas.
+    """
+
+    path: str
+    kept_as: str
+    base: bytes | None
+    theirs: bytes
+    mine: bytes
+    by: str | None
+    lines: str
+    kept_lines: str
+
+
+class Conflicts:
+    """Typed access to the table."""
+
+    def __init__(self, sql: sqlite3.Connection) -> None:
+        self._sql = sql
+
+    def put(self, conflict: KeptConflict) -> None:
+        """Record a conflict, for what was recorded of its path. The caller has stored the three texts."""
+        self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
+
+    def list(self) -> list[KeptConflict]:
+        """All, in the order of paths."""
+        return [KeptConflict(*row) for row in self._sql.execute("SELECT * FROM conflicts ORDER BY path")]
+
+    def get(self, path: str) -> KeptConflict | None:
+        found = self._sql.execute("SELECT * FROM conflicts WHERE path=?", (path,)).fetchone()
+        return KeptConflict(*found) if found else None
+
+    def remove(self, path: str) -> None:
+        self._sql.execute("DELETE FROM conflicts WHERE path=?", (path,))
+
+
+def line_ranges(ranges: list[tuple[int, int]]) -> str:
+    """Ranges [start, end) of lines counted from 0, as people count: `12-14, 20`. An empty range is named by
+    the line behind it, the one in whose place the other side has some."""
+    return ", ".join(
+        f"{start + 1}" if end <= start + 1 else f"{start + 1}-{end}" for start, end in dict.fromkeys(ranges)
+    )
