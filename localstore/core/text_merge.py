@@ -17,7 +17,8 @@ from heapq import merge as in_order
 from typing import NamedTuple
 
 from localstore.core.alignment import Hunk
-from localstore.core.diff import lines, opcodes
+from localstore.core.diff import lines
+from localstore.core.git_alignment import as_git
 from localstore.core.list_merge import both_added
 from localstore.core.word_merge import both_changed
 
@@ -154,7 +155,7 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     base, theirs, mine = map(lines, texts)
     pieces: list[bytes | Conflict] = []
     done = 0
-    for stretch in _stretches(opcodes(base, theirs, by_indent=False), opcodes(base, mine, by_indent=False)):
+    for stretch in _stretches(as_git(base, theirs), as_git(base, mine)):
         pieces += base[done : stretch.start]
         pieces.append(_joined(stretch, base, theirs, mine))
         done = stretch.end
