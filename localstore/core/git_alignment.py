@@ -70,7 +70,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
 
     OverBudget after about `budget` steps; a million of them take less than a second.
     """
-    start, end = _common_ends(old, new)
+    start, end = common_ends(old, new)
     effort = _Effort(budget)
     effort.spend(len(old) + len(new) - 2 * (start + end))
     kept_old, old_changed = _kept(old, new, start, end, effort)
@@ -86,7 +86,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
     return _collected(old_changed, new_changed)
 
 
-def _common_ends(old: Sequence[int], new: Sequence[int]) -> tuple[int, int]:
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
     """How many lines are equal at the start, and behind that at the end."""
     most = min(len(old), len(new))
     start = next((n for n in range(most) if old[n] != new[n]), most)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from localstore.core.alignment import Hunk
 from localstore.core.diff import lines
-from localstore.core.git_alignment import as_git
+from localstore.core.git_alignment import as_git, common_ends
 from localstore.core.list_merge import both_added
 from localstore.core.word_merge import both_changed
 
@@ -28,7 +28,8 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class Conflict(NamedTuple):
-    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines."""
+    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines. Of the
+    sides it has the lines that differ, of the base all that either side changed there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]
@@ -157,7 +158,7 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     done = 0
     for stretch in _stretches(as_git(base, theirs), as_git(base, mine)):
         pieces += base[done : stretch.start]
-        pieces.append(_joined(stretch, base, theirs, mine))
+        pieces += _joined(stretch, base, theirs, mine)
         done = stretch.end
     pieces += base[done:]
     return _Resolved(pieces, (theirs, mine), ending, unended)
@@ -183,22 +184,32 @@ def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
 
 
-def _joined(stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]) -> bytes | Conflict:
+def _joined(
+    stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
+) -> list[bytes | Conflict]:
     """What becomes of the stretch."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
-        return b"".join(theirs[slice(*_span(stretch, stretch.theirs))])
+        return [*theirs[slice(*_span(stretch, stretch.theirs))]]
     if not stretch.theirs:
-        return b"".join(mine[slice(*_span(stretch, stretch.mine))])
-    t, m = _span(stretch, stretch.theirs), _span(stretch, stretch.mine)
-    their_lines, my_lines = theirs[slice(*t)], mine[slice(*m)]
+        return [*mine[slice(*_span(stretch, stretch.mine))]]
+    conflict = Conflict((start, end), _span(stretch, stretch.theirs), _span(stretch, stretch.mine))
+    their_lines, my_lines = theirs[slice(*conflict.theirs)], mine[slice(*conflict.mine)]
     if their_lines == my_lines:
-        return b"".join(their_lines)
+        return [*their_lines]
     if start == end:
         text = both_added(their_lines, my_lines, base[max(start - 1, 0) : start] + base[end : end + 1])
     else:
         text = both_changed(b"".join(base[start:end]), b"".join(their_lines), b"".join(my_lines))
-    return Conflict((start, end), t, m) if text is None else text
+    return _narrowed(conflict, their_lines, my_lines) if text is None else [text]
+
+
+def _narrowed(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
+    """The conflict without the lines at its ends that both sides have, which stand around it."""
+    head, tail = common_ends(theirs, mine)
+    (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
+    cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))
+    return [*theirs[:head], cut, *theirs[len(theirs) - tail :]]
 
 
 # --- conflicts, for people
