@@ -42,5 +42,7 @@ def test_two_values_for_one_setting_are_never_mixed(place: Place) -> None:
     assert bob.files()["app.py"].decode() == APP.replace("30", "45")
     [(name, kept)] = copies(bob, "app").items()
     assert kept == APP.replace("30", "60")
-    said = f"conflict in app.py, line 3: @{place.handle}'s version stays; yours (line 3) is kept whole as {name}"
+    said = (
+        f"conflict in app.py, line 3: @{place.handle}'s version stays; yours (line 3) is kept whole as {name}"
+    )
     assert said in done.err

@@ -81,14 +81,13 @@ def test_edits_of_two_people_in_one_line_meet(ann: Place, bob: Place) -> None:
     ann.push()
     bob.pull()
     ann.write("a.py", "def area(width, h):\n    return width * h\n")
-    bob.write("a.py", "def area(w, h=1):  # of a box\n    return w * h\n")
+    bob.write("a.py", "def area(w, h=1):\n    return w * h\n")
     ann.push()
-    bob.pull("merge")
+    pulled = bob.pull("merge")
+    assert (pulled.conflicts, list(pulled.merged)) == ([], ["a.py"])
     bob.push()
     ann.pull()
-    assert (
-        ann.read("a.py") == bob.read("a.py") == b"def area(width, h=1):  # of a box\n    return width * h\n"
-    )
+    assert ann.read("a.py") == bob.read("a.py") == b"def area(width, h=1):\n    return width * h\n"
 
 
 def test_a_byte_file_edited_twice_keeps_both(ann: Place, bob: Place) -> None:
