@@ -1,8 +1,9 @@
 """A seal made from an explicit tree lands on a live branch: unsealed edits are carried over it, never lost.
 
 For each path that the seal changed (lane protocol, merge seal): where the frontier shows the old sealed bytes
-it takes the new ones; live text is merged with the change as captured edits are; a live edit outlives a delete;
-any other live version moves to a conflict name. What is written, is written once, under a replica id of the relay's own.
+it takes the new ones; live text is merged with the change as captured edits are; a live edit outlives a
+delete; any other live version moves to a conflict name. What is written, is written once, under a replica id
+of the relay's own.
 """
 
 from __future__ import annotations

@@ -189,7 +189,11 @@ class World:
             gone = [tokens(b"".join(old[one.old_start : one.old_end])) for one in changes]
             come = [tokens(b"".join(new[one.new_start : one.new_end])) for one in changes]
             self.moved |= {
-                word for i, out in enumerate(gone) for j, into in enumerate(come) if i != j for word in out & into
+                word
+                for i, out in enumerate(gone)
+                for j, into in enumerate(come)
+                if i != j
+                for word in out & into
             }
         found = merge(base, theirs, mine)
         self.merges += 1

@@ -128,7 +128,7 @@ async def test_an_edit_in_flight_meets_a_landed_change_in_the_same_lane(w: World
     head = await land(a, None, {"x": b"one two three"})
     gen = (await b.bootstrap()).rows[0].gen
     mine = Lane.genesis(b.branch_id, gen, 0, b"one two three")
-    late = b.edit("x", mine, gen, b"one two THREE")
+    late = b.edit("x", mine, gen, b"one two THREE", typed=False)
     await land(a, head, {"x": b"ONE two three"})
     refused = await b.one(late)
     assert (refused.result, refused.code) == ("refused", "lane_moved")
