@@ -49,6 +49,7 @@ class Outcome(msgspec.Struct, frozen=True):
     strange: bool
 
 
+Spare = Callable[[str, str], str]
 Supply = Callable[[set[bytes]], Iterable[tuple[bytes, Content]]]
 Finish = Callable[[Sequence[Outcome]], dict[str, str]]
 """Records the outcomes and returns the journal state of each temporary file: `done` or `aside`. It runs
@@ -56,11 +57,12 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes. `spare` names a fresh place for what came out and belongs to nobody.
+    """Writes batches of changes. `spare` names a fresh place for what came out of a path, lies under a
+    temporary name now, and belongs to nobody.
     `finish` concludes what the protocol writes, `finish_asked` what the user asked for."""
 
     def __init__(
-        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: Callable[[str], str]
+        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: Spare
     ) -> None:
         self._files, self._db, self._spare = files, db, spare
         self._finish = {"ready": finish, "asked": finish_asked}
@@ -216,14 +218,18 @@ class Writer:
         """A file that was to go but had been edited takes its name back; everything else gets a new one."""
         if self._files.stat(intent.temp) is None:
             return
-        names = ([intent.path] if intent.new is None else []) + [self._spare(intent.path)]
-        for name in names:
-            try:
-                self._files.move(intent.temp, name)
-            except (FileExistsError, Blocked):
-                continue
-            return
-        self._files.move(intent.temp, self._spare(intent.path))
+        if intent.new is not None or not self._moved(intent.temp, intent.path):
+            name = self._spare(intent.path, intent.temp)
+            if not self._moved(intent.temp, name):
+                self._files.move(intent.temp, self._spare(intent.path, intent.temp))
+
+    def _moved(self, temp: str, name: str) -> bool:
+        """Whether the file could take this name."""
+        try:
+            self._files.move(temp, name)
+        except (FileExistsError, Blocked):
+            return False
+        return True
 
     def _discard(self, temp: str) -> None:
         try:

@@ -217,7 +217,13 @@ class Person:
         epoch, lane = await self.shared_lane()
         operation = lane.edit(self.replica, lane.text() + word.encode() + b"\n")
         done = await self.send(
-            "edit_text", SHARED, gen=self.shared, base=0, epoch=epoch, ops=[b64u(operation or b"")]
+            "edit_text",
+            SHARED,
+            gen=self.shared,
+            base=0,
+            epoch=epoch,
+            ops=[b64u(operation or b"")],
+            typed=True,
         )
         if done["result"] == "ok":
             self.ledger.words.add(word)

@@ -25,6 +25,7 @@ The exit codes are told in docs/design/009.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED = 0, 1, 2, 4, 8, 130
@@ -140,6 +141,18 @@ class StaleHead(Conflict):
 
     def __init__(self, ref: str, head: str | None, remedy: str = "run: svc pull") -> None:
         super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; {remedy}", ref=ref, head=head)
+
+
+class LaneMoved(Conflict):
+    """An edit made from a file, of a text that others have changed since: it is merged, then sent again."""
+
+    code = "lane_moved"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"others changed {path} after the version that this edit was made from; "
+            "run: svc pull --merge, then push again"
+        )
 
 
 class RefExists(Conflict):
@@ -320,6 +333,20 @@ class NotSealed(ClientError):
         super().__init__(
             f"{branch} was sealed by somebody else just now: your edits are live, not sealed; "
             "run: svc pull, then push again"
+        )
+
+
+class EditsConflict(ClientError):
+    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice."""
+
+    code = "edits_conflict"
+
+    def __init__(self, path: str, by: str | None, conflicts: Sequence[Any]) -> None:
+        self.conflicts = conflicts
+        others = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+        whose = f"@{by}'s live edit" if by else "a live edit by others"
+        super().__init__(
+            f"not sealed: {path}{others} conflicts with {whose}; look at both files, then push again"
         )
 
 

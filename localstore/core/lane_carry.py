@@ -1,4 +1,4 @@
-"""Moving a change from one lane to another of equal text: a new epoch, a merged seal, a file found again."""
+"""Moving typed changes from one lane to another of equal text: a new epoch."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from localstore.core.errors import Invalid, UpdateInvalid
 from localstore.core.lane import Lane
-
-SCRATCH_MINE, SCRATCH_THEIRS = 2, 3  # replica ids on lanes that live inside one function
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
@@ -27,15 +25,3 @@ def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> b
     if target.text() != after.text():
         raise UpdateInvalid("the carried change did not give the same text; load the lane again from its log")
     return update
-
-
-def onto(base: bytes, mine: bytes, theirs: bytes, replica: int, target: Lane) -> bytes | None:
-    """The change `base` → `mine` as an update of `target`, whose text is `theirs`: another change of `base`.
-
-    As `carry`: `target` is changed, None if nothing is left to change. Raises NotText unless all are UTF-8.
-    """
-    here = Lane.genesis("", 0, 0, base)
-    there = here.copy()
-    ours = here.edit(SCRATCH_MINE, mine)
-    there.edit(SCRATCH_THEIRS, theirs)
-    return carry(there, [ours] if ours else [], replica, target)

@@ -5,6 +5,9 @@
     set_blob     a file becomes the bytes `blake3`
     delete       the file on lane `gen` goes
 
+An edit is *captured* (made from what a file became) unless it is `typed`, keystroke by keystroke: only typed
+ones may land on a lane that others have changed since `base`.
+
 `gen` is the lane (0: the device knows no file there), `base` the newest sequence number of the path that the
 device has seen (0: none), `n` this device's own count, `settled` the highest count below which every answer
 has arrived.
@@ -33,7 +36,7 @@ _LANE_KINDS = ("edit_text", "delete")
 
 class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One update as it travels. `signature` is base64url of Ed25519 over `signing_bytes`; `blake3` (hex) and
-    `size` (bytes) belong to create_text and set_blob; `epoch` and `ops` (base64url CRDT updates) to
+    `size` (bytes) belong to create_text and set_blob; `epoch`, `ops` (base64url CRDT updates) and `typed` to
     edit_text."""
 
     n: int
@@ -47,6 +50,7 @@ class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     size: int | None = None
     epoch: int | None = None
     ops: list[str] | None = None
+    typed: bool = False
 
 
 class _Signed(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -66,6 +70,7 @@ class _Signed(msgspec.Struct, kw_only=True, omit_defaults=True):
     repo_id: str
     settled: int
     size: int | None = None
+    typed: bool = False
 
 
 _encoded = msgspec.json.Encoder().encode
@@ -102,6 +107,7 @@ def signing_bytes(
         size=size,
         epoch=epoch,
         ops_blake3=None if update.ops is None else ops_digest(decoded_ops(update) if ops is None else ops),
+        typed=update.typed,
     )
     try:
         return PREFIX + _encoded(signed)
@@ -161,7 +167,7 @@ def _check_bytes_members(update: LiveUpdate) -> None:
 
 def _check_edit_members(update: LiveUpdate) -> None:
     if update.kind != "edit_text":
-        _refuse_members(update, epoch=update.epoch, ops=update.ops)
+        _refuse_members(update, epoch=update.epoch, ops=update.ops, typed=update.typed or None)
         return
     if update.epoch is None or not 0 <= update.epoch <= NUMBER_MAX:
         raise Invalid("edit_text names its epoch", "/epoch")

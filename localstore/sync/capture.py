@@ -13,23 +13,25 @@ from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.lane import Lane
-from localstore.core.lane_carry import onto
 from localstore.core.lane_first import FirstEdit, first_edit
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.entry import Entry
 from localstore.found import Scan
+from localstore.sync.clash import Clashed, record
 from localstore.sync.device import Device
+from localstore.sync.merging import join
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
 LOT = 256  # paths whose texts are read together
 
 
 def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> set[str]:
-    """Capture the text edits at these paths, which may be any. Returns those whose edit has too many parts
-    for an update: they are sent as new versions. `scan`: a look at the folder just now, whose word is taken
+    """Capture the text edits at these paths, which may be any. Returns those whose edit cannot be: it has too
+    many parts for an update, and is sent as a new version, or the lane has moved on and the two cannot be
+    merged, which `settle` sees to. `scan`: a look at the folder just now, whose word is taken
     where it still holds the bytes."""
     in_flight = device.db.flight_kinds()
-    too_large = set()
+    left = set()
     batch = _Batch(device)
     for path in _read_ahead(device, list(found)):
         entry = device.entries.get(path)
@@ -39,9 +41,9 @@ def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> s
             continue  # a create or a delete is under way: what it replaces is settled first
         shown = _on_disk(device, path, scan)
         if shown is not None and shown.name != entry.shadow and not _capture(device, batch, entry, shown):
-            too_large.add(path)
+            left.add(path)
     batch.store()
-    return too_large
+    return left
 
 
 def _read_ahead(device: Device, found: list[str]) -> Iterator[str]:
@@ -126,12 +128,12 @@ def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
 
 
 def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
-    """An edit of what the disk showed of a lane that has moved on; None if it has too many parts."""
+    """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane, before = device.current(entry), device.text(entry.shadow)
+    lane = device.current(entry)
     try:
-        update = onto(before, shown.data, lane.text(), device.replica, lane)
-    except TooLarge:
+        update = join(device, entry.path, lane, device.text(entry.shadow), shown.data)
+    except Clashed:
         return None
     return _Made(lane, update, _Text(lane.digest(), lane.text()))
 
@@ -139,12 +141,13 @@ def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
 def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
     """Take in a save that slipped into an exchange: `data`, made from `before`, while the lane has moved on.
 
-    Part of the caller's step. False if the two cannot be joined.
+    Part of the caller's step. False if the two cannot be merged: the clash is recorded.
     """
     lane = device.current(entry)
     try:
-        update = onto(before, data, lane.text(), device.replica, lane)
-    except TooLarge:
+        update = join(device, entry.path, lane, before, data)
+    except Clashed as found:
+        record(device, entry.path, found.clash)
         return False
     if update is not None:
         want = lane.text()

@@ -14,6 +14,7 @@ from localstore.core.chunks import BULK_KINDS, RAISED
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.paths import terminal_safe
+from localstore.core.text_merge import has_markers
 from localstore.core.update import LiveUpdate, signing_bytes
 from localstore.entry import Entry
 from localstore.found import Scan, Skipped
@@ -25,11 +26,12 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """What is about to be sent, by path, and files over a cap."""
+    """What is about to be sent, by path; files over a cap, and those that hold conflict markers of ours."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
+    marked: list[str] = msgspec.field(default_factory=list)
 
 
 class _Departing(NamedTuple):
@@ -47,17 +49,19 @@ def compose(
     delete: bool = True,
     barred: Collection[str] = (),
     whole: Collection[str] = (),
+    typed: Collection[str] = (),
     store: bool = True,
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
     `barred` paths were refused for good in this run; `whole` ones need a new version, since the relay will
-    not take their edits. With `store` False nothing is put in flight.
+    not take their edits; edits of `typed` ones land whatever others write meanwhile. With `store` False
+    nothing is put in flight.
     """
     done = Composed()
     moved = device.db.moved()
     too_large = capture(device, edited(device, moved, scan), scan)
-    caps = Caps(device, scan)
+    caps, marks = Caps(device, scan), Marks(device)
     in_flight = device.db.flight_kinds()
     departing: list[_Departing] = []
     with device.db.step():
@@ -69,6 +73,11 @@ def compose(
             members = _members(device, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
+            if stat is not None and marks.stand_in(stat, members["kind"]):
+                done.marked.append(path)
+                continue
+            if members["kind"] == "edit_text" and path in typed:
+                members["typed"] = True
             if stat is not None and members["kind"] == "set_blob":
                 over = caps.over(path, stat)
                 if over is not None:
@@ -159,6 +168,27 @@ def _take_off(device: Device, departing: list[_Departing]) -> None:
     device.save_all(fresh)
     device.db.put_flights(flights)
     device.db.put("n", last + len(departing))
+
+
+class Marks:
+    """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
+    nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    @cached_property
+    def _unresolved(self) -> bool:
+        return bool(self._device.db.conflicts.list())
+
+    def stand_in(self, stat: Stat, kind: str) -> bool:
+        """`kind`: that of the update that would send the file."""
+        text = None
+        if kind == "edit_text":
+            text = self._device.objects.get(stat.digest)
+        elif kind == "create_text" and self._unresolved:
+            text = self._device.files.read_up_to(stat.path, limits.TEXT_FILE)
+        return text is not None and has_markers(text)
 
 
 class Caps:

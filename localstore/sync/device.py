@@ -64,7 +64,9 @@ class Device:
         self.objects = Objects(record / "objects", self.db)
         self.state = StateFile(folder, self.db)
         self.files = Files(folder)
-        self.conflicts: list[tuple[str, str]] = []
+        self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
+        self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
+        self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
@@ -227,14 +229,27 @@ class Device:
     def occupied(self, path: str) -> bool:
         return self.files.stat(path) is not None
 
-    def spare(self, path: str) -> str:
-        """A free conflict name for the file, or directory, at `path`; remembered for the report."""
+    def spare(self, path: str, at: str | None = None) -> str:
+        """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
+        given; remembered for the report. A text that clashed has its name in the record of the clash."""
+        name = self.free_name(path)
+        clash = self.db.conflicts.get(path)
+        if clash is not None and self.seen(at or path) == clash.mine:
+            if self.occupied(clash.kept_as) or clash.kept_as in self.entries:
+                if self.seen(clash.kept_as) != clash.mine:
+                    self.db.conflicts.put(clash._replace(kept_as=name))
+            else:
+                name = clash.kept_as
+        self.conflicts.append((path, name))
+        return name
+
+    def free_name(self, path: str) -> str:
+        """A conflict name that nothing has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
         while self.occupied(name) or name in self.entries:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
-        self.conflicts.append((path, name))
         return name
 
     def step_aside(self, path: str) -> None:
@@ -306,7 +321,9 @@ class Device:
         kept = []
         for entry in self.entries.values():
             shadow = entry.shadow
-            if entry.pending and entry.settled:
+            if entry.pending and not entry.settled:
+                continue  # the disk shows an edit of a text that is no longer known
+            if entry.pending:
                 text = self.confirmed(entry).text()
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])

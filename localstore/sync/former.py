@@ -70,13 +70,16 @@ class _Former:
         if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
             self._device.files.remove(intent.temp)
             return
-        free = [intent.path] if intent.new is None else []
-        for name in (*free, self._device.spare(intent.path)):
-            try:
-                self._device.files.move(intent.temp, name)
-            except (FileExistsError, Blocked):
-                continue
-            return
+        if intent.new is not None or not self._moved(intent.temp, intent.path):
+            self._moved(intent.temp, self._device.spare(intent.path, intent.temp))
+
+    def _moved(self, temp: str, name: str) -> bool:
+        """Whether the file could take this name."""
+        try:
+            self._device.files.move(temp, name)
+        except (FileExistsError, Blocked):
+            return False
+        return True
 
     def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
         """A save was taken into the lane, and the lane never written: its text is kept beside the file."""

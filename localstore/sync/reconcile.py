@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from localstore.core import paths
+from localstore.core.encoding import digest
 from localstore.core.errors import UpdateInvalid
 from localstore.db import Row
 from localstore.entry import Entry
 from localstore.found import Scan
 from localstore.stats import look
 from localstore.sync.capture import capture
+from localstore.sync.clash import Clash, Clashed, drop_unused, record
 from localstore.sync.device import Device
-from localstore.sync.epoch import advance
+from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read, require_readable
 from localstore.sync.settle import remove, settle
 
@@ -167,16 +169,44 @@ def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # our delete or change of kind, not sent yet, replaces what we have seen
-    advance(device, entry, remote)
+    try:
+        advance(device, entry, remote)
+    except Clashed as found:
+        return _clashed(device, entry, remote, found.clash)
     if odd:
-        device.step_aside(entry.path)
-        with device.db.step():
-            _adopt(device, remote, None)
+        _give_way(device, remote)
     elif now is None:
         entry.shadow = None  # our delete loses against an edit
         with device.db.step():
             device.save(entry)
     return True
+
+
+def _clashed(device: Device, entry: Entry, remote: Remote, clash: Clash) -> bool:
+    """Mine becomes the conflict copy; whether the path is to be settled. What was captured before the file
+    was deleted, or became bytes, is given up with it."""
+    path = entry.path
+    if not entry.settled:  # what was captured may be in the lane alone: a file has to show it
+        settle(device, [path])
+        shown = device.entries.get(path)
+        if shown is None or not shown.settled:
+            return False  # it is saved all the time: the next pull tries again
+        return _same_lane(device, shown, remote)
+    if device.seen(path) == digest(clash.mine):
+        with device.db.step():
+            record(device, path, clash)
+            device.forget(path)
+    _give_way(device, remote)
+    return True
+
+
+def _give_way(device: Device, remote: Remote) -> None:
+    """Take the relay's version; what the disk holds becomes the conflict copy."""
+    path = remote.row.path
+    device.step_aside(path)
+    with device.db.step():
+        drop_unused(device, path)
+        _adopt(device, remote, None)
 
 
 def _other_lane(device: Device, remote: Remote) -> bool:

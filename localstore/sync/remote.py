@@ -19,17 +19,14 @@ from localstore.sync.device import REUSED, Device
 from localstore.sync.recognise import recognise
 
 LANES_PER_REQUEST = 200
-EPOCH_DIGITS = 16
 
 
 class Remote(msgspec.Struct):
-    """One path of the frontier. `state` is the lane's (None: untouched since `genesis`); `finals` are ends
-    of older epochs: epoch → (genesis text, state)."""
+    """One path of the frontier. `state` is the lane's (None: untouched since `genesis`)."""
 
     row: Row
     genesis: bytes
     state: bytes | None = None
-    finals: dict[int, tuple[bytes, bytes | None]] = msgspec.field(default_factory=dict)
 
 
 class Connected(msgspec.Struct, frozen=True):
@@ -140,17 +137,11 @@ def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
 def _needs_state(entry: Entry | None, row: Row) -> bool:
     if row.live or row.epoch == DOUBTED:
         return True
-    if entry is None or entry.gen != row.gen:
-        return False
-    return entry.touched if entry.epoch == row.epoch else entry.pending > 0
+    return entry is not None and (entry.gen, entry.epoch) == (row.gen, row.epoch) and entry.touched
 
 
 def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
-    names = []
-    for row in rows:
-        entry = device.entries.get(row.path)
-        same = entry is not None and entry.gen == row.gen
-        names.append(LaneName(path=row.path, gen=row.gen, epoch=entry.epoch if entry and same else None))
+    names = [LaneName(path=row.path, gen=row.gen) for row in rows]
     asked = {row.path: row for row in rows}
     for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
         known = asked.get(state.path)
@@ -187,17 +178,7 @@ def _remote(device: Device, state: LaneState, known: Row) -> Remote:
     text = None if raw is None else Lane.load(raw).text()
     if text is not None and digest(text) != row.digest:
         raise Invalid("they do not give the text that they are said to give")
-    finals = {
-        _epoch(epoch): (unhex(final.genesis), state_bytes(final.state))
-        for epoch, final in state.finals.items()
-    }
     if text is not None:
         device.objects.add([(row.digest, text)])
     device.db.put_rows([row], (), whole=False)
-    return Remote(row, genesis, raw, finals)
-
-
-def _epoch(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= EPOCH_DIGITS):
-        raise Invalid("an epoch is no number")
-    return int(text)
+    return Remote(row, genesis, raw)

@@ -12,13 +12,14 @@ from localstore.core.chunks import kind_of_bytes
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import ClockReused, Invalid, NotFound, ServerMisbehaved
+from localstore.core.errors import ClockReused, Invalid, LaneMoved, NotFound, ServerMisbehaved
 from localstore.core.lane import Lane
 from localstore.core.lane_first import FirstEdit
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.names import MANIFEST
 from localstore.core.pack import Frame, Pack, PackWriter
+from localstore.core.paths import terminal_safe
 from localstore.core.update import LiveUpdate, decoded_ops
 from localstore.db import Row
 from localstore.entry import Entry, Kind
@@ -27,17 +28,19 @@ from localstore.sync.device import REUSED, Device
 from localstore.sync.remote import state_bytes
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
+PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is made again after a pull
 TOO_COSTLY = ("update_invalid", "too_large")  # codes of a refused edit: its lane, or the budget, has no room
 ENVELOPE = 4096  # bytes of a batch beside its updates
 
 
 class Sent(msgspec.Struct):
-    """Paths whose update the relay accepted; `lost` ones must be pulled first; `costly` ones have edits that
-    it will not take, but for a new version of the file; `refused` ones it will not take at all, with its
-    reason. `bytes` were uploaded."""
+    """Paths whose update the relay accepted; `lost` ones must be pulled first, those `moved` because others
+    changed the text; `costly` ones have edits that it will not take, but for a new version of the file;
+    `refused` ones it will not take at all, with its reason. `bytes` were uploaded."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
+    moved: list[str] = msgspec.field(default_factory=list)
     costly: list[str] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
     bytes: int = 0
@@ -149,6 +152,7 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
     states = _adopted_states(device, answered)
     made: dict[str, tuple[Entry, bytes | None]] = {}
     edited: list[Entry] = []
+    differing: list[str] = []
     with device.db.step():
         device.db.drop_flights(update.n for update, _ in answered)
         for update, answer in answered:
@@ -161,19 +165,29 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
             elif update.kind == "delete":
                 device.forget(update.path)
             else:
-                edited.append(_edit_accepted(device, device.entries[update.path], update))
+                entry = device.entries[update.path]
+                if not _edit_accepted(device, entry, update, answer) and not update.typed:
+                    differing.append(update.path)
+                edited.append(entry)
         device.replace(made)
         device.save_all(edited)
         _follow_frontier(device, answered)
+    if differing:
+        raise ServerMisbehaved(
+            f"the server took an edit of {terminal_safe(differing[0])} and has another text than was sent; "
+            "run: svc pull --merge, and look at the file"
+        )
 
 
 def _not_accepted(device: Device, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
-    elif answer.result == "refused" and answer.code != "payload_missing":
+    elif answer.result == "refused" and answer.code not in PULL_FIRST:
         sent.refused[update.path] = answer.detail or answer.code
     else:
         sent.lost.append(update.path)
+        if answer.code == LaneMoved.code:
+            sent.moved.append(update.path)
         device.db.doubt_row(update.path)
     if not device.entries[update.path].gen:
         device.forget(update.path)
@@ -198,19 +212,28 @@ def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnsw
     device.db.put("since", since)
 
 
-def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate) -> Entry:
-    """The lane takes the edit in; its entry, to be saved."""
+def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer) -> bool:
+    """The lane takes the edit in; its entry is to be saved. Whether the relay has the text that was sent:
+    typed edits alone may have met others there, which the next pull brings."""
     ops = decoded_ops(update)
-    edited = device.edited.take(entry) if entry.pending == len(ops) else None
+    last = entry.pending == len(ops)
+    edited = device.edited.take(entry) if last else None
     if isinstance(edited, FirstEdit):
         device.db.put_lane_state(entry.path, edited.update, whole=False)
+        text = entry.want
     else:
         lane = _replayed(device, entry, ops) if edited is None else edited
         device.db.put_lane_state(entry.path, lane.state())
+        text = entry.want if last else lane.digest()
     device.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)
-    return entry
+    as_sent = text is not None and answer.digest == text.hex()
+    if as_sent:
+        entry.seen = max(entry.seen, answer.seq)
+    else:
+        device.db.doubt_row(entry.path)
+    return as_sent
 
 
 def _replayed(device: Device, entry: Entry, ops: list[bytes]) -> Lane:

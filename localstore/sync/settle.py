@@ -15,8 +15,10 @@ from localstore.folders import NESTED
 from localstore.stats import look
 from localstore.sync.capture import absorb, capture
 from localstore.sync.chunked_download import download
+from localstore.sync.clash import Clash, Clashed, record
 from localstore.sync.device import Device
 from localstore.sync.former import rescue
+from localstore.sync.merging import join
 from localstore.sync.trash import copy_to_trash
 from localstore.writer import Change, Outcome, Writer
 
@@ -102,10 +104,27 @@ def _change(device: Device, path: str) -> list[Change]:
 def _part(device: Device, entry: Entry) -> None:
     """The disk holds something that this lane cannot take in: it becomes a file of its own. Nothing is known
     to be on the disk first, so that a crash before the rename never looks like a delete."""
+    clash = _clash(device, entry)
     entry.shadow = None
     with device.db.step():
+        if clash is not None:
+            record(device, entry.path, clash)
         device.save(entry)
     device.move_aside(entry.path)
+
+
+def _clash(device: Device, entry: Entry) -> Clash | None:
+    """What the text on the disk stands against; None if there is none, or nothing that it was made from."""
+    if entry.kind != "text" or entry.shadow is None or device.seen(entry.path) is None:
+        return None
+    data = device.files.read_up_to(entry.path, limits.TEXT_FILE)
+    if data is None or kind_of(data) != "text":
+        return None
+    try:
+        join(device, entry.path, device.current(entry), device.text(entry.shadow), data)
+    except Clashed as found:
+        return found.clash
+    return None  # saved again since it was looked at
 
 
 def _clear(device: Device, path: str) -> bool:

@@ -1,8 +1,9 @@
 """A seal made from an explicit tree lands on a live branch: unsealed edits are carried over it, never lost.
 
 For each path that the seal changed (lane protocol, merge seal): where the frontier shows the old sealed bytes
-it takes the new ones; live text takes the change by characters; a live edit outlives a delete; any other live
-version moves to a conflict name. What is written, is written once, under a replica id of the relay's own.
+it takes the new ones; live text is merged with the change as captured edits are; a live edit outlives a
+delete; any other live version moves to a conflict name. What is written, is written once, under a replica id
+of the relay's own.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from localstore.core import paths, tree
+from localstore.core import limits, paths, tree
 from localstore.core.errors import TooLarge
-from localstore.core.lane_carry import onto
+from localstore.core.text_merge import merge
 from localstore.core.tree import Entry
 from relay import trees
 from relay.clock import now_ms
@@ -51,7 +52,7 @@ async def land(
     loaded = await frontier.load(tx, ref.id, seq, changes)
     await _load_below(tx, loaded, changes)
     names = await _conflict_names(tx, loaded, changes, device_key_id)
-    merged = [path for path, change in changes.items() if _by_characters(loaded.living(path), change)]
+    merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
     texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
     landing = Landing(
         frontier=replace(loaded, rows=dict(loaded.rows), directories=dict(loaded.directories)),
@@ -89,7 +90,7 @@ class Landing:
         live = frontier.entry_of(row)
         if live == new:
             return
-        if row is not None and _by_characters(row, (old, new)) and self._carry(row, old, new):
+        if row is not None and _texts_alone(row, (old, new)) and self._carry(row, old, new):
             return
         if new is None:
             if row is not None and live == old:
@@ -100,16 +101,16 @@ class Landing:
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
     def _carry(self, row: LaneRow, old: Entry | None, new: Entry | None) -> bool:
-        """Give the lane the seal's change; False when it is too large for one update."""
+        """Give the lane the seal's change; False where the live text cannot be merged with it, or it is too
+        large for one update."""
         if old is None or new is None:
             return False
         lane = self.sources[key := frontier.key_of(self.frontier.branch_id, row)].build(key)
-        text = self.texts[new.digest]
+        merged = merge(self.texts[old.digest], lane.text(), self.texts[new.digest])
+        if merged.conflicts or len(merged.text) > limits.TEXT_FILE:
+            return False
         try:
-            if row.digest == old.digest:
-                update = lane.edit(self.replica, text)
-            else:
-                update = onto(self.texts[old.digest], text, lane.text(), self.replica, lane)
+            update = lane.edit(self.replica, merged.text)
         except TooLarge:
             return False
         if update is not None:
@@ -136,7 +137,8 @@ class Landing:
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
-def _by_characters(row: LaneRow | None, change: Change) -> bool:
+def _texts_alone(row: LaneRow | None, change: Change) -> bool:
+    """Whether a text was and stays one, here and in the seal."""
     old, new = change
     if row is None or new is None or old is None:
         return False
@@ -192,7 +194,7 @@ def _file_above(path: str, changes: Changes) -> str | None:
 async def _texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
-    """Bytes and lanes of the paths that are merged by characters."""
+    """Bytes and lanes of the paths that are merged."""
     wanted: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:

@@ -16,7 +16,7 @@ import msgspec
 from localstore.core import limits, paths
 from localstore.core.chunks import RAISED, kind_of_bytes
 from localstore.core.encoding import b64u, digest
-from localstore.core.errors import SvcError, TooLarge
+from localstore.core.errors import LaneMoved, SvcError, TooLarge
 from localstore.core.lane import Lane
 from localstore.core.manifest import Manifest, parse
 from localstore.core.model.live import UpdateAnswer
@@ -186,6 +186,8 @@ class Batch:
             raise Refusal("stale")
         if row.epoch != update.epoch:
             raise Refusal("epoch")
+        if not update.typed and row.other(self.replica) > update.base:
+            raise LaneMoved(update.path)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
         lane = self._open(key, row)
         left = self._afford(key, row)

@@ -9,7 +9,17 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
-from svc.cmd.working import by_whom, count, named, note_conflicts, note_skipped, skipped_record, to_read
+from svc.cmd.working import (
+    by_whom,
+    conflict_record,
+    count,
+    named,
+    note_conflicts,
+    note_merged,
+    note_skipped,
+    skipped_record,
+    to_read,
+)
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
 from svc.out import Column
@@ -48,6 +58,7 @@ def pull(
     with to_read(ctx) as device:
         done = pull_copy(device, mode, dry_run=dry_run)
     note_skipped(ctx, done.skipped)
+    note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts)
     if done.live:
         ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
@@ -71,7 +82,7 @@ def _record(done: Pulled) -> dict[str, object]:
         "seal": done.seal,
         "changed": done.changed,
         "live": done.live,
-        "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
+        "conflicts": [conflict_record(one) for one in done.conflicts],
         "skipped": [skipped_record(item) for item in done.skipped],
         "trash": str(done.trash) if done.trash else None,
     }

@@ -9,16 +9,18 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import EditsConflict, UsageError
 from localstore.core.limits import MIB
 from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
 from svc.cmd.working import (
+    conflict_record,
     count,
     handles,
     named,
     note_conflicts,
+    note_merged,
     note_skipped,
     skipped_record,
     to_write,
@@ -77,6 +79,7 @@ def push(
         else:
             done.dry_run = False
     note_skipped(ctx, done.skipped)
+    note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts)
     for path, reason in done.refused.items():
         ctx.out.note(f"refused {path}: {reason}")
@@ -87,7 +90,11 @@ def push(
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
     with to_write(ctx) as device:
-        return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+        try:
+            return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+        except EditsConflict as error:
+            note_conflicts(ctx, error.conflicts)
+            raise
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
@@ -153,7 +160,7 @@ def _record(done: Pushed) -> dict[str, object]:
         "skipped": [skipped_record(item) for item in done.skipped],
         "refused": done.refused,
         "live_by": done.live_by,
-        "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
+        "conflicts": [conflict_record(one) for one in done.conflicts],
         "bytes": done.bytes,
         "size": done.size,
     }

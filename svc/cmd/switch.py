@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import UsageError
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx
-from svc.cmd.working import count, linked, note_conflicts, to_read
+from svc.cmd.working import count, linked, note_conflicts, note_merged, to_read
 from svc.flows.pull import Mode
 from svc.flows.switch import switch as switch_copy
 from svc.out import Column
@@ -41,6 +41,7 @@ def switch(
         return
     with to_read(ctx) as device:
         done = switch_copy(device, branch, BranchTransport(ctx.reader, link.repo_id, branch), mode)
+    note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")

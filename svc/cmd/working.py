@@ -14,6 +14,7 @@ from localstore.link import RepoLink
 from localstore.sync.device import Device, opened
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx
+from svc.flows.working import Kept
 from svc.out.table import size
 
 MAY_WRITE = ("owner", "admin", "write")
@@ -117,7 +118,37 @@ def by_whom(live: Mapping[str, list[str]]) -> str:
     return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
-def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:
-    """Versions kept aside because two people replaced the same file."""
-    for path, kept in conflicts:
-        ctx.out.note(f"conflict in {path}: your version is kept as {kept}")
+def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
+    """Texts that hold edits of ours and of others."""
+    for path, by in merged.items():
+        ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
+
+
+def note_conflicts(ctx: Ctx, conflicts: Iterable[Kept]) -> None:
+    """Versions kept aside because two people changed the same lines, or replaced the same file."""
+    for one in conflicts:
+        ctx.out.note(_conflict(one))
+
+
+def _conflict(one: Kept) -> str:
+    if one.lines is None or one.kept_lines is None:
+        return f"conflict in {one.path}: your version is kept as {one.kept_as}"
+    whose = f"@{one.by}'s version" if one.by else "the branch's version"
+    return (
+        f"conflict in {one.path}, {_lines(one.lines)}: {whose} stays; "
+        f"yours ({_lines(one.kept_lines)}) is kept whole as {one.kept_as}"
+    )
+
+
+def _lines(ranges: str) -> str:
+    return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
+
+
+def conflict_record(one: Kept) -> dict[str, object]:
+    return {
+        "path": one.path,
+        "kept_as": one.kept_as,
+        "lines": one.lines,
+        "kept_lines": one.kept_lines,
+        "by": one.by,
+    }

@@ -17,20 +17,22 @@ from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
-from svc.flows.working import begin, dirty, unwritable, verified_head
+from svc.flows.working import Kept, begin, dirty, kept_aside, merged_with, unwritable, verified_head
 
 Mode = Literal["plain", "merge", "force"]
 
 
 class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
-    edits by others that nobody has sealed yet, each with their handles. `conflicts`: (path, name of the copy
-    that kept my version). `trash`: where --force put edited files."""
+    edits by others that nobody has sealed yet, each with their handles. `merged`: paths of mine that were
+    merged with edits by others, each with a handle if one is known. `trash`: where --force put edited
+    files."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
     live: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    merged: dict[str, str | None] = msgspec.field(default_factory=dict)
+    conflicts: list[Kept] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
     dry_run: bool = False
@@ -61,7 +63,8 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         seal=head,
         changed=sorted(changed),
         live=_live(device),
-        conflicts=list(device.conflicts),
+        merged=merged_with(device),
+        conflicts=kept_aside(device),
         skipped=scan.skipped + unwritable(device),
         trash=trash,
     )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import random
+import time
+from collections import Counter
+from collections.abc import Collection
+
 import msgspec
 
-from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
+from localstore.core.errors import Conflict, EditsConflict, NotSealed, StaleHead, UnpulledSeal
+from localstore.core.paths import terminal_safe
 from localstore.found import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
-from svc.flows.working import begin, read_caps
+from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
+PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
+MARKED = "it still holds conflict markers; run: svc resolve, or take them out, then push again"
 
 
 class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
-    by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
+    by others the seal also holds. `merged`: paths merged with edits by others, each with a handle if one is
+    known. `bytes` were uploaded for files of `size` bytes together. `kind`: what
     `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
     there is anything to seal."""
 
@@ -26,7 +35,8 @@ class Pushed(msgspec.Struct):
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
-    conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    merged: dict[str, str | None] = msgspec.field(default_factory=dict)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     bytes: int = 0
     size: int = 0
@@ -38,7 +48,8 @@ class Pushed(msgspec.Struct):
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
-    others kept winning; NotSealed if somebody sealed first."""
+    others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
+    NotSealed if somebody sealed first."""
     head = begin(device)
     if head != device.last:
         raise UnpulledSeal(device.repo.branch, head)
@@ -53,7 +64,7 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
         result.unsealed = bool(result.sent or result.removed) or _unsealed(device)
         return result
     _send_all(device, result, not no_delete)
-    result.conflicts = list(device.conflicts)
+    result.conflicts, result.merged = kept_aside(device), merged_with(device)
     try:
         sealed = seal(device, message)
     except StaleHead:
@@ -70,14 +81,19 @@ def _unsealed(device: Device) -> bool:
 
 
 def _send_all(device: Device, result: Pushed, delete: bool) -> None:
+    moved: Counter[str] = Counter()
     for attempt in range(PULLS + 1):
-        lost = _send_round(device, result, delete)
+        typed = {path for path, times in moved.items() if times >= PULLS}
+        lost = _send_round(device, result, delete, typed, moved)
         if not lost:
             return
         if attempt < PULLS:
             from svc.flows.pull import pull
 
+            if moved:
+                time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
             pull(device, "merge")
+            _require_merged(device)
             result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
     raise Conflict(
         f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
@@ -85,19 +101,31 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
     )
 
 
-def _send_round(device: Device, result: Pushed, delete: bool) -> set[str]:
-    """Send until nothing is left to send; paths that must be pulled first."""
+def _require_merged(device: Device) -> None:
+    """EditsConflict if an edit of ours became a conflict copy: somebody has to look at it before it is
+    sealed."""
+    conflicts = kept_aside(device)
+    if conflicts:
+        raise EditsConflict(terminal_safe(conflicts[0].path), conflicts[0].by, conflicts)
+
+
+def _send_round(
+    device: Device, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
+) -> set[str]:
+    """Send until nothing is left to send; paths that must be pulled first. Counts in `moved` how often a
+    text had been changed by others."""
     lost: set[str] = set()
     costly: list[str] = []
     result.skipped = []
     while True:
         resent = bool(device.db.flight_kinds())
         scan = device.look_around()
-        composed = compose(device, scan, delete, barred={*lost, *result.refused}, whole=costly)
+        composed = compose(device, scan, delete, {*lost, *result.refused}, whole=costly, typed=typed)
         result.skipped = composed.skipped + scan.skipped
         sent = send(device)
         _note(device, result, composed, sent)
         lost.update(sent.lost)
+        moved.update(sent.moved)
         costly = sent.costly
         more = sent.accepted and (resent or sent.lost or _pending(device, sent))
         if not (more or costly):
@@ -122,4 +150,5 @@ def _note(device: Device, result: Pushed, composed: Composed, sent: Sent) -> Non
     result.sent = sorted({*result.sent, *accepted} - set(result.removed))
     result.size = sum(device.entries[path].size for path in result.sent if path in device.entries)
     result.refused.update(sent.refused)
+    result.refused.update(dict.fromkeys(composed.marked, MARKED))
     result.bytes += sent.bytes

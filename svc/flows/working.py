@@ -16,6 +16,7 @@ from localstore.db import Row, SealedFile, SealedTree
 from localstore.entry import foreign_lane
 from localstore.found import Scan, Skipped
 from localstore.sync import sealed_tree, verify
+from localstore.sync.clash import whose
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
 from localstore.sync.reconcile import attach, follow
@@ -73,6 +74,8 @@ def verified_head(device: Device, head: str | None) -> NewHead | None:
     seals = verify.chain(device.transport, head, device.last, device.repo.repo_id)
     if not seals:
         return None
+    handles = {one.provenance.who.handle for one in seals if one.key.id != device.device_id}
+    device.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if device.last else []
     payload = verify.seal(seals[0], head, device.repo.repo_id)
     return _as_frontier(device, payload) or NewHead(
         verify.tree(device.transport.tree(head), payload), True, None
@@ -121,6 +124,36 @@ def read_caps(device: Device) -> str | None:
     manifest = parse(device.files.read(MANIFEST))
     device.file_cap = manifest.file_cap(device.repo_kind or manifest.kind or "")
     return manifest.kind
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """My version of `path`, which is called `kept_as` now. Of texts that could not be merged also which lines
+    stand against each other, here and there, and the handle of whoever wrote the other version, if that is
+    known."""
+
+    path: str
+    kept_as: str
+    by: str | None = None
+    lines: str | None = None
+    kept_lines: str | None = None
+
+
+def kept_aside(device: Device) -> list[Kept]:
+    """What became a conflict copy in this run."""
+    found = []
+    for path, name in device.conflicts:
+        clash = device.db.conflicts.get(path)
+        if clash is not None and clash.kept_as == name:
+            found.append(Kept(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
+        else:
+            found.append(Kept(path, name))
+    return found
+
+
+def merged_with(device: Device) -> dict[str, str | None]:
+    """What was merged in this run and is no conflict."""
+    kept = {path for path, _ in device.conflicts}
+    return {path: whose(device, path) for path in sorted(device.merged - kept)}
 
 
 def unwritable(device: Device) -> list[Skipped]:

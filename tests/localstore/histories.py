@@ -1,13 +1,14 @@
 """Random histories: people edit, go offline, push, pull, get killed anywhere; then everything comes to rest.
 
-What must hold: every acknowledged or saved edit survives, all folders equal the frontier, seals form a chain
-whose trees were the frontier, no temporary file stays behind, no needless second copy of a character.
-One seed is one history.
+What must hold: every acknowledged or saved edit survives, if need be in a conflict copy; no file holds a word
+that nobody wrote, or one twice that everybody wrote once; all folders equal the frontier, seals form a chain
+whose trees were the frontier, no temporary file stays behind. One seed is one history.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,13 +17,17 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from localstore.core import lane as lanes
+from localstore.core.diff import lines, opcodes
 from localstore.core.errors import SvcError
 from localstore.core.model.live import UpdateBatch
-from localstore.core.textdiff import edits
+from localstore.core.text_merge import Merged, merge
 from localstore.files import Files
+from localstore.sync import merging
+from localstore.sync.compose import compose
 from localstore.sync.device import Device
+from localstore.sync.send import send
 from localstore.sync.transport import Transport
+from svc.flows import push
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -42,7 +47,7 @@ WORDS = [
     "\r\n",
     "aa",
 ]
-FIRST_TOKEN = 0x4E17
+OWN = re.compile(r"k\d+[xy]*")  # words that stand for one edit each, or for the same edit by several people
 ROUNDS = 12
 CALLS = ("bootstrap", "lanes", "updates", "have", "upload_pack", "prepare", "finalize", "seal", "tree")
 STEPS = ("create", "exchange", "move", "remove", "stat", "read")
@@ -52,21 +57,27 @@ class Killed(BaseException):
     """The process is gone: nothing may catch this."""
 
 
+def words(data: bytes) -> list[str]:
+    return re.findall(r"\w+", data.decode("utf-8", "ignore"))
+
+
 def tokens(data: bytes) -> set[str]:
-    """The characters that stand for one edit each."""
-    return {c for c in data.decode("utf-8", "ignore") if "\u4e17" < c < "\u9fff"}
+    """The words that stand for edits."""
+    return set(filter(OWN.fullmatch, words(data)))
 
 
 class World:
-    """Three people on one branch."""
+    """People on one branch."""
 
-    def __init__(self, seed: int, root: Path, calm: bool) -> None:
+    def __init__(self, seed: int, root: Path, calm: bool, people: int = 3) -> None:
         self.random = random.Random(seed)
         self.calm = calm
         self.relay = ModelRelay(seed)
-        self.places = [Place(root, self.relay, name) for name in ("ann", "bob", "cyd")]
+        self.places = [Place(root, self.relay, name) for name in ("ann", "bob", "cyd")[:people]]
         self.count = 0
         self.born: set[str] = set()
+        self.written: set[str] = set()  # every word of every save
+        self.merges = self.clashes = 0
         self.dead: set[str] = set()
         self.moved: set[str] = set()
         self.twice: set[str] = set()
@@ -80,14 +91,14 @@ class World:
 
     def token(self) -> str:
         self.count += 1
-        fresh = chr(FIRST_TOKEN + self.count)
+        fresh = f"k{self.count}"
         self.born.add(fresh)
         return fresh
 
     def edit(self, place: Place) -> None:
         """One save, deletion or rename by a person."""
         r = self.random
-        path = r.choice(NAMES)
+        path = r.choice([*NAMES, *["a.txt"] * 6, *["b.py"] * 3])
         target = place.folder / path
         if any(parent.is_file() for parent in target.parents):
             return
@@ -100,6 +111,8 @@ class World:
         old = target.read_bytes() if target.exists() else None
         new = self._version(path, old, r)
         self.dead |= tokens(old or b"") - tokens(new or b"")
+        self.born |= tokens(new or b"")
+        self.written.update(words(new or b""))
         if new is None:
             target.unlink(missing_ok=True)
         elif r.random() < 0.5 or old is None:
@@ -112,35 +125,80 @@ class World:
     def _version(self, path: str, old: bytes | None, r: random.Random) -> bytes | None:
         binary = path.endswith("bin")
         if old is None or (b"\0" in old and r.random() < 0.8):
-            return (b"\0" if binary else b"") + (
-                self.token() + "\n" + "".join(r.choices(WORDS, k=5))
-            ).encode()
+            head = self.token() + "\n" + "".join(f"v{i} = {self.token()}\n" for i in range(r.randrange(8)))
+            return (b"\0" if binary else b"") + (head + "".join(r.choices(WORDS, k=5))).encode()
         if r.random() < 0.08:
             return None
         if b"\0" in old or r.random() < 0.05:
-            return (b"" if b"\0" in old else b"\0") + (self.token() + "kind\n").encode()
-        chars = list(old.decode())
+            return (b"" if b"\0" in old else b"\0") + (self.token() + " kind\n").encode()
+        parts = re.findall(r"\w+|\W", old.decode())
         before = self.born.copy()
         for _ in range(r.randint(1, 3)):
-            at = r.randint(0, len(chars))
-            if r.random() < 0.3:
-                del chars[at : at + r.randint(1, 8)]
-            else:
-                chars[at:at] = r.choice(WORDS) + self.token() + r.choice(WORDS)
-        new = "".join(chars).encode()
+            self._change(parts, r)
+        new = "".join(parts).encode()
         self.dead |= self.born - before - tokens(new)  # written and deleted again before the save
         return new
+
+    def _change(self, parts: list[str], r: random.Random) -> None:
+        """Words come, go, or take the place of others; some as everybody would write them."""
+        at, known = r.randint(0, len(parts)), [i for i, part in enumerate(parts) if OWN.fullmatch(part)]
+        what = r.random()
+        if what < 0.2:
+            del parts[at : at + r.randint(1, 8)]
+        elif what < 0.5 and known:
+            at = r.choice(known)
+            alike = parts[at] + "x"
+            parts[at] = self.token() if r.random() < 0.5 or alike in parts else alike
+        elif what < 0.6 and known:
+            at = r.choice(known)
+            if parts[at] + "y" not in parts:
+                parts[at + 1 : at + 1] = ["\n", parts[at] + "y", "\n"]
+        else:
+            parts[at:at] = [r.choice(WORDS), " ", self.token(), " ", r.choice(WORDS)]
 
     def command(self, place: Place) -> None:
         """One command, which a fault may end."""
         choice = self.random.choice(
-            ["push", "push", "merge", "merge", "plain", "force" if self.calm else "merge"]
+            ["push", "push", "live", "live", "merge", "merge", "plain", "force" if self.calm else "merge"]
         )
         try:
             with self.killable(place) as device:
                 _run(device, choice)
         except (SvcError, Killed):
+            pass
+        self.nothing_mixed(place)
+
+    def nothing_mixed(self, place: Place) -> None:
+        """No word that nobody wrote, none twice that everybody wrote once. Typed edits may be mixed."""
+        if self.relay.typed:
             return
+        for path, data in place.files().items():
+            if b"\0" in data:
+                continue
+            found = words(data)
+            strange = set(found) - self.written
+            assert not strange, f"{place.folder.name}: {path} has {sorted(strange)}, which nobody wrote"
+            double = {one for one in tokens(data) - self.moved if found.count(one) > 1}
+            assert not double, f"{place.folder.name}: {path} has {sorted(double)} twice"
+
+    def merged(self, base: bytes, theirs: bytes, mine: bytes) -> Merged:
+        """The merge, with a note of the words that a side moved to another place."""
+        for side in (theirs, mine):
+            old, new = lines(base), lines(side)
+            changes = opcodes(old, new, by_indent=False)
+            gone = [tokens(b"".join(old[one.old_start : one.old_end])) for one in changes]
+            come = [tokens(b"".join(new[one.new_start : one.new_end])) for one in changes]
+            self.moved |= {
+                word
+                for i, out in enumerate(gone)
+                for j, into in enumerate(come)
+                if i != j
+                for word in out & into
+            }
+        found = merge(base, theirs, mine)
+        self.merges += 1
+        self.clashes += bool(found.conflicts)
+        return found
 
     @contextmanager
     def killable(self, place: Place) -> Iterator[Device]:
@@ -206,17 +264,18 @@ class World:
         for place in self.places:
             for file in (place.home.root / "trash").rglob("*"):
                 self.dead |= tokens(file.read_bytes()) if file.is_file() else set()
-        written = {c for c in self.born if any(c in data.decode("utf-8", "ignore") for data in tree.values())}
+        written: set[str] = set().union(*map(tokens, tree.values()))
         lost = self.born - self.dead - written
         assert not lost, f"lost {sorted(lost)}"
+        for place in self.places:
+            self.nothing_mixed(place)
         seen: dict[str, str] = {}
         for path, data in tree.items():
             if "sync-conflict" in path:
                 continue
-            for c in data.decode("utf-8", "ignore"):
-                if c in self.born - self.moved:
-                    assert c not in seen, f"{c} is in {seen.get(c)} and again in {path}"
-                    seen[c] = path
+            for word in tokens(data) - self.moved:
+                assert word not in seen, f"{word} is in {seen.get(word)} and again in {path}"
+                seen[word] = path
         head, chain = self.relay.branches["main"].head, 0
         assert self.relay.sealed_tree(head) == tree
         while head:
@@ -233,9 +292,14 @@ class World:
 def _run(device: Device, choice: str) -> None:
     from svc.flows.pull import pull
     from svc.flows.push import push
+    from svc.flows.working import begin
 
     if choice == "push":
         push(device, "work")
+    elif choice == "live":
+        begin(device)
+        compose(device, device.look_around())
+        send(device)
     else:
         pull(device, choice)  # type: ignore[arg-type]
 
@@ -288,18 +352,14 @@ class FaultyFiles(Files):
         return risky
 
 
-def play(seed: int) -> None:
-    """One history. AssertionError if it loses, doubles or diverges."""
+def play(seed: int, people: int = 3, refuses_moved: bool = True) -> World:
+    """One history. AssertionError if it loses, doubles, mixes or diverges. `refuses_moved` False: the relay
+    takes captured edits of lanes that others have changed since."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(seed, Path(folder), calm=seed % 3 == 0)
-
-        def watched(old: bytes, new: bytes) -> Any:
-            changes = edits(old, new)
-            gone = tokens(b"".join(old[c.offset : c.offset + c.deleted] for c in changes))
-            world.moved |= gone & tokens(b"".join(c.inserted for c in changes))
-            return changes
-
-        with patch.object(lanes.textdiff, "edits", watched):
+        world = World(seed, Path(folder), seed % 3 == 0, people)
+        world.relay.refuses_moved = refuses_moved
+        with patch.object(merging, "merge", world.merged), patch.object(push, "PAUSE", 0.0):
             world.act()
             world.rest()
             world.check()
+        return world

@@ -22,7 +22,6 @@ from localstore.core.model.history import Entry, Seal, SealKey, SealProvenance, 
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
-    FinalState,
     LanesRequest,
     LaneState,
     LaneStates,
@@ -38,7 +37,6 @@ from localstore.core.tree import root_digest
 from localstore.core.update import LiveUpdate, check, decoded_ops, signing_bytes
 from localstore.sync.transport import Transport
 
-EPOCHS_RETAINED = 2
 REPO_ID = "repo-1"
 TREE_KEY = bytes(range(32))
 
@@ -55,7 +53,6 @@ class File:
     epoch: int = 0
     lane: Lane | None = None
     last: dict[int, int] = field(default_factory=dict)
-    finals: dict[int, tuple[bytes, bytes | None]] = field(default_factory=dict)
 
     def content(self) -> bytes:
         return self.lane.digest() if self.lane else self.genesis
@@ -98,6 +95,8 @@ class ModelRelay:
         self.prepared: dict[str, tuple[str, bytes, Files, int, str | None]] = {}
         self.done: dict[str, str] = {}
         self.accepted: list[tuple[str, LiveUpdate]] = []
+        self.refuses_moved = True  # captured edits of lanes that others have changed since
+        self.typed = 0  # updates that came as typed ones
 
     def transport(self, branch: str, key: DeviceKey) -> ModelTransport:
         self.keys[key.id] = key
@@ -170,6 +169,9 @@ class ModelRelay:
             return UpdateAnswer(n=update.n, result="stale")
         if file.epoch != update.epoch:
             return UpdateAnswer(n=update.n, result="epoch")
+        self.typed += update.typed
+        if self.refuses_moved and not update.typed and file.other(replica) > update.base:
+            return UpdateAnswer(n=update.n, result="refused", code="lane_moved")
         lane = self._lane(branch, file)
         for op in decoded_ops(update):
             lane.apply(op, replica)
@@ -192,11 +194,8 @@ class ModelRelay:
         for path, file in branch.files.items():
             if file.kind != "text" or file.ver > at or self.random.random() < 0.5:
                 continue
-            file.finals[file.epoch] = (file.genesis, file.lane.state() if file.lane else None)
             file.epoch += 1
             file.genesis, file.lane = files[path][1], None
-            for old in sorted(file.finals)[: max(0, len(file.finals) - EPOCHS_RETAINED)]:
-                del file.finals[old]
 
 
 class ModelTransport(Transport):
@@ -261,11 +260,6 @@ class ModelTransport(Transport):
             if file is None or file.gen != name.gen:
                 missing.append(name.path)
                 continue
-            finals = {
-                str(epoch): FinalState(genesis=genesis.hex(), state=b64u(state) if state else None)
-                for epoch, (genesis, state) in file.finals.items()
-                if name.epoch is not None and epoch >= name.epoch
-            }
             found.append(
                 LaneState(
                     path=name.path,
@@ -278,7 +272,6 @@ class ModelTransport(Transport):
                     size=file.size,
                     genesis=file.genesis.hex(),
                     state=b64u(file.lane.state()) if file.lane else None,
-                    finals=finals,
                 )
             )
         return LaneStates(lanes=found, missing=missing)

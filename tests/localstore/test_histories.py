@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import pytest
 
+from localstore.core.errors import ServerMisbehaved
 from tests.localstore.histories import play
+
+MANY = 200
 
 
 @pytest.mark.parametrize("first", range(0, 48, 12))
 def test_random_histories_lose_and_double_nothing(first: int) -> None:
     for seed in range(first, first + 12):
         play(seed)
+
+
+def test_random_histories_of_two_devices_mix_nothing() -> None:
+    assert sum(play(seed, people=2).merges for seed in range(12)) > 0
+
+
+def test_without_the_refusal_of_moved_lanes_histories_mix_texts() -> None:
+    with pytest.raises(AssertionError, match="which nobody wrote"):
+        for seed in range(MANY):
+            try:
+                play(seed, refuses_moved=False)
+            except ServerMisbehaved:
+                continue  # the device notices that the relay has another text than was sent
+            except AssertionError as error:
+                if "which nobody wrote" in str(error):
+                    raise

@@ -12,7 +12,7 @@ from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge, UpdateInvalid
 from localstore.core.lane import Lane
-from localstore.core.lane_carry import carry, onto
+from localstore.core.lane_carry import carry
 from localstore.core.lane_format import GENESIS_BIT, decode_state_vector, parse
 from localstore.core.merge import merge
 from tests.localstore.core.updates import scattered
@@ -252,42 +252,11 @@ def test_carrying_does_not_write_unchanged_text_again() -> None:
 
 def test_nothing_is_carried_where_nothing_changed() -> None:
     assert carry(lane_of(b"x"), [], A, lane_of(b"x")) is None
-    assert onto(b"x", b"x", b"y", A, lane_of(b"y")) is None
 
 
 def test_a_change_is_carried_between_equal_texts_only() -> None:
     with pytest.raises(Invalid, match="equal text"):
         carry(lane_of(b"x"), [], A, lane_of(b"y"))
-
-
-@given(TEXTS, TEXTS, TEXTS)
-@settings(max_examples=150, deadline=None)
-def test_onto_gives_the_same_text_wherever_it_lands(base: bytes, mine: bytes, theirs: bytes) -> None:
-    one, two = lane_of(theirs), Lane.genesis("branch", 9, 4, theirs)
-    update = onto(base, mine, theirs, A, one)
-    onto(base, mine, theirs, B, two)
-    assert one.text() == two.text()
-    if mine == base:
-        assert one.text() == theirs
-    if theirs == base:
-        assert one.text() == mine
-    assert (update is None) == (one.text() == theirs)
-
-
-def test_a_change_that_writes_what_it_removes_is_none() -> None:
-    lane = lane_of(b"a")
-    assert onto("a👩‍👩‍👧".encode(), "👩‍👩‍👧a".encode(), b"a", A, lane) is None
-    assert lane.text() == b"a"
-
-
-def test_onto_keeps_both_changes() -> None:
-    target = lane_of("ein 😀 und zwei\n".encode())
-    update = onto(b"one and two\n", b"one and 2\n", b"one & two\n", A, lane_of(b"one & two\n"))
-    assert update
-    assert onto(UNICODE.encode(), UNICODE.encode(), target.text(), A, target) is None
-    lane = lane_of(b"one & two\n")
-    onto(b"one and two\n", b"one and two!\n", b"one & two\n", A, lane)
-    assert lane.text() == b"one & two!\n"
 
 
 # --- broken lanes

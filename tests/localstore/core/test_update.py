@@ -140,6 +140,15 @@ def test_operations_in_a_second_spelling_cannot_be_signed() -> None:
         signing_bytes(*PLACE, msgspec.structs.replace(EDIT, ops=["AB"]))
 
 
+def test_typed_is_signed_where_it_is_said_and_belongs_to_edits() -> None:
+    typed = msgspec.structs.replace(EDIT, typed=True)
+    check(typed)
+    assert b"typed" not in signing_bytes(*PLACE, EDIT) + msgspec.json.encode(EDIT)
+    assert signing_bytes(*PLACE, typed) == signing_bytes(*PLACE, EDIT)[:-1] + b',"typed":true}'
+    with pytest.raises(Invalid):
+        check(msgspec.structs.replace(CREATE, typed=True))
+
+
 def test_unknown_members_and_kinds_do_not_decode() -> None:
     document = msgspec.to_builtins(EDIT)
     for wrong in ({**document, "extra": 1}, {**document, "kind": "rename"}, {**document, "n": 1.5}):

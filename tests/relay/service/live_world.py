@@ -194,11 +194,20 @@ class Device:
     def delete(self, path: str, gen: int, base: int) -> LiveUpdate:
         return self.make("delete", path, gen, base)
 
-    def edit(self, path: str, lane: Lane, gen: int, new: bytes, epoch: int = 0, base: int = 0) -> LiveUpdate:
-        """Edit a lane of ours (changed in place) to `new`."""
+    def edit(
+        self,
+        path: str,
+        lane: Lane,
+        gen: int,
+        new: bytes,
+        epoch: int = 0,
+        base: int = 0,
+        typed: bool = True,
+    ) -> LiveUpdate:
+        """Edit a lane of ours (changed in place) to `new`, typing."""
         operation = lane.edit(self.replica, new)
         assert operation is not None
-        return self.make("edit_text", path, gen, base, epoch=epoch, ops=[b64u(operation)])
+        return self.make("edit_text", path, gen, base, epoch=epoch, ops=[b64u(operation)], typed=typed)
 
     async def text(self, path: str, data: bytes) -> tuple[int, Lane]:
         """A new text: its lane's number, and the lane."""

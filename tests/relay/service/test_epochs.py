@@ -58,7 +58,7 @@ async def test_a_seal_starts_a_new_epoch_and_an_old_one_hops_over(w: World, rest
     assert final.text() == current.text() == b"ONE two" + rest
     hop = carry(final, [unb64u((late.ops or [""])[0])], b.replica, current)
     assert hop is not None
-    update_ = b.make("edit_text", "x", gen, epoch=1, ops=[b64u(hop)])
+    update_ = b.make("edit_text", "x", gen, epoch=1, ops=[b64u(hop)], typed=True)
     assert (await b.one(update_)).result == "ok"
     assert (await b.fetch("x", gen))[1].text() == b"ONE TWO" + rest
     assert await w.files((await b.seal(made.id)).id) == {"x": b"ONE TWO" + rest}

@@ -93,15 +93,34 @@ async def test_a_chain_of_seals_lands_at_once_and_becomes_the_frontier(w: World)
     assert [one.id for one in (await finalize(a, made)).items] == [first.id, second.id]
 
 
-async def test_live_text_takes_the_change_by_characters_and_stays_unsealed(w: World) -> None:
+async def test_live_text_takes_the_change_and_stays_unsealed(w: World) -> None:
     a, b = await w.device(), await w.device()
-    head = await land(a, None, {"x": b"one two three", "quiet": b"q"})
-    await edit(b, "x", b"one two THREE")
-    merged = await land(a, head, {"x": b"ONE two three", "quiet": b"qq"})
-    assert await w.files(merged) == {"x": b"ONE two three", "quiet": b"qq"}
-    assert await now(b) == {"x": b"ONE two THREE", "quiet": b"qq"}
+    head = await land(a, None, {"x": b"one, two three", "quiet": b"q"})
+    await edit(b, "x", b"one, two THREE")
+    merged = await land(a, head, {"x": b"ONE, two three", "quiet": b"qq"})
+    assert await w.files(merged) == {"x": b"ONE, two three", "quiet": b"qq"}
+    assert await now(b) == {"x": b"ONE, two THREE", "quiet": b"qq"}
     sealed = await b.seal(merged)
-    assert await w.files(sealed.id) == {"x": b"ONE two THREE", "quiet": b"qq"}
+    assert await w.files(sealed.id) == {"x": b"ONE, two THREE", "quiet": b"qq"}
+
+
+async def test_the_same_live_edit_is_taken_once(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    head = await land(a, None, {"x": b"timeout = 30\n"})
+    await edit(b, "x", b"timeout = 60\n")
+    await land(a, head, {"x": b"timeout = 60\n"})
+    assert await now(b) == {"x": b"timeout = 60\n"}
+
+
+async def test_a_live_text_that_stands_against_the_seal_moves_to_a_conflict_name_whole(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    head = await land(a, None, {"x": b"top\n\ntimeout = 30\n"})
+    await edit(b, "x", b"TOP\n\ntimeout = 45\n")
+    await land(a, head, {"x": b"top\n\ntimeout = 60\n"})
+    after = await now(b)
+    assert after.pop("x") == b"top\n\ntimeout = 60\n"
+    [(name, kept)] = after.items()
+    assert ".sync-conflict-" in name and kept == b"TOP\n\ntimeout = 45\n"
 
 
 async def test_an_edit_in_flight_meets_a_landed_change_in_the_same_lane(w: World) -> None:
@@ -109,10 +128,11 @@ async def test_an_edit_in_flight_meets_a_landed_change_in_the_same_lane(w: World
     head = await land(a, None, {"x": b"one two three"})
     gen = (await b.bootstrap()).rows[0].gen
     mine = Lane.genesis(b.branch_id, gen, 0, b"one two three")
-    late = b.edit("x", mine, gen, b"one two THREE")
+    late = b.edit("x", mine, gen, b"one two THREE", typed=False)
     await land(a, head, {"x": b"ONE two three"})
-    assert (await b.one(late)).result == "ok"
-    assert await now(b) == {"x": b"ONE two THREE"}
+    refused = await b.one(late)
+    assert (refused.result, refused.code) == ("refused", "lane_moved")
+    assert await now(b) == {"x": b"ONE two three"}
 
 
 async def test_a_live_edit_outlives_a_delete(w: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import bindparam, func, select, update
 
 from localstore.core import limits
-from localstore.core.encoding import b64u, unb64u
+from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import ClockReused, Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.lane import Lane
 from localstore.core.model.live import (
@@ -162,6 +162,41 @@ async def test_rule_2_edits_of_two_replicas_merge_by_characters(w: World) -> Non
     assert second.state_vector == b64u(there.state_vector())
 
 
+async def test_rule_2_an_edit_made_from_a_file_is_refused_once_others_changed_the_text(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    gen, lane = await a.text("x", b"timeout = 30\n")
+    mine = Lane.genesis(b.branch_id, gen, 0, b"timeout = 30\n")
+    first = await a.one(a.edit("x", lane, gen, b"timeout = 60\n", base=gen, typed=False))
+    assert first.result == "ok"
+    late = b.edit("x", mine, gen, b"timeout = 60\n", base=gen, typed=False)
+    refused = await b.one(late)
+    assert (refused.result, refused.code) == ("refused", "lane_moved")
+    assert "svc pull --merge" in refused.detail
+    assert await b.one(late) == refused, "as it was answered, so it stays"
+    assert (await b.fetch("x", gen))[1].text() == b"timeout = 60\n"
+
+
+async def test_rule_2_an_edit_that_saw_the_last_change_of_others_is_taken_whatever_is_its_own(
+    w: World,
+) -> None:
+    a, b = await w.device(), await w.device()
+    gen, lane = await a.text("x", b"one\n")
+    for text in (b"one\ntwo\n", b"one\ntwo\nthree\n"):
+        assert (await a.one(a.edit("x", lane, gen, text, base=gen, typed=False))).result == "ok"
+    state, mine = await b.fetch("x", gen)
+    answer = await b.one(b.edit("x", mine, gen, b"ONE\ntwo\nthree\n", base=state.ver, typed=False))
+    assert (answer.result, answer.digest) == ("ok", digest(b"ONE\ntwo\nthree\n").hex())
+
+
+async def test_rule_2_typed_edits_land_beside_those_of_others(w: World) -> None:
+    a, b = await w.device(), await w.device()
+    gen, lane = await a.text("x", b"one\ntwo\n")
+    mine = Lane.genesis(b.branch_id, gen, 0, b"one\ntwo\n")
+    await a.one(a.edit("x", lane, gen, b"one!\ntwo\n", base=gen, typed=True))
+    assert (await b.one(b.edit("x", mine, gen, b"one\ntwo!\n", base=gen, typed=True))).result == "ok"
+    assert (await b.fetch("x", gen))[1].text() == b"one!\ntwo!\n"
+
+
 async def test_rule_2_operations_of_another_lane_or_replica_are_refused_and_change_nothing(w: World) -> None:
     a, b = await w.device(), await w.device()
     gen, lane = await a.text("x", b"hello")
@@ -170,13 +205,13 @@ async def test_rule_2_operations_of_another_lane_or_replica_are_refused_and_chan
     bad = foreign.edit(a.replica, b"hello?")
     assert good and bad
     ops = [b64u(good), b64u(bad)]
-    refused = await a.one(a.make("edit_text", "x", gen, epoch=0, ops=ops))
+    refused = await a.one(a.make("edit_text", "x", gen, epoch=0, ops=ops, typed=True))
     assert (refused.result, refused.code) == ("refused", "update_invalid")
-    stolen = await b.one(b.make("edit_text", "x", gen, epoch=0, ops=[b64u(good)]))
+    stolen = await b.one(b.make("edit_text", "x", gen, epoch=0, ops=[b64u(good)], typed=True))
     assert (stolen.result, stolen.code) == ("refused", "update_invalid")
     state, there = await a.fetch("x", gen)
     assert there.text() == b"hello" and state.state is None
-    assert (await a.one(a.make("edit_text", "x", gen, epoch=0, ops=[b64u(good)]))).result == "ok"
+    assert (await a.one(a.make("edit_text", "x", gen, epoch=0, ops=[b64u(good)], typed=True))).result == "ok"
     assert (await a.fetch("x", gen))[1].text() == b"hello!"
     assert other != gen
 

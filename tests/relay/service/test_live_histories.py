@@ -85,7 +85,8 @@ class Story:
             assert carried is not None
             pending = carried
         current.apply(pending, device.replica)
-        return await device.one(device.make("edit_text", path, gen, epoch=state.epoch, ops=[b64u(pending)]))
+        hopped = device.make("edit_text", path, gen, epoch=state.epoch, ops=[b64u(pending)], typed=True)
+        return await device.one(hopped)
 
     async def start_of(self, device: Device, gen: int, epoch: int, state: LaneState) -> Lane:
         final = state.finals.get(str(epoch))

@@ -1,0 +1,77 @@
+"""Edits captured from a file meet a lane that has moved on: the texts are merged, then operations are made.
+
+A file says what its text became, not what was meant. So what is here and what others made of it are merged as
+texts (`localstore.core.text_merge`), and only the result becomes operations, on the lane as it is now. What
+cannot be merged is a clash (`localstore.sync.clash`): the lane's text stays, mine becomes a file of its own.
+"""
+
+from __future__ import annotations
+
+from localstore.core.classify import kind_of
+from localstore.core.encoding import digest
+from localstore.core.errors import TooLarge
+from localstore.core.lane import Lane
+from localstore.core.limits import TEXT_FILE
+from localstore.core.text_merge import merge
+from localstore.entry import Entry
+from localstore.sync.clash import Clash, Clashed
+from localstore.sync.device import Device
+from localstore.sync.remote import Remote
+
+
+def advance(device: Device, entry: Entry, remote: Remote) -> None:
+    """Bring the confirmed lane to the relay's state and what is captured here onto it, in one step. Clashed,
+    and nothing is changed, where the two cannot be merged."""
+    same_epoch = entry.epoch == remote.row.epoch
+    if same_epoch and remote.state is None and entry.touched:
+        return  # the relay does not tell what it confirmed to us
+    if not entry.pending:
+        _take(device, entry, remote, None, None)
+    elif same_epoch and remote.row.other <= entry.seen:
+        entry.seen = max(entry.seen, remote.row.ver)
+        with device.db.step():
+            device.save(entry)
+    else:
+        lane = _lane(device, remote)
+        update = join(device, entry.path, lane, device.confirmed(entry).text(), device.current(entry).text())
+        text = lane.text()
+        device.objects.add([(digest(text), text)])
+        _take(device, entry, remote, update, text)
+
+
+def join(device: Device, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
+    """Give `lane` the change from `base`, which the disk once showed of it, to `mine`. The update that does
+    it, None if the lane has it all. Clashed where that cannot be, and the lane is as it was."""
+    theirs = lane.text()
+    if kind_of(base) != "text":  # a file that was bytes before
+        raise Clashed(Clash(None, theirs, mine, []))
+    merged = merge(base, theirs, mine)
+    if merged.conflicts or len(merged.text) > TEXT_FILE:
+        raise Clashed(Clash(base, theirs, mine, merged.conflicts))
+    try:
+        update = lane.edit(device.replica, merged.text)
+    except TooLarge:
+        raise Clashed(Clash(base, theirs, mine, [])) from None
+    if base not in (theirs, mine) and theirs != mine:
+        device.merged.add(path)
+    return update
+
+
+def _lane(device: Device, remote: Remote) -> Lane:
+    if remote.state is not None:
+        return Lane.load(remote.state, device.replica)
+    return device.genesis(remote.row.gen, remote.row.epoch, device.text(remote.genesis))
+
+
+def _take(device: Device, entry: Entry, remote: Remote, update: bytes | None, text: bytes | None) -> None:
+    """Take the relay's lane for ours, with `update` captured on it, which makes its text `text`."""
+    entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
+    entry.genesis, entry.touched = remote.genesis, remote.state is not None
+    entry.want, entry.size = remote.row.digest, remote.row.size
+    if text is not None:
+        entry.want, entry.size = digest(text), len(text)
+    entry.pending = 0 if update is None else 1
+    with device.db.step():
+        device.db.put_lane_state(entry.path, remote.state)
+        device.db.put_pending(entry.path, [] if update is None else [update])
+        device.save(entry)
