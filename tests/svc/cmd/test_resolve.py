@@ -17,17 +17,12 @@ from tests.svc.conftest import Svc
 BASE = b"import os\n\nPORT = 8080\n\ndone = 1\n"
 THEIRS = b"import os\nimport re\n\nPORT = 9000\n\ndone = 1\n"
 MINE = b"import os\n\nPORT = 3000\n\ndone = 2\n"
-MARKED = b"""import os
-import re
-
-<<<<<<< svc conflict: the branch's version
-PORT = 9000
-=======
-PORT = 3000
->>>>>>> svc conflict: yours, kept as COPY
-
-done = 2
-"""
+MARKED = (
+    b"import os\nimport re\n\n"
+    b"<<<<<<< svc conflict: the branch's version\nPORT = 9000\n"
+    b"=======\nPORT = 3000\n>>>>>>> svc conflict: yours, kept as COPY\n"
+    b"\ndone = 2\n"
+)
 FILE = Path("src/app.py")
 
 
