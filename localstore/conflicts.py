@@ -17,9 +17,9 @@ CREATE TABLE conflicts(path TEXT PRIMARY KEY, kept_as TEXT NOT NULL, base BLOB, 
 class KeptConflict(NamedTuple):
     """`path` shows theirs, and mine was kept whole as `kept_as`.
 
-    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`: the
-    handle of whoever made theirs, None if it is not known. `lines` of theirs and `kept_lines` of mine stand
-    against each other, written for people: `12-14`, several with commas.
+    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`:
+    the handle of whoever made theirs, None if it is not known. `lines` of theirs and `kept_lines` of mine
+    stand against each other, written for people: `12-14`, several with commas.
     """
 
     path: str

@@ -17,7 +17,8 @@ from heapq import merge as in_order
 from typing import NamedTuple
 
 from localstore.core.alignment import Hunk
-from localstore.core.diff import lines, opcodes
+from localstore.core.diff import lines
+from localstore.core.git_alignment import as_git, common_ends
 from localstore.core.list_merge import both_added
 from localstore.core.word_merge import both_changed
 
@@ -27,7 +28,8 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class Conflict(NamedTuple):
-    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines."""
+    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines. Of the
+    sides it has the lines that differ, of the base all that either side changed there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]
@@ -51,12 +53,24 @@ class _Stretch(NamedTuple):
 
 
 class _Resolved(NamedTuple):
-    """The merged text as `pieces` in order, conflicts in their places. `sides`: the lines of theirs and mine,
-    all with line feeds if there is an `ending`, which the result then gets."""
+    """The merged text as `pieces` in order, conflicts in their places. `sides`: the lines of theirs and mine.
+    All have line feeds; `ending` takes their place in the result. `unended`: the last line loses its own."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
-    ending: bytes | None
+    ending: bytes
+    unended: bool
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        return [piece for piece in self.pieces if isinstance(piece, Conflict)]
+
+    def text(self, parts: Iterable[bytes]) -> bytes:
+        """The parts joined and with the line endings of the result."""
+        whole = b"".join(parts)
+        if self.unended and isinstance(self.pieces[-1], bytes):
+            whole = whole.removesuffix(b"\n")
+        return whole if self.ending == b"\n" else whole.replace(b"\n", self.ending)
 
 
 def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
@@ -69,27 +83,24 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
         return Merged(theirs, [])
     if theirs == base:
         return Merged(mine, [])
-    pieces, _, ending = _resolved(base, theirs, mine)
-    conflicts = [piece for piece in pieces if isinstance(piece, Conflict)]
-    if conflicts:
-        return Merged(theirs, conflicts)
-    return Merged(_ended(b"".join(piece for piece in pieces if isinstance(piece, bytes)), ending), [])
+    found = _resolved(base, theirs, mine)
+    if found.conflicts:
+        return Merged(theirs, found.conflicts)
+    return Merged(found.text(piece for piece in found.pieces if isinstance(piece, bytes)), [])
 
 
 def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
     """The text in which all that can be joined is joined, and each conflict stands as theirs and mine between
     marker lines with the labels (their first lines). Without conflicts, the text of `merge`."""
-    merged = merge(base, theirs, mine)
-    if not merged.conflicts:
-        return merged.text
-    pieces, sides, ending = _resolved(base, theirs, mine)
+    if mine in (base, theirs) or theirs == base:
+        return merge(base, theirs, mine).text
+    found = _resolved(base, theirs, mine)
     labels = [label.split("\n")[0].strip().encode() for label in (their_label, my_label)]
-    mark_end = b"\r\n" if ending is None and b"\r\n" in theirs else b"\n"
-    written = (
-        piece if isinstance(piece, bytes) else _between_markers(piece, sides, labels, mark_end)
-        for piece in pieces
+    mark_end = b"\r\n" if found.ending == b"\n" and b"\r\n" in theirs else b"\n"
+    return found.text(
+        piece if isinstance(piece, bytes) else _between_markers(piece, found.sides, labels, mark_end)
+        for piece in found.pieces
     )
-    return _ended(b"".join(written), ending)
 
 
 def has_markers(text: bytes) -> bool:
@@ -104,15 +115,19 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    ending = _merged_ending(*map(_ending, (base, theirs, mine)))
-    texts = (
-        [base, theirs, mine]
-        if ending is None
-        else [text.replace(b"\r\n", b"\n") for text in (base, theirs, mine)]
-    )
-    base_lines, their_lines, my_lines = map(lines, texts)
-    pieces = list(_pieces(base_lines, their_lines, my_lines))
-    return _Resolved(pieces, (their_lines, my_lines), ending)
+    """With line endings merged apart from the text; where that leaves conflicts, so is the one behind the
+    last line, if not all three have it."""
+    texts = [base, theirs, mine]
+    ending = _merged_ending(*map(_ending, texts))
+    if ending is not None:
+        texts = [text.replace(b"\r\n", b"\n") for text in texts]
+    found = _by_lines(texts, ending or b"\n", False)
+    ended = [text.endswith(b"\n") for text in texts]
+    if len(set(ended)) == 1 or not all(texts) or not found.conflicts:
+        return found
+    merged_ended = ended[1] if ended[1] != ended[0] else ended[2]
+    texts = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
+    return _by_lines(texts, found.ending, not merged_ended)
 
 
 def _ending(text: bytes) -> bytes | None:
@@ -134,20 +149,19 @@ def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None)
     return max(sides - {base}, default=base) or b"\n"
 
 
-def _ended(text: bytes, ending: bytes | None) -> bytes:
-    return text if ending in (None, b"\n") else text.replace(b"\n", ending or b"\n")
-
-
 # --- lines
 
 
-def _pieces(base: list[bytes], theirs: list[bytes], mine: list[bytes]) -> Iterator[bytes | Conflict]:
+def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
+    base, theirs, mine = map(lines, texts)
+    pieces: list[bytes | Conflict] = []
     done = 0
-    for stretch in _stretches(opcodes(base, theirs, by_indent=False), opcodes(base, mine, by_indent=False)):
-        yield from base[done : stretch.start]
-        yield _joined(stretch, base, theirs, mine)
+    for stretch in _stretches(as_git(base, theirs), as_git(base, mine)):
+        pieces += base[done : stretch.start]
+        pieces += _joined(stretch, base, theirs, mine)
         done = stretch.end
-    yield from base[done:]
+    pieces += base[done:]
+    return _Resolved(pieces, (theirs, mine), ending, unended)
 
 
 def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretch]:
@@ -170,22 +184,32 @@ def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
 
 
-def _joined(stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]) -> bytes | Conflict:
+def _joined(
+    stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
+) -> list[bytes | Conflict]:
     """What becomes of the stretch."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
-        return b"".join(theirs[slice(*_span(stretch, stretch.theirs))])
+        return [*theirs[slice(*_span(stretch, stretch.theirs))]]
     if not stretch.theirs:
-        return b"".join(mine[slice(*_span(stretch, stretch.mine))])
-    t, m = _span(stretch, stretch.theirs), _span(stretch, stretch.mine)
-    their_lines, my_lines = theirs[slice(*t)], mine[slice(*m)]
+        return [*mine[slice(*_span(stretch, stretch.mine))]]
+    conflict = Conflict((start, end), _span(stretch, stretch.theirs), _span(stretch, stretch.mine))
+    their_lines, my_lines = theirs[slice(*conflict.theirs)], mine[slice(*conflict.mine)]
     if their_lines == my_lines:
-        return b"".join(their_lines)
+        return [*their_lines]
     if start == end:
         text = both_added(their_lines, my_lines, base[max(start - 1, 0) : start] + base[end : end + 1])
     else:
         text = both_changed(b"".join(base[start:end]), b"".join(their_lines), b"".join(my_lines))
-    return Conflict((start, end), t, m) if text is None else text
+    return _narrowed(conflict, their_lines, my_lines) if text is None else [text]
+
+
+def _narrowed(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
+    """The conflict without the lines at its ends that both sides have, which stand around it."""
+    head, tail = common_ends(theirs, mine)
+    (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
+    cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))
+    return [*theirs[:head], cut, *theirs[len(theirs) - tail :]]
 
 
 # --- conflicts, for people

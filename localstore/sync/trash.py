@@ -12,12 +12,13 @@ from localstore.sync.device import Device
 from localstore.writer import temp_name
 
 
-def move_to_trash(device: Device, paths: list[str]) -> Path | None:
-    """Move files out of the folder into a new trash; the trash folder, None if nothing was there to move."""
+def move_to_trash(device: Device, paths: list[str], trash: Path | None = None) -> Path | None:
+    """Move files out of the folder into `trash`, or a new one; the trash folder, None if nothing was there to
+    move."""
     present = [path for path in paths if device.occupied(path)]
     if not present:
         return None
-    trash = device.home.new_trash(device.now())
+    trash = trash or device.home.new_trash(device.now())
     for path in present:
         _move(device, path, trash / path)
     device.files.forget()

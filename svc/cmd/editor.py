@@ -23,13 +23,13 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
 
     Raises UsageError without an editor, ClientError when it fails, Interrupted when nothing was written.
     """
-    command = _editor(environment)
+    command = editor(environment, "say the message with -m")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / NAME
     file.write_text("\n" + "".join(f"# {line}".rstrip() + "\n" for line in remarks), "utf-8")
     text = ""
     try:
-        _run(command, file)
+        run(command, file, "nothing was sent; use -m")
         text = _without_remarks(file.read_text("utf-8", "replace"))
         if not text:
             raise Interrupted("the message is empty; nothing was sent")
@@ -40,33 +40,35 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _editor(environment: Mapping[str, str]) -> list[str]:
-    """`VISUAL` and `EDITOR` are a program with its arguments; without them one that is there."""
+def editor(environment: Mapping[str, str], instead: str) -> list[str]:
+    """`VISUAL` and `EDITOR` are a program with its arguments; without them one that is there. `instead`: what
+    a person can do without an editor, for the UsageError if there is none."""
     visual = environment.get("VISUAL") if environment.get("TERM", "dumb") != "dumb" else None
     for named in (visual, environment.get("EDITOR"), *FALLBACKS):
-        words = _words(named or "")
+        words = _words(named or "", instead)
         program = shutil.which(words[0]) if words else None
         if program is not None:
             return [program, *words[1:]]
         if words and named not in FALLBACKS:
-            raise UsageError(f"there is no editor {words[0]}; set EDITOR, or say the message with -m")
-    raise UsageError("there is no editor here; set EDITOR, or say the message with -m")
+            raise UsageError(f"there is no editor {words[0]}; set EDITOR, or {instead}")
+    raise UsageError(f"there is no editor here; set EDITOR, or {instead}")
 
 
-def _words(named: str) -> list[str]:
+def _words(named: str, instead: str) -> list[str]:
     try:
         return shlex.split(named)
     except ValueError:
-        raise UsageError(f"the editor {named} has an open quote; set EDITOR anew, or use -m") from None
+        raise UsageError(f"the editor {named} has an open quote; set EDITOR anew, or {instead}") from None
 
 
-def _run(command: list[str], file: Path) -> None:
+def run(command: list[str], file: Path, failed: str) -> None:
+    """Let the person edit the file. ClientError, which ends in `failed`, where the editor fails."""
     try:
         code = subprocess.run([*command, str(file)]).returncode
     except OSError as error:
-        raise ClientError(f"the editor {command[0]} does not start ({error.strerror}); use -m") from None
+        raise ClientError(f"the editor {command[0]} does not start ({error.strerror}); {failed}") from None
     if code != 0:
-        raise ClientError(f"the editor {command[0]} ended with {code}; nothing was sent")
+        raise ClientError(f"the editor {command[0]} ended with {code}; {failed}")
 
 
 def _without_remarks(text: str) -> str:

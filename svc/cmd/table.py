@@ -37,6 +37,8 @@ COMMANDS: dict[str, Entry] = {
     "diff": Entry("diff:diff", "Show what changed, line by line"),
     "blame": Entry("blame:blame", "Show who last changed each line of a file"),
     "switch": Entry("switch:switch", "Turn this folder to another branch"),
+    "conflicts": Entry("resolve:conflicts", "List files of which two versions stand against each other"),
+    "resolve": Entry("resolve:resolve", "Choose or write the version that a file in conflict gets"),
     "restore": Entry("restore:restore", "Bring files back as the last seal has them"),
     "auth status": Entry("auth:status", "Show who you are on the server, and until when"),
     "auth token list": Entry("auth_token:list_tokens", "List your sessions and script tokens"),

@@ -41,12 +41,12 @@ def folder(alice: Svc) -> Path:
     return Path.cwd()
 
 
-def at_terminal(editor: str) -> Answer:
-    """`svc push`, where somebody sits who writes with `editor`."""
+def at_terminal(editor: str, *words: str) -> Answer:
+    """`svc push`, or other words, where somebody sits who writes with `editor`."""
     near, far = pty.openpty()
     settings = {"TERM": "xterm", "VISUAL": editor, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        [sys.executable, "-m", "svc", "push"],
+        [sys.executable, "-m", "svc", *(words or ("push",))],
         stdin=far,
         stdout=far,
         stderr=subprocess.PIPE,

@@ -1,0 +1,131 @@
+"""The files that both sides of a merge commit changed, read from a local git repository."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from localstore.core.classify import kind_of
+
+FILE_MODES = {"100644", "100755"}
+CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
+
+
+class Case(NamedTuple):
+    """One file of one merge commit. `committed`: what the merge has at this path, None for no file."""
+
+    commit: str
+    path: str
+    base: bytes
+    theirs: bytes
+    mine: bytes
+    committed: bytes | None
+
+
+class Repository:
+    """Reads a git repository through long-lived processes of git, and has single files merged by it."""
+
+    def __init__(self, path: Path) -> None:
+        self._git = ["git", "-C", str(path), "-c", "core.quotePath=false"]
+        self.name = (path.parent if path.name in ("repo", ".git") else path).name
+        self.skipped = 0
+        self._trees = self._process("diff-tree", "--stdin", "-r", "--no-renames", "--full-index")
+        self._blobs = self._process("cat-file", "--batch")
+        self._folder = tempfile.TemporaryDirectory(prefix="svc-merges-")
+
+    def __enter__(self) -> Repository:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in (self._trees, self._blobs):
+            process.communicate()
+        self._folder.cleanup()
+
+    def cases(self, most: int | None = None) -> Iterator[Case]:
+        """Of merges of two commits that have one common base, newest first; of the newest `most` merges, if
+        that is given."""
+        listed = self._run("rev-list", "--all", "--min-parents=2", "--max-parents=2", "--parents").split("\n")
+        for line in filter(None, listed[:most]):
+            commit, first, second = line.split()
+            bases = self._run("merge-base", "--all", first, second, fails=True).split()
+            if len(bases) == 1 and bases[0] not in (first, second):
+                yield from self._both_changed(commit, bases[0], first, second)
+
+    def merged_by_git(self, case: Case) -> bytes | None:
+        """What `git merge-file` makes of the file; None where it leaves a conflict."""
+        names = [Path(self._folder.name) / name for name in ("theirs", "base", "mine")]
+        for name, data in zip(names, (case.theirs, case.base, case.mine), strict=True):
+            name.write_bytes(data)
+        done = subprocess.run(["git", "merge-file", "-p", "-q", *map(str, names)], capture_output=True)
+        if done.returncode >= FAILED:
+            raise RuntimeError(f"git merge-file: {done.stderr.decode()}")
+        return None if done.returncode in CONFLICTS else done.stdout
+
+    def _both_changed(self, commit: str, base: str, first: str, second: str) -> Iterator[Case]:
+        theirs, mine = self._changed(base, first), self._changed(base, second)
+        both = sorted(path for path in theirs.keys() & mine.keys() if not _gone(theirs[path], mine[path]))
+        committed = self._changed(first, commit) if both else {}
+        for path in both:
+            old, their_blob = theirs[path]
+            ids = [old, their_blob, mine[path][1], committed[path][1] if path in committed else their_blob]
+            texts = [self._blob(one) for one in ids]
+            known = [text for text in texts[:3] if text is not None and kind_of(text) == "text"]
+            if len(known) == 3:
+                yield Case(commit, path, known[0], known[1], known[2], texts[3])
+            else:
+                self.skipped += 1
+
+    def _changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
+        """Path → (blob before, blob after) of files that are on both sides and differ, or are gone."""
+        pipe_in, pipe_out = self._trees.stdin, self._trees.stdout
+        assert pipe_in is not None and pipe_out is not None
+        pipe_in.write(f"{self._tree(old)} {self._tree(new)}\nend\n".encode())  # git says `end` again
+        pipe_in.flush()
+        found = {}
+        while (line := pipe_out.readline().decode().rstrip("\n")) != "end":
+            if line.startswith(":"):
+                about, path = line.split("\t", 1)
+                old_mode, new_mode, old_blob, new_blob, _ = about.split()
+                if old_mode[1:] in FILE_MODES and (new_mode in FILE_MODES or _is_nothing(new_mode)):
+                    found[path] = (old_blob, new_blob)
+        return found
+
+    def _tree(self, commit: str) -> str:
+        return self._asked(f"{commit}^{{tree}}")[0]
+
+    def _blob(self, name: str) -> bytes | None:
+        """None for a file that is not there."""
+        return None if _is_nothing(name) else self._asked(name)[1]
+
+    def _asked(self, name: str) -> tuple[str, bytes]:
+        """(id, content) of an object."""
+        pipe_in, pipe_out = self._blobs.stdin, self._blobs.stdout
+        assert pipe_in is not None and pipe_out is not None
+        pipe_in.write(name.encode() + b"\n")
+        pipe_in.flush()
+        found, _, size = pipe_out.readline().decode().split()
+        return found, pipe_out.read(int(size) + 1)[:-1]
+
+    def _process(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*self._git, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def _run(self, *words: str, fails: bool = False) -> str:
+        done = subprocess.run([*self._git, *words], capture_output=True, text=True)
+        if done.returncode and not fails:
+            raise RuntimeError(f"git {words[0]}: {done.stderr.strip()}")
+        return done.stdout
+
+
+def _is_nothing(name: str) -> bool:
+    """Whether a mode or an id says that there is no file."""
+    return set(name) == {"0"}
+
+
+def _gone(*changes: tuple[str, str]) -> bool:
+    return any(_is_nothing(after) for _, after in changes)

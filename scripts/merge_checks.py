@@ -1,0 +1,37 @@
+"""What must hold of a merged file, whatever people committed."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+from localstore.core.word_merge import tokens
+from scripts.merge_cases import Case
+
+
+def breaks_python(case: Case, text: bytes) -> bool:
+    """Whether a Python file parsed in all three versions, and the merged one does not."""
+    before = (case.base, case.theirs, case.mine)
+    return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
+
+
+def _parses(text: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def strange_words(case: Case, text: bytes) -> Iterator[str]:
+    """`strange` if a word stands in the text that neither side has, `repeated` if one stands there that each
+    side has once."""
+    theirs, mine, merged = (Counter(tokens(one.decode())) for one in (case.theirs, case.mine, text))
+    if any(token not in theirs and token not in mine for token in merged):
+        yield "strange"
+    if any(theirs[token] == mine[token] == 1 < count for token, count in merged.items() if token.strip()):
+        yield "repeated"

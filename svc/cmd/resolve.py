@@ -1,0 +1,180 @@
+"""`svc conflicts` and `svc resolve`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec import structs
+
+from localstore.core.classify import kind_of
+from localstore.core.errors import ClientError, UsageError
+from localstore.core.text_merge import has_markers, marked
+from localstore.sync.device import Device, opened
+from svc.cmd.context import Ctx
+from svc.cmd.editor import editor, run
+from svc.cmd.working import linked
+from svc.flows import resolve as flow
+from svc.out import Column
+
+LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
+SENTENCES = {
+    "mine": "Resolved {path}: it is your version now",
+    "theirs": "Resolved {path}: it stays as it is",
+    "edited": "Resolved {path} as you wrote it",
+    "tool": "Resolved {path} as the program left it",
+    "gone": "The conflict in {path} is over: {kept} was deleted",
+}
+INSTEAD = "add --mine, --theirs or --tool CMD"
+COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
+
+
+def conflicts(ctx: Ctx) -> None:
+    """List files of which two versions stand against each other
+
+    The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
+    the two differ, BY who made the first. svc resolve PATH ends a conflict.
+
+    Examples:
+    svc conflicts
+    svc conflicts --json path,kept_as
+    """
+    with _folder(ctx) as device:
+        found, over = flow.conflicts(device)
+    for record in over:
+        ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
+    ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
+
+
+def resolve(
+    ctx: Ctx,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The file, or the copy that kept your version")],
+    mine: Annotated[bool, typer.Option("--mine", help="The file becomes your version, as kept")] = False,
+    theirs: Annotated[bool, typer.Option("--theirs", help="The file stays as it is")] = False,
+    tool: Annotated[
+        str, typer.Option("--tool", metavar="CMD", help="Merge with this program, as git mergetool does")
+    ] = "",
+) -> None:
+    """Choose or write the version that a file in conflict gets
+
+    Without an option your editor opens (VISUAL, EDITOR) on one text: what could be joined is joined, and
+    where the versions stand against each other, both are there between markers. Saved without markers, it
+    becomes the file. Your copy then goes to a trash folder, which is named. To the branch this is an edit as
+    any other.
+
+    A program gets the files BASE LOCAL REMOTE MERGED, in this order, or as $BASE, $LOCAL, $REMOTE and $MERGED
+    where CMD uses them; LOCAL is your version, and what it leaves in MERGED becomes the file.
+
+    Examples:
+    svc resolve app.py
+    svc resolve app.py --theirs
+    svc resolve app.py --tool 'vimdiff $LOCAL $REMOTE $MERGED'
+    """
+    if mine + theirs + bool(tool) > 1:
+        raise UsageError("--mine, --theirs and --tool are three ways; use one of them")
+    if not (mine or theirs or tool) and not ctx.out.interactive:
+        raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
+    wanted = ctx.path_in_repo(path)
+    with _folder(ctx) as device:
+        conflict = flow.standing(device, wanted)
+        if conflict.mine is None:
+            _tell(ctx, flow.end(device, conflict))
+            return
+        if theirs:
+            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+            return
+        if mine:
+            _tell(ctx, flow.resolve(device, conflict, "mine", flow.my_version(device, conflict)))
+            return
+        texts = flow.texts(device, conflict)
+    _by_hand(ctx, conflict, texts, tool)
+
+
+def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) -> None:
+    """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
+    landed."""
+    record = conflict.record
+    by = f"@{record.by}'s version" if record.by else "the branch's version"
+    text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
+    if text == texts.theirs:  # somebody brought all of it in by hand
+        with _folder(ctx) as device:
+            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+        return
+    command = [] if tool else editor(ctx.obj.environment, INSTEAD)
+    with _laid_out(ctx, record.path, text) as file:
+        if tool:
+            _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
+        else:
+            run(command, file, "nothing was changed")
+        found = file.read_bytes()
+        if kind_of(found) != "text":
+            raise ClientError(f"what was saved is not text; {record.path} stays as it was")
+        if has_markers(found):
+            raise ClientError(
+                f"what was saved still has markers (<<<<<<< or >>>>>>>); {record.path} stays as it was"
+            )
+        with _folder(ctx) as device:
+            done = flow.resolve(device, conflict, "tool" if tool else "edited", found)
+    _tell(ctx, done)
+
+
+@contextmanager
+def _laid_out(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
+    """The text in a file of this name, outside of the working copy. The file goes, except when the context is
+    left with an error and somebody had changed it: then its place is told."""
+    folder = Path(tempfile.mkdtemp(prefix="svc-"))
+    file = folder / Path(path).name
+    file.write_bytes(text)
+    try:
+        yield file
+    except BaseException:
+        if file.is_file() and file.read_bytes() != text:
+            target = shlex.quote(os.path.relpath(linked(ctx)[0] / path, ctx.obj.folder))
+            ctx.out.note(
+                f"what you wrote is kept in {file}; to use it, finish it there, then: "
+                f"cp {shlex.quote(str(file))} {target} && svc resolve {target} --theirs"
+            )
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
+    """Run the program on files beside `merged`. ClientError where it fails."""
+    names = {"MERGED": merged}
+    for name, data in versions.items():
+        names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
+        names[name].write_bytes(data)
+    order = [str(names[name]) for name in (*versions, "MERGED")]
+    uses = re.search(r"\$\{?(BASE|LOCAL|REMOTE|MERGED)\b", tool)
+    command = tool if uses else f'{tool} "$@"'
+    variables = {name: str(file) for name, file in names.items()}
+    code = subprocess.run(["sh", "-c", command, "sh", *order], env={**os.environ, **variables}).returncode
+    if code != 0:
+        raise ClientError(f"the program {tool} ended with {code}; {merged.name} stays as it was")
+
+
+@contextmanager
+def _folder(ctx: Ctx) -> Iterator[Device]:
+    """The working copy, without the server: a conflict and its texts are here."""
+    root, _ = linked(ctx)
+    with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:
+        yield device
+
+
+def _tell(ctx: Ctx, done: flow.Resolved) -> None:
+    sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
+    if done.trash:
+        ctx.out.note(f"{done.kept_as} and what {done.path} held before, if it changed, are in {done.trash}")
+    record = {**structs.asdict(done), "trash": str(done.trash) if done.trash else None}
+    ctx.out.done(sentence, record, COLUMNS, value=done.path)

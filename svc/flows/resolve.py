@@ -1,0 +1,119 @@
+"""Getting out of a conflict: one text takes the path, and the copy that kept mine goes to the trash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.conflicts import KeptConflict
+from localstore.core import limits
+from localstore.core.classify import kind_of
+from localstore.core.encoding import digest
+from localstore.core.errors import ClientError, NotFound
+from localstore.sync.device import Device
+from localstore.sync.settle import recover, replace
+from localstore.sync.trash import move_to_trash
+
+How = Literal["mine", "theirs", "edited", "tool", "gone"]
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file."""
+
+    record: KeptConflict
+    theirs: bytes | None
+    mine: bytes | None
+
+
+class Texts(msgspec.Struct, frozen=True):
+    """What is laid side by side. `mine` is the copy as it is now, edited or not."""
+
+    base: bytes
+    theirs: bytes
+    mine: bytes
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """`how`: which text the path has now; `gone`: the copy had been deleted, and nothing was changed.
+    `trash`: where the copy, and what the path held, are now."""
+
+    path: str
+    how: How
+    kept_as: str
+    trash: Path | None = None
+
+
+def conflicts(device: Device) -> tuple[list[KeptConflict], list[KeptConflict]]:
+    """The conflicts whose copies are there, and those that ended because somebody deleted the copy. The
+    records of the latter are dropped."""
+    found = device.db.conflicts.list()
+    over = [record for record in found if not device.occupied(record.kept_as)]
+    with device.db.step():
+        for record in over:
+            device.db.conflicts.remove(record.path)
+    return [record for record in found if record not in over], over
+
+
+def standing(device: Device, path: str) -> Standing:
+    """The conflict of this path; the copy's name is as good. NotFound if there is none."""
+    recover(device)
+    for record in device.db.conflicts.list():
+        if path in (record.path, record.kept_as):
+            return Standing(record, device.seen(record.path), device.seen(record.kept_as))
+    raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+
+
+def texts(device: Device, conflict: Standing) -> Texts:
+    """The three texts. ClientError where a version is no text any more, or is gone: choose one whole then."""
+    record = conflict.record
+    base = device.objects.get(record.base) if record.base is not None else None
+    sides = []
+    for path in (record.path, record.kept_as):
+        data = device.files.read_up_to(path, limits.TEXT_FILE)
+        if data is None or kind_of(data) != "text":
+            what = "is no text any more" if device.occupied(path) else "was deleted"
+            raise ClientError(
+                f"{path} {what}; choose one version: svc resolve {record.path} --mine or --theirs"
+            )
+        sides.append(data)
+    return Texts(base or b"", *sides)
+
+
+def my_version(device: Device, conflict: Standing) -> bytes:
+    """What the copy holds now. ClientError where it is too large for a text, or no file."""
+    kept = conflict.record.kept_as
+    data = device.files.read_up_to(kept, limits.TEXT_FILE)
+    if data is None:
+        raise ClientError(
+            f"{kept} is no file of at most {limits.TEXT_FILE // limits.MIB} MiB any more; move it to "
+            f"{conflict.record.path} yourself"
+        )
+    return data
+
+
+def resolve(device: Device, conflict: Standing, how: How, text: bytes | None = None) -> Resolved:
+    """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
+    order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
+    record = conflict.record
+    if standing(device, record.path) != conflict:
+        raise ClientError(
+            f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
+            f"run svc resolve {record.path} again"
+        )
+    trash = None
+    if text is not None and digest(text) != conflict.theirs:
+        trash = replace(device, record.path, digest(text), text, None)
+    trash = move_to_trash(device, [record.kept_as], trash) or trash
+    with device.db.step():
+        device.db.conflicts.remove(record.path)
+    device.files.forget()
+    return Resolved(record.path, how, record.kept_as, trash)
+
+
+def end(device: Device, conflict: Standing) -> Resolved:
+    """Drop the record of a conflict whose copy was deleted."""
+    with device.db.step():
+        device.db.conflicts.remove(conflict.record.path)
+    return Resolved(conflict.record.path, "gone", conflict.record.kept_as)
