@@ -1,10 +1,12 @@
-"""Play many random histories of several devices: campaign_histories.py FIRST COUNT. Failures print seeds."""
+"""Play many random histories of several devices: campaign_histories.py FIRST COUNT [DEVICES]. Failures print
+seeds."""
 
 from __future__ import annotations
 
 import sys
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -14,15 +16,22 @@ from tests.localstore.histories import play
 
 def main() -> int:
     first, count = int(sys.argv[1]), int(sys.argv[2])
+    devices = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     began, failed = time.monotonic(), 0
+    total: Counter[str] = Counter()
     for seed in range(first, first + count):
         try:
-            play(seed)
+            world = play(seed, devices)
+            total["words"] += world.count
+            total["merges"] += world.merges
+            total["conflicts"] += world.clashes
+            total["typed updates"] += world.relay.typed
         except BaseException:
             failed += 1
             sys.stdout.write(f"seed {seed}\n")
             traceback.print_exc(limit=-4)
-    sys.stdout.write(f"{count} histories, {failed} failed, {time.monotonic() - began:.0f} s\n")
+    figures = ", ".join(f"{number} {name}" for name, number in total.items())
+    sys.stdout.write(f"{count} histories, {failed} failed, {figures}, {time.monotonic() - began:.0f} s\n")
     return 1 if failed else 0
 
 

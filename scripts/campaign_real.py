@@ -41,7 +41,8 @@ def main() -> int:
         node.close()
     print(
         f"{total.histories} histories, {total.commands} commands ({total.refused} refused), "
-        f"{total.words} edits, {total.seals} seals, {total.client_kills} clients killed, "
+        f"{total.words} edits, {total.conflicts} conflict copies, {total.seals} seals, "
+        f"{total.client_kills} clients killed, "
         f"{total.relay_kills} relays killed, {total.cuts} connections cut, "
         f"{len(total.failures)} failures; {base}"
     )

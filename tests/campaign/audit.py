@@ -12,7 +12,7 @@ from localstore.core.tree import Entry, root_digest
 from localstore.link import read_repo
 from svc.api import Api, connect
 from svc.api.session import Sessions
-from tests.campaign.person import temporary, words
+from tests.campaign.person import all_words, temporary, words
 from tests.campaign.world import Broken, Machine, Node
 
 Files = dict[str, bytes]
@@ -23,6 +23,14 @@ def no_word_twice(machine: Machine) -> None:
         double = [word for word, times in words(data).items() if times > 1]
         if double:
             raise Broken(f"{machine.name}: {path} holds {double[:3]} twice")
+
+
+def nothing_strange(machine: Machine, written: set[bytes]) -> None:
+    """No text holds a word that nobody wrote."""
+    for path, data in machine.files().items():
+        strange = all_words(data) - written
+        if strange:
+            raise Broken(f"{machine.name}: {path} holds {sorted(strange)[:3]}, which nobody wrote")
 
 
 def converged(machines: list[Machine], repo: str, branch: str, copy: Path) -> Files:

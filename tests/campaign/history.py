@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaign import audit
-from tests.campaign.person import Person, words
+from tests.campaign.person import Person, all_words, words
 from tests.campaign.world import Broken, Machine, Node, Ran, Running
 
 MODES = ["plain", "plain", "kill", "kill", "step", "step", "cut", "cut", "relay", "slow", "offline", "repeat"]
@@ -30,6 +30,7 @@ class Figures:
     cuts: int = 0
     refused: int = 0
     words: int = 0
+    conflicts: int = 0
     failures: list[str] = field(default_factory=list)
 
     def add(self, other: Figures) -> None:
@@ -42,6 +43,7 @@ class Figures:
             "cuts",
             "refused",
             "words",
+            "conflicts",
         ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failures += other.failures
@@ -58,6 +60,7 @@ class History:
         self.person = Person(self.random)
         self.alive: dict[bytes, str] = {}
         self.given_up: set[bytes] = set()
+        self.written: set[bytes] = set()  # every word that a person saved
         self.trees: dict[str, dict[str, bytes]] = {}
         self.sealed: set[str] = set()
         self.trail: list[str] = []
@@ -103,6 +106,7 @@ class History:
         before = self.here(machine)
         what = self.person.edit(machine)
         after = self.here(machine)
+        self.written.update(*map(all_words, machine.files().values()))
         self.give_up(before, after)
         written = set(after) - set(before)
         self.alive |= dict.fromkeys(written, machine.name)
@@ -159,6 +163,7 @@ class History:
         if command[0] == "repo" and command[1] == "branch" and done.code == 0 and done.err != "not run":
             self.branches.append(command[2])
         audit.no_word_twice(machine)
+        audit.nothing_strange(machine, self.written)
 
     def under(self, machine: Machine, command: tuple[str, ...], how: str) -> Ran:
         """Run a command in this kind of weather."""
@@ -221,6 +226,7 @@ class History:
             name = f"during {self.person.made}.txt"
             (machine.folder / name).write_bytes(word := self.person.word())
             self.alive[word] = machine.name
+            self.written.add(word)
         return running.wait()
 
     # --- what must hold
@@ -253,6 +259,7 @@ class History:
                 raise Broken(f"{branch} does not come to rest")
             copy = self.base / f"clone-{branch}"
             self.trees[branch] = audit.converged(self.machines, self.repo, branch, copy)
+            self.figures.conflicts += sum(".sync-conflict-" in path for path in self.trees[branch])
 
     def audit(self) -> None:
         self.node.turn()

@@ -1,5 +1,5 @@
-"""What a person does to a folder, at random. Every edit that writes something writes a word of its own: one
-character, because lanes merge by characters."""
+"""What a person does to a folder, at random. Every edit that writes something writes a word of its own, or
+makes of an old one what anybody else would make of it: two machines then have the same edit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import TEMPORARY
 from tests.campaign.world import Machine
 
-WORD = re.compile(rb"\xf0[\xa0-\xa8][\x80-\xbf]{2}")
-FIRST_WORD = 0x20000
+WORD = re.compile(rb"(?<!\w)k\d+x*(?!\w)")
+ANY_WORD = re.compile(rb"[\w\x80-\xff]+")
 ORDINARY = ["the", "return x", "    pass", "a", "{", "}", "", "é 世 😀", "e\u0301\r", "-" * 60]
 NAMES = [
     "a.txt", "b.py", "README.md", "d", "d/x.txt", "d/y.bin", "d/e/z.txt", "c.bin", "Case.txt", "case.txt",
     "naïve ü.txt", "世界/😀.md", "empty", "d/e", "e\u0301.txt", "big.bin", ".gitignore", "-n", "a b", "$(x)",
 ]  # fmt: skip
-EDITS = ["write"] * 8 + ["bytes"] * 3 + ["delete", "rename", "empty", "cut", "folder", "copy", "huge"]
+EDITS = (
+    ["write"] * 8
+    + ["alike"] * 4
+    + ["bytes"] * 3
+    + ["delete", "rename", "empty", "cut", "folder", "copy", "huge"]
+)
 
 
 def temporary(path: str) -> bool:
@@ -30,6 +35,11 @@ def temporary(path: str) -> bool:
 
 def words(data: bytes) -> Counter[bytes]:
     return Counter(WORD.findall(data))
+
+
+def all_words(data: bytes) -> set[bytes]:
+    """Every word of a text, whoever wrote it; none of bytes."""
+    return set() if b"\0" in data else set(ANY_WORD.findall(data))
 
 
 class Person:
@@ -42,7 +52,7 @@ class Person:
 
     def word(self) -> bytes:
         self.made += 1
-        return chr(FIRST_WORD + self.made).encode()
+        return b"k%d" % self.made
 
     def edit(self, machine: Machine) -> str:
         """One thing done to the folder; what it was."""
@@ -78,6 +88,16 @@ class Person:
         new.append(self.random.choice(ORDINARY).encode() + b" " + self.word() + b" ")
         self._save(path, b"\n".join(lines[:at] + new + lines[at:]))
 
+    def _alike(self, machine: Machine) -> None:
+        """The edit that anybody would make of a word."""
+        path = self._path(machine)
+        data = path.read_bytes()
+        found = words(data)
+        if found:
+            word = self.random.choice(sorted(found))
+            if word + b"x" not in found:
+                self._save(path, re.sub(rb"(?<!\w)" + word + rb"(?!\w)", word + b"x", data, count=1))
+
     def _cut(self, machine: Machine) -> None:
         path = self._path(machine)
         lines = path.read_bytes().split(b"\n")
@@ -91,7 +111,7 @@ class Person:
 
     def _noise(self, size: int) -> bytes:
         """Random bytes without any word."""
-        return self.random.randbytes(size).replace(b"\xf0", b"\xff")
+        return self.random.randbytes(size).replace(b"k", b"\xff")
 
     def _huge(self, machine: Machine) -> None:
         lines = [b"line %d of many" % self.random.randrange(50) for _ in range(4000)]
