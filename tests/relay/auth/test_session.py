@@ -70,6 +70,24 @@ def test_nobody(client):
     assert client().get(TOKENS).status_code == 401
 
 
+def test_signing_out_without_a_session_is_no_error(browser, client):
+    """Also for a browser that has none; only a form of a page is led on, since a person waits for a page."""
+    answer = browser().post("/auth/logout")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert client().post("/auth/logout", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 204
+
+
+def test_the_sign_out_that_gets_the_refresh_cookie_answers_our_own_pages_only(browser, client, name):
+    one = browser().sign_up(name())
+    del one.headers["Origin"]
+    assert one.post("/auth/refresh/logout").status_code == 403
+    assert client().post("/auth/refresh/logout").status_code == 403
+    assert one.post("/auth/refresh/logout", headers={"Origin": "null"}).status_code == 403
+    assert one.get(ME).status_code == 200
+    assert one.post("/auth/refresh/logout", headers={"Origin": str(one.base_url)}).status_code == 204
+    assert one.get(ME).status_code == 401
+
+
 def test_refresh_rotates(browser, name):
     one = browser().sign_up(name())
     first, session = refresh(one), one.get(ME).json()["session_id"]
