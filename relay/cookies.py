@@ -26,9 +26,9 @@ def refresh_name(config: Config) -> str:
 def value(request: Request, name: str) -> str | None:
     """What the cookie `name` holds; None where the request has no such cookie, or an empty one.
 
-    Read from the bytes of the head, because a text reader trims Unicode spaces: the cookie that another site of
-    this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte. Unauthorized
-    for a cookie that comes twice: nobody can tell which of the two we set.
+    Read from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of
+    this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
+    Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
     """
     wanted, found = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:

@@ -18,23 +18,17 @@ from relay.service import audit
 from relay.service import session as sessions
 from relay.service.session import Made
 
-# An account that a person holds by password or device key may do what an OIDC-linked one may.
-PHASE = "oidc_linked"
+PHASE = "local"  # an account that a person holds by password or device key
 
 _PER_ACCOUNT = Attempts("password.account", 10, 600)
 _PER_ADDRESS = Attempts("password.address", 40, 600)
 _SIGN_UPS = Attempts("sign_up.address", 200, 3600)
 
 
-def local_sign_in(caller: Caller) -> bool:
-    """Whether this node keeps passwords itself: it does while no identity provider is configured."""
-    return caller.node.config.oidc is None
-
-
 async def sign_up(caller: Caller, handle: str, password: str) -> Made:
     """A new account with a password, signed in. NameTaken, or Invalid with what is wrong."""
     config, state = caller.node.config, caller.node.sign_in
-    if not (local_sign_in(caller) and config.local_sign_up):
+    if not config.local_sign_up:
         raise Forbidden("this node makes no accounts by password; ask its operator")
     name = names.handle(handle)
     _check_password(password, name)
@@ -51,8 +45,6 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
 async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     """A browser session by password. One answer, at one cost, for a wrong password and for nobody."""
     state = caller.node.sign_in
-    if not local_sign_in(caller):
-        raise Forbidden("this node signs people in through its identity provider")
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.take(caller.node.limiter, caller.network)
     _PER_ACCOUNT.take(caller.node.limiter, name)

@@ -37,7 +37,15 @@ from relay.paging import Cursor, page_size
 from relay.service import audit
 
 USER_CAPS = ("admin", "read", "write")
-PHASES = ("ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device")
+# Levels of the identity phases. A local account may do what one linked by OIDC may.
+LEVELS = {
+    "ephemeral": 1,
+    "recovery_phrase": 2,
+    "local": 3,
+    "oidc_linked": 3,
+    "webauthn": 4,
+    "multi_device": 5,
+}
 
 _REFRESH_BYTES = 32
 _LAST = "g"  # after every id of hex digits
@@ -285,7 +293,7 @@ async def user_info(caller: Caller) -> UserInfo:
         user_id=account.id,
         handle=account.handle,
         phase=account.phase,  # type: ignore[arg-type]  # the column holds nothing else
-        level=PHASES.index(account.phase) + 1,
+        level=LEVELS[account.phase],
         expires_at=rfc3339(me.expires_at),
         session_id=me.session_id,
         session_kind=me.session_kind,

@@ -6,8 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from localstore.core.errors import Invalid
 from localstore.core.model.base import Count, Model
-from localstore.core.update import LiveUpdate
+from localstore.core.update import LiveUpdate, UpdateKind
 
 LaneKind = Literal["text", "blob", "chunked", "gone"]
 
@@ -125,6 +126,37 @@ class UpdateBatch(Model, frozen=True):
     replica: Count
     updates: list[LiveUpdate]
     turn_id: str | None = None
+
+
+class UpdatesRequest(UpdateBatch, frozen=True):
+    """A batch of `updates`, or the members of one update beside `device_key_id` and `replica`."""
+
+    updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone
+    n: int | None = None
+    settled: int | None = None
+    path: str | None = None
+    kind: UpdateKind | None = None
+    gen: int | None = None
+    base: int | None = None
+    signature: str | None = None
+    blake3: str | None = None
+    size: int | None = None
+    epoch: int | None = None
+    ops: list[str] | None = None
+
+    def batch(self) -> UpdateBatch:
+        """What was sent, as a batch. Invalid for a batch and an update at once, or for neither."""
+        bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
+        bare = {name: value for name, value in bare.items() if value is not None}
+        shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}
+        if self.updates is not None:
+            if bare:
+                raise Invalid(f"send updates, or one update; not {min(bare)} beside updates", f"/{min(bare)}")
+            return UpdateBatch(**shared)
+        try:
+            return UpdateBatch(**shared | {"updates": [msgspec.convert(bare, LiveUpdate)]})
+        except msgspec.ValidationError as error:
+            raise Invalid(f"send updates: […], or the members of one update: {error}") from None
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):

@@ -1,5 +1,5 @@
-"""Which bytes of a Cookie header are a cookie of ours: one exact name, once. Sent as bytes over a socket, because
-clients tidy headers up."""
+"""Which bytes of a Cookie header are a cookie of ours: one exact name, once. Sent as bytes over a socket,
+because clients tidy headers up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_cookie_signs_in_wherever_it_stands_in_the_header(ask, token):
 
 
 def test_no_other_name_is_ours(ask, token):
-    """`isspace` and what one does not see, before and behind the name, at the start of the header and in it."""
+    """`isspace` and what one does not see, before and behind the name, wherever the cookie stands."""
     for sign in INVISIBLE:
         raw = sign.encode()
         for name in (raw + NAME, NAME + raw):

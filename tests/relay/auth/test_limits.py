@@ -24,6 +24,24 @@ def test_guessing_a_password_is_stopped_even_with_the_right_one_at_last(browser,
     assert "wait" in refused.text or "try again" in refused.text
 
 
+def test_who_is_stopped_is_told_when_to_come_back(browser, name):
+    """On the page of a browser as in the answer to a program."""
+    one, handle = browser().sign_up(name()), name()
+    page = [one.sign_in(handle, f"wrong guess {n}") for n in range(12)][-1]
+    guess = {"user_code": new_user_code(), "fingerprint": "AAAA", "decision": "deny"}
+    answer = [one.post("/api/v1/auth/cli/approve", json=guess) for _ in range(12)][-1]
+    for refused, limit in ((page, 10), (answer, 10)):
+        assert refused.status_code == 429
+        wait = int(refused.headers["retry-after"])
+        assert 0 < wait <= 600
+        assert refused.headers["ratelimit"] == f'"bucket";r=0;t={wait}'
+        assert refused.headers["ratelimit-policy"] == f'"bucket";q={limit};w=600'
+        assert (refused.headers["ratelimit-limit"], refused.headers["ratelimit-reset"]) == (
+            str(limit),
+            str(wait),
+        )
+
+
 def test_spraying_many_accounts_is_stopped_by_address(browser, name):
     sprayed = [browser().sign_in(name(), PASSWORD).status_code for _ in range(45)]
     assert 429 in sprayed

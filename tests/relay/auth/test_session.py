@@ -70,6 +70,14 @@ def test_nobody(client):
     assert client().get(TOKENS).status_code == 401
 
 
+def test_a_local_account_is_called_one(browser, device, name):
+    info = browser().sign_up(name()).get(ME).json()
+    assert (info["phase"], info["level"]) == ("local", 3)
+    one = device()
+    keyed = one.client(one.sign_in(name()).json()["token"]).send("GET", ME).json()
+    assert (keyed["phase"], keyed["level"]) == ("local", 3)
+
+
 def test_signing_out_without_a_session_is_no_error(browser, client):
     """Also for a browser that has none; only a form of a page is led on, since a person waits for a page."""
     answer = browser().post("/auth/logout")
