@@ -16,11 +16,12 @@ from relay.ids import new_account_id
 from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
+from relay.service.guesses import Guesses, is_known
 from relay.service.session import Made
 
 PHASE = "local"  # an account that a person holds by password or device key
 
-_PER_ACCOUNT = Attempts("password.account", 10, 600)
+_PASSWORDS = Guesses("password", 100, 3600)
 _PER_ADDRESS = Attempts("password.address", 40, 600)
 _SIGN_UPS = Attempts("sign_up.address", 200, 3600)
 
@@ -47,8 +48,8 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.take(caller.node.limiter, caller.network)
-    _PER_ACCOUNT.take(caller.node.limiter, name)
-    account = await _by_handle(caller, name)
+    account, known = await _by_handle(caller, name)
+    _PASSWORDS.take(caller, name, known)
     stored = account.password_hash if account else None
     if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
         password = ""
@@ -56,7 +57,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
         async with caller.write() as tx:
             await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
         raise Unauthorized("the handle or the password is wrong")
-    _PER_ACCOUNT.give_back(caller.node.limiter, name)
+    _PASSWORDS.give_back(caller, name, known)
     _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
     return await sessions.start_browser(caller, account, "password")
 
@@ -127,10 +128,12 @@ async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
     )
 
 
-async def _by_handle(caller: Caller, name: str) -> AccountRow | None:
+async def _by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
+    """The account, and whether it was signed in from this network lately."""
     async with caller.read() as tx:
         found = await tx.one(rows.BY_HANDLE, handle=name)
-    return rows.row(found) if found else None
+        known = await is_known(tx, caller, name)
+    return rows.row(found) if found else None, known
 
 
 def _check_password(password: str, handle: str) -> None:

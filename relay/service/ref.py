@@ -8,6 +8,7 @@ from localstore.core.model import Page, Ref
 from localstore.core.model.ref import RefCreate, RefUpdate
 from relay.caller import View
 from relay.clock import now_ms
+from relay.db import live_batch as batches
 from relay.db import ref as rows
 from relay.db import seal as seals
 from relay.db.database import Tx, UniqueViolation
@@ -109,6 +110,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
                 "push them, or add --discard-live"
             )
         await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
+        await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=None)
 
 

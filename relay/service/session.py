@@ -35,6 +35,7 @@ from relay.ids import new_account_id, new_id
 from relay.node import Node
 from relay.paging import Cursor, page_size
 from relay.service import audit
+from relay.service.guesses import remember
 
 USER_CAPS = ("admin", "read", "write")
 # Levels of the identity phases. A local account may do what one linked by OIDC may.
@@ -173,6 +174,7 @@ async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
     async with caller.write() as tx:
         await made.write(tx)
         await _keep_refresh(tx, refresh, made.id, expires_at)
+        await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", made.id, how=how, address=caller.address)
     return Made(made.id, account.id, account.handle, made.token, b64u(refresh), token_until)
 
