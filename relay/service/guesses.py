@@ -39,7 +39,7 @@ class Guesses:
             self._strangers.take(limiter, handle)
         except RateLimited as error:
             raise RateLimited(
-                f"too many wrong tries for {handle} came from places it was not signed in from lately; sign in "
+                f"too many wrong tries for {handle} came from places it was not used at lately; sign in "
                 f"from a place where you did before, or with a device key, or try again in "
                 f"{error.extra['retry_after']} s",
                 error.extra["retry_after"],
