@@ -97,7 +97,10 @@ RELAY: dict[str, Variable] = {
 CLIENT: dict[str, Variable] = {
     "SVC_SERVER": Variable("the linked folder's, else the last sign-in's", "Server to talk to."),
     "SVC_REPO": Variable("the linked folder's", "Repository, `[HOST/]OWNER/NAME`."),
-    "SVC_TOKEN": Variable("–", "A script token, `svct_…`, instead of this machine's session."),
+    "SVC_TOKEN": Variable(
+        "–",
+        "A script token, `svct2_…`, instead of the session; sent to the server it is for alone.",
+    ),
     "SVC_HOME": Variable(
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),

@@ -69,12 +69,12 @@ async def test_a_socket_ends_however_it_signed_in(relays: tuple[Relay, Relay]) -
 
     def token() -> tuple[Terminal, str]:
         made = person.post("/api/v1/auth/tokens", json={"label": "job", "days": 1, "access": "write"}).json()
-        raw, key = parse_script_token(made["token"])
+        _, raw, key = parse_script_token(made["token"])
         return Terminal(here.url, key, raw), made["id"]
 
     script, script_id = token()
     admin = person.post("/api/v1/auth/tokens", json={"label": "a", "days": 1, "access": "admin"}).json()
-    raw, key = parse_script_token(admin["token"])
+    _, raw, key = parse_script_token(admin["token"])
     registrar = Terminal(here.url, key, raw)
     alone, bound = Device(here.url), Device(here.url)
     for machine in (alone, bound):

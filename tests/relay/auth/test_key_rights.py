@@ -31,7 +31,7 @@ def script(relay, owner):
 
     def make(access: str) -> Terminal:
         made = owner.post("/api/v1/auth/tokens", json={"label": access, "access": access})
-        raw, key = parse_script_token(made.json()["token"])
+        _, raw, key = parse_script_token(made.json()["token"])
         return Terminal(relay.url, key, raw)
 
     return make

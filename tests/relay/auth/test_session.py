@@ -156,7 +156,7 @@ def test_sign_out_clears_and_ends(browser, name):
 
 def test_a_token_that_only_reads_may_end_itself(relay, browser, name):
     one = browser().sign_up(name())
-    raw, key = parse_script_token(one.post(TOKENS, json={"label": "x", "access": "read"}).json()["token"])
+    _, raw, key = parse_script_token(one.post(TOKENS, json={"label": "x", "access": "read"}).json()["token"])
     script = Terminal(relay.url, key, raw)
     assert script.send("POST", "/auth/logout").status_code == 204
     assert script.send("GET", ME).status_code == 401
