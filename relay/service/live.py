@@ -71,6 +71,8 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         tree_key_id=view.repo.tree_key_id,
         rows=[_shown(rows.row(one), replica) for one in found],
         kind=view.repo.kind,
+        repo=view.repo.full_name,
+        class_=view.repo.class_,
         live_by=live_by,
     )
 

@@ -45,8 +45,9 @@ class BootstrapRequest(Model, frozen=True):
 
 class Bootstrap(Model, frozen=True):
     """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
-    `kind` is the repository's: it says how large a file may be. `live_by`: handles of those whose edits since
-    the seal, from other devices, each path holds."""
+    `kind` is the repository's: it says how large a file may be; `repo` (OWNER/NAME) and `class` are what a
+    link to it says. `live_by`: handles of those whose edits since the seal, from other devices, each path
+    holds."""
 
     branch_id: str
     replica: Count
@@ -56,6 +57,8 @@ class Bootstrap(Model, frozen=True):
     tree_key_id: str
     rows: list[Row]
     kind: str = "app"
+    repo: str = ""
+    class_: str = msgspec.field(name="class", default="")
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
