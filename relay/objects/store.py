@@ -158,10 +158,10 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Frame and write those that the repository does not hold yet; `admit` then makes them reachable. What
-        another repository holds is written and made durable all the same, and that copy left to the collector:
-        the time of an upload would tell what others store. `repo_id` None: of no repository, so that what is
-        stored at all is not written. Best done before the transaction, so that the one writer
+        """Frame and write those that the repository does not hold yet; `admit` then makes them reachable.
+        What another repository holds is written and made durable all the same, and that copy is left to the
+        collector: the time of an upload would tell what others store. `repo_id` None: of no repository, so
+        that what is stored at all is not written. Best done before the transaction, so that the one writer
         does not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:

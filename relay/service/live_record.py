@@ -69,21 +69,19 @@ async def keep(
     changes, edits = forms.taken(asked, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
-        await tx.run(
-            rows.INSERT,
-            branch_id=branch_id,
-            seq=changes[-1].seq,
-            changes=forms.pack_changes([author]),
-            edits=forms.pack_edits(edits),
-        )
+        row = {
+            "branch_id": branch_id,
+            "seq": changes[-1].seq,
+            "changes": forms.pack_changes([author]),
+            "edits": forms.pack_edits(edits),
+        }
+        await tx.many(rows.INSERT, [row])
 
 
 async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
     """The seal takes in what came after the one before it, up to number `at`."""
-    await tx.run(
-        rows.SEALED, seal_id=seal_id, branch_id=ref.id, after_seq=min(ref.sealed_seq, at), upto_seq=at
-    )
     found = Range(ref.id, min(ref.sealed_seq, at), at)
+    await tx.many(rows.SEALED, [{"seal_id": seal_id, **found._asdict()}])
     if await tx.value(rows.COUNT, **found._asdict()) > MANY:
         data = {"seal_id": seal_id, "repo_id": ref.repo_id}
         await node.jobs.add(tx, KIND, data, key=f"{KIND}:{seal_id}", run_at=now_ms() + JOIN_AFTER)
