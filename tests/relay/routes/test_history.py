@@ -18,7 +18,6 @@ from sqlalchemy import bindparam, update
 from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import unb64u
-from relay import operations
 from relay.db.schema import repo as repo_table
 from relay.db.schema import seal as seal_table
 from relay.paging import Cursor
@@ -165,37 +164,6 @@ def test_raw_is_harmless_cacheable_and_has_ranges(repo: Repository) -> None:
     assert (part.status_code, part.content) == (206, PNG[8:12])
     outside = repo.http.get(f"{repo.url}/raw/{first}/logo.png", headers={"range": "bytes=9999-"})
     assert outside.status_code == 416
-
-
-@pytest.mark.parametrize("way", ["suspend", "hide"])
-def test_what_caches_hold_of_a_public_repository_ends_when_it_is_taken_off(
-    relay: Relay, http: httpx.Client, owner: Account, way: str
-) -> None:
-    """Nothing is kept for longer than a minute without asking again, and asking again meets the gate."""
-    mine = create(http, owner, f"taken-off-{way}", visibility="public")
-    (made,) = mine.seal({"a.txt": b"a\n", "big.bin": b"\0" * 700_000})
-    urls = [
-        f"{mine.url}/raw/{made}/a.txt",
-        f"{mine.url}/raw/{made}/big.bin",
-        f"{mine.url}/archive/{made}.tar.gz",
-    ]
-    with relay.client() as reader:
-        tags = {}
-        for url in urls:
-            answer = reader.get(url)
-            assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, max-age=60")
-            tags[url] = {"If-None-Match": answer.headers["etag"]}
-            again = reader.get(url, headers=tags[url])
-            assert (again.status_code, again.content) == (304, b"")
-            assert again.headers["cache-control"] == "public, max-age=60"
-        if way == "suspend":
-            full_name = f"{owner.handle}/taken-off-{way}"
-            relay.run(operations.set_state(relay.node.config.database_url, full_name, "suspend"))
-        else:
-            assert http.patch(mine.url, json={"visibility": "private"}).is_success
-        assert {reader.get(url, headers=tags[url]).status_code for url in urls} == {404}
-    if way == "hide":
-        assert {http.get(url).headers["cache-control"] for url in urls} == {"private, no-cache"}
 
 
 def test_raw_never_serves_a_page(http: httpx.Client, owner: Account) -> None:
