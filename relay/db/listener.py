@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import and_, bindparam, select, union_all
 
 from relay.db.repo import VISIBLE_TO_ME
@@ -16,7 +18,7 @@ VISIBLE = (
     select(repo.c.id).select_from(_FROM).where(repo.c.id.in_(bindparam("ids", expanding=True)), VISIBLE_TO_ME)
 )
 # Of these ids of sessions, and of keys that signed in by themselves, those that still hold.
-_IDS = bindparam("ids", expanding=True)
+_IDS: Any = bindparam("ids", expanding=True)
 LIVING = union_all(
     select(session.c.id)
     .select_from(session.join(account, account.c.id == session.c.account_id))
