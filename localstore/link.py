@@ -14,11 +14,13 @@ from typing import TypeVar
 import msgspec
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import LinkDamaged, NotLinked
+from localstore.core.errors import Invalid, LinkDamaged, NotLinked
+from localstore.core.names import parse_repo
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
 _UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
+_CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
@@ -81,6 +83,22 @@ def read_last_seal(folder: Path) -> str | None:
 def write_repo(folder: Path, link: RepoLink) -> None:
     """Write `repo.json` whole or not at all."""
     _write(folder, REPO_FILE, [msgspec.json.format(msgspec.json.encode(link), indent=2), b"\n"])
+
+
+def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
+    """The link `held` of `folder`, after what the server says of the repository now: OWNER/NAME and class,
+    written if that is new. What no repository can be called is not taken over. Whoever calls it owns the
+    folder."""
+    try:
+        address = parse_repo(repo)
+    except Invalid:
+        return held
+    if address.host is not None or not _CLASS.fullmatch(class_):
+        return held
+    fresh = msgspec.structs.replace(held, repo=repo, class_=class_)
+    if fresh != held:
+        write_repo(folder, fresh)
+    return fresh
 
 
 def write_state(folder: Path, state: SealedState) -> None:

@@ -35,6 +35,7 @@ PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
+TLS_ONLY = "max-age=31536000"  # of this host alone: what its subdomains do is not ours to say
 HEADER_BYTES = 16 * 1024
 PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
 
@@ -84,6 +85,7 @@ class _App(Sanic[Any, Any]):
 class _Entry:
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._secure = node.config.secure
         self._router: Router[Leaf] = Router()
         flags = node.config.flags
         for route in TABLE:
@@ -101,7 +103,7 @@ class _Entry:
             response = answer.response
             if response is None:
                 return
-            _common_headers(request, response)
+            self._headers(request, response)
             if answer.stream is not None:
                 await self._send(request, answer)
             elif request.well_formed and skip_arrived(request):
@@ -187,8 +189,13 @@ class _Entry:
         else:
             logger().error("connection failed", request_id=ctx.request_id, exc_info=error)
             response = problems.internal(ctx.request_id)
-        _common_headers(request, response)
+        self._headers(request, response)
         return response
+
+    def _headers(self, request: Request, response: HTTPResponse) -> None:
+        _common_headers(request, response)
+        if self._secure:
+            response.headers["strict-transport-security"] = TLS_ONLY
 
     def _finished(self, request: StrictRequest) -> None:
         ctx = request.ctx

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sanic.request import Request
 
 from localstore.core import limits
-from localstore.core.errors import Forbidden
+from localstore.core.errors import Forbidden, Unauthorized
 from relay.config import Config
 
 REFRESH_PATH = "/auth/refresh"
@@ -21,6 +21,31 @@ def session_name(config: Config) -> str:
 
 def refresh_name(config: Config) -> str:
     return "__Secure-refresh" if config.secure else "tr_refresh"
+
+
+def value(request: Request, name: str) -> str | None:
+    """What the cookie `name` holds; None where the request has no such cookie, or an empty one.
+
+    Read from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of
+    this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
+    Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
+    """
+    wanted, found = name.encode("ascii"), []
+    for line in request.head.split(b"\r\n")[1:]:
+        field, _, content = line.partition(b":")
+        if field.lower() == b"cookie":
+            pairs = (pair.strip(b" \t").partition(b"=") for pair in content.split(b";"))
+            found += [said for key, equals, said in pairs if equals and key == wanted]
+    if len(found) > 1:
+        raise Unauthorized(
+            f"the cookie {name} came twice; remove the cookies of this site and sign in again",
+            reason="cookie",
+        )
+    if not found or not found[0]:
+        return None
+    if not found[0].isascii():
+        raise Unauthorized(f"the cookie {name} holds no token of ours; sign in again", reason="cookie")
+    return found[0].decode("ascii")
 
 
 def session(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:

@@ -97,13 +97,13 @@ class Credentials:
         await self._sign_in(caller, verdict, "bearer", params)
 
     async def _by_cookie(self, caller: Caller, request: Request, params: dict[str, str]) -> None:
-        text = request.cookies.get(self._cookie)
-        if not text:
-            return
-        # A foreign page changes nothing, and opens no socket.
-        if request.method not in SAFE_METHODS or "upgrade" in request.headers:
-            cookies.require_own_page(self._node.config, request)
         try:
+            text = cookies.value(request, self._cookie)
+            if text is None:
+                return
+            # A foreign page changes nothing, and opens no socket.
+            if request.method not in SAFE_METHODS or "upgrade" in request.headers:
+                cookies.require_own_page(self._node.config, request)
             verdict = await self._authorized(text, params)
             if verdict.device_key_id is not None:  # it would change things here without its key's signature
                 raise Unauthorized("a token bound to a key is no cookie; send it as Authorization, signed")

@@ -22,6 +22,8 @@ DEFAULTS: Mapping[str, bool] = {
     "TR_REPO_LIVE_TEXT": True,
     "TR_SOCIAL_ENABLED": False,
 }
+# Flags that switch something within routes of another flag; every other one is behind routes or not built.
+WITHOUT_ROUTES = frozenset({"TR_REPO_MERGE_ENABLED"})
 CONDITIONAL_PUT = "TR_LAKEFS_S3_CONDITIONAL_PUT"
 
 _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off", "no"})
@@ -55,7 +57,3 @@ class Flags:
         """Whether the flag is on; TR_REPO_* only matter where there are repositories at all. A name that is
         no flag is a mistake of ours and raises KeyError."""
         return self.values[name] and (not name.startswith("TR_REPO_") or self.values["TR_REPOS_ENABLED"])
-
-    def report(self) -> dict[str, bool | str]:
-        """What client-config says."""
-        return {**self.values, CONDITIONAL_PUT: self.conditional_put}

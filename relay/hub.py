@@ -25,9 +25,12 @@ import msgspec
 from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from relay.clock import now_ms
 from relay.db import event as rows
+from relay.db import listener as listeners
 from relay.db.database import Database, Row, Tx
 
 POLL = 5.0  # seconds between looks at the log when nothing woke us: another process may have written
+ALIVE = 2.0  # seconds between looks at whether sessions still live: another process may have ended one
+ASKED = 500  # sessions of one such look
 COALESCE = 0.01  # seconds in which commits share one look
 BATCH = 500  # events of one read
 BACKLOG = 1000  # events a subscriber may be behind before it has to resync
@@ -85,22 +88,22 @@ class Hub:
         self._position = 0  # every event up to here was handed out
         self._handed_out = 0  # how many were, the same one perhaps several times
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Follow the log from where it stands."""
         self._position = await self._settled()
         self._db.on_wake(self._wake.set)
-        self._task = asyncio.create_task(self._follow())
+        self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
 
     async def stop(self) -> None:
         """Close every peer and stop following."""
         for peer in self._peers:
             peer.close()
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await task
 
     # --- what services call
 
@@ -244,6 +247,23 @@ class Hub:
                 await self._hand_out()
             except Exception:
                 LOG.exception("the event log could not be read; trying again")
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(ALIVE)
+            try:
+                await self._end_dead()
+            except Exception:
+                LOG.exception("the sessions could not be looked at; trying again")
+
+    async def _end_dead(self) -> None:
+        """Close the peers whose session or key was ended elsewhere."""
+        ids = sorted({peer.session_id for peer in self._peers if peer.session_id is not None})
+        for start in range(0, len(ids), ASKED):
+            part = ids[start : start + ASKED]
+            async with self._db.read() as tx:
+                living = {row[0] for row in await tx.all(listeners.LIVING, ids=part, now=now_ms())}
+            self.end_sessions(set(part) - living)
 
     async def _hand_out(self) -> None:
         at, found = self._position, BATCH

@@ -72,7 +72,8 @@ class Limiter:
         bucket.at = now
         if bucket.tokens < cost:
             wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
-            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst))
+            window = math.ceil(rate.burst / rate.per_second)
+            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
         bucket.tokens -= cost
 
     def give_back(self, key: str, cost: float = 1) -> None:

@@ -40,13 +40,14 @@ _SECURITY: list[dict[str, list[str]]] = [{"session": []}, {"bearer": []}]
 
 
 @functools.cache
-def document() -> dict[str, Any]:
-    """The whole document, as plain data."""
-    shapes = _shapes()
+def document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The whole document, as plain data, without the routes whose flags are `off`."""
+    table = [route for route in TABLE if route.flag not in off]
+    shapes = _shapes(table)
     refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)
     schema = dict(zip(map(repr, shapes), refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for route in TABLE:
+    for route in table:
         if "socket" not in route.wants:
             path = route.path.replace("...}", "}")
             paths.setdefault(path, {})[route.method.lower()] = _operation(route, schema, components)
@@ -58,9 +59,9 @@ def document() -> dict[str, Any]:
     }
 
 
-def _shapes() -> list[Any]:
+def _shapes(table: list[Route]) -> list[Any]:
     named = [Problem]
-    for route in TABLE:
+    for route in table:
         named += [shape for shape in (route.body, route.query, *_either(route.returns)) if shape]
     return [*{repr(shape): shape for shape in named}.values()]
 

@@ -34,11 +34,8 @@ def response(error: SvcError) -> HTTPResponse:
     if "retry_after" in extra:
         headers["retry-after"] = str(extra["retry_after"])
     if isinstance(error, RateLimited):
-        limit = extra.pop("limit", None)
-        if limit is not None:
-            headers["ratelimit-limit"] = str(limit)
-            headers["ratelimit-remaining"] = "0"
-            headers["ratelimit-reset"] = str(extra["retry_after"])
+        headers |= rate_headers(error)
+        extra = {name: said for name, said in extra.items() if name not in ("limit", "window")}
     body = {
         "type": "about:blank",
         "title": error.title,
@@ -48,6 +45,22 @@ def response(error: SvcError) -> HTTPResponse:
         **extra,
     }
     return HTTPResponse(_ENCODER.encode(body), error.status, headers=headers, content_type=MEDIA)
+
+
+def rate_headers(error: SvcError) -> dict[str, str]:
+    """What a 429 says in its headers: Retry-After, RateLimit and RateLimit-Policy of the current draft, and
+    the three names of the draft before it. Nothing for another error."""
+    if not isinstance(error, RateLimited):
+        return {}
+    wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)
+    return {
+        "retry-after": wait,
+        "ratelimit-policy": f'"bucket";q={limit};w={error.extra.get("window", 60)}',
+        "ratelimit": f'"bucket";r=0;t={wait}',
+        "ratelimit-limit": str(limit),
+        "ratelimit-remaining": "0",
+        "ratelimit-reset": wait,
+    }
 
 
 def method_not_allowed(allow: str) -> HTTPResponse:

@@ -64,7 +64,7 @@ RELAY: dict[str, Variable] = {
     ),
     "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
     "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
-    "RAUTHY_URL": Variable("–", "OIDC provider; set, it switches local accounts off. " + _NOT_YET),
+    "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
     "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
     "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
     "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
@@ -84,7 +84,9 @@ RELAY: dict[str, Variable] = {
     "TR_REPOS_ENABLED": Variable("on", "Repositories: `/api/v1/repos`."),
     "TR_REPO_LIVE_TEXT": Variable("on", "Live updates of branches."),
     "TR_REPO_SEALING": Variable("on", "Seals, compare, blame."),
-    "TR_REPO_MERGE_ENABLED": Variable("off", "Merging of proposals. " + _NOT_YET),
+    "TR_REPO_MERGE_ENABLED": Variable(
+        "off", "Seals with two parents (`seals/prepare`); off: one parent. Merging of proposals is not built."
+    ),
     "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
     "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
     "TR_FORK_ENABLED": Variable("on", "Forks. " + _NOT_YET),
@@ -95,7 +97,10 @@ RELAY: dict[str, Variable] = {
 CLIENT: dict[str, Variable] = {
     "SVC_SERVER": Variable("the linked folder's, else the last sign-in's", "Server to talk to."),
     "SVC_REPO": Variable("the linked folder's", "Repository, `[HOST/]OWNER/NAME`."),
-    "SVC_TOKEN": Variable("–", "A script token, `svct_…`, instead of this machine's session."),
+    "SVC_TOKEN": Variable(
+        "–",
+        "A script token, `svct2_…`, instead of the session; sent to the server it is for alone.",
+    ),
     "SVC_HOME": Variable(
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),

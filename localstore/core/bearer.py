@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid, Unauthorized
 from localstore.core.keys import KEY_BYTES, DeviceKey
 from localstore.core.limits import TOKEN_RAW_MAX
+from localstore.core.request_signature import authority_of
 
-SCRIPT_TOKEN_PREFIX = "svct_"  # noqa: S105 - a prefix, not a secret
+SCRIPT_TOKEN_PREFIX = "svct2_"  # noqa: S105 - a prefix, not a secret
+_FIRST_PREFIX = "svct_"  # of tokens that name no server
 
 _TEXT_MAX = (TOKEN_RAW_MAX * 4 + 2) // 3
 
@@ -40,17 +44,33 @@ def text_in_authorization(value: str) -> str:
     return text
 
 
-def format_script_token(raw: bytes, binding: DeviceKey) -> str:
-    """What a person copies into SVC_TOKEN: `svct_<token>.<binding seed>`."""
-    return f"{SCRIPT_TOKEN_PREFIX}{to_text(raw)}.{b64u(binding.seed)}"
+class ScriptToken(NamedTuple):
+    """What stands in SVC_TOKEN: the origin of the server it is for, the token, and the key it is bound to."""
+
+    origin: str
+    raw: bytes
+    key: DeviceKey
 
 
-def parse_script_token(text: str) -> tuple[bytes, DeviceKey]:
-    """The token and its binding key from SVC_TOKEN; Unauthorized, without the text, for anything else."""
-    token, dot, seed = text.removeprefix(SCRIPT_TOKEN_PREFIX).partition(".")
-    if not text.startswith(SCRIPT_TOKEN_PREFIX) or not dot:
-        raise Unauthorized("SVC_TOKEN is not a script token (svct_…); make one at /settings?tab=tokens")
+def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
+    """What a person copies into SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url."""
+    return f"{SCRIPT_TOKEN_PREFIX}{b64u(origin.encode('ascii'))}.{to_text(raw)}.{b64u(binding.seed)}"
+
+
+def parse_script_token(text: str) -> ScriptToken:
+    """The parts of SVC_TOKEN; Unauthorized, without the text, for anything else. A token of the first form is
+    refused: it names no server, so that nothing says where it may be sent."""
+    if text.startswith(_FIRST_PREFIX):
+        raise Unauthorized(
+            "SVC_TOKEN is of the first form (svct_…), which does not say which server it is for, and is sent "
+            "to none; make a new one at https://YOUR-SERVER/settings?tab=tokens"
+        )
+    parts = text.removeprefix(SCRIPT_TOKEN_PREFIX).split(".")
+    if not text.startswith(SCRIPT_TOKEN_PREFIX) or len(parts) != 3:
+        raise Unauthorized("SVC_TOKEN is not a script token (svct2_…); make one at /settings?tab=tokens")
     try:
-        return from_text(token), DeviceKey.generate(unb64u(seed, KEY_BYTES))
-    except (Invalid, Unauthorized):
+        origin = unb64u(parts[0]).decode("ascii")
+        authority_of(origin)
+        return ScriptToken(origin, from_text(parts[1]), DeviceKey.generate(unb64u(parts[2], KEY_BYTES)))
+    except (Invalid, Unauthorized, UnicodeDecodeError, ValueError):
         raise Unauthorized("SVC_TOKEN is damaged; make a new one at /settings?tab=tokens") from None

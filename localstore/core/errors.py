@@ -159,6 +159,12 @@ class RefExists(Conflict):
     code = "ref_exists"
 
 
+class TagExists(RefExists):
+    """A tag is made and deleted, never moved."""
+
+    code = "tag_exists"
+
+
 class NameTaken(Conflict):
     code = "name_taken"
 
@@ -255,10 +261,13 @@ class NotText(Invalid):
 class RateLimited(SvcError):
     code, status, title = "rate_limited", 429, "Too Many Requests"
 
-    def __init__(self, detail: str = "", retry_after: int = 1, limit: int | None = None) -> None:
+    def __init__(
+        self, detail: str = "", retry_after: int = 1, limit: int | None = None, window: int = 60
+    ) -> None:
+        """`limit` requests fit into `window` seconds; the next one does in `retry_after` seconds."""
         super().__init__(detail, retry_after=retry_after)
         if limit is not None:
-            self.extra["limit"] = limit
+            self.extra |= {"limit": limit, "window": window}
 
 
 class EditionLacks(SvcError):

@@ -21,7 +21,8 @@ from localstore.core.errors import Invalid, SignatureInvalid, TooLarge
 PREFIX = b"svc-seal-v1\n"
 VERSION = 1
 NONCE_SIZE = 16
-PARENTS_MAX = 64
+PARENTS_MAX = 2  # of a merge seal; any other has one, and a first seal none
+SOURCES_MAX = 64  # seals that a merge came from: git has merges of many
 PAYLOAD_BYTES = 256 * limits.KIB
 GIT_ID_DIGITS = 40
 
@@ -146,8 +147,8 @@ def _check_provenance(provenance: Provenance) -> None:
 
 def _check_merge(merge: MergeOrigin) -> None:
     _check_text("provenance/merge/strategy", merge.strategy, 32)
-    if not 1 <= len(merge.sources) <= PARENTS_MAX:
-        raise Invalid(f"a merge names 1 to {PARENTS_MAX} seals", "/provenance/merge/from")
+    if not 1 <= len(merge.sources) <= SOURCES_MAX:
+        raise Invalid(f"a merge names 1 to {SOURCES_MAX} seals", "/provenance/merge/from")
     for source in merge.sources:
         _check_digest("provenance/merge/from", source)
     if merge.proposal is not None and merge.proposal < 1:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from localstore import link
 from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, PathInvalid, ServerMisbehaved, Unauthorized
 from localstore.core.lane import Lane
@@ -56,6 +57,7 @@ def connect(device: Device) -> Connected:
     except ClockReused:
         recognise(device)
         answer = device.transport.bootstrap(_request(device))
+    device.repo = link.refresh(device.folder, device.repo, answer.repo, answer.class_)
     return Connected(answer.sealed_head, _store(device, answer))
 
 

@@ -126,6 +126,16 @@ pairing_code = Table(
     _at("used_at", True),
 )
 
+# Networks from which an account was signed in: guesses from there are counted by themselves.
+known_address = Table(
+    "known_address",
+    metadata,
+    Column("account_id", ForeignKey("account.id"), primary_key=True),
+    Column("network", String, primary_key=True),  # see `relay.address.network`
+    _at("seen_at"),
+    **BY_KEY,
+)
+
 device_code = Table(
     "device_code",
     metadata,
@@ -310,6 +320,16 @@ update_answer = Table(
     **BY_KEY,
 )
 
+# What accepted live updates changed, a row for each request. It stays: a seal names the range it took in.
+live_batch = Table(
+    "live_batch",
+    metadata,
+    Column("branch_id", ForeignKey("ref.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True),  # of its last change
+    Column("changes", LargeBinary, nullable=False),  # who changed which path when; see `relay.live_record`
+    Column("edits", LargeBinary),  # the signed updates of edits; None: there are none
+)
+
 checkpoint = Table(
     "checkpoint",
     metadata,
@@ -358,6 +378,17 @@ seal_change = Table(
     Column("kind", String),  # None: removed
     Column("digest", LargeBinary),
     Column("size", BigInteger),
+    **BY_KEY,
+)
+
+# The live updates that a seal of a frontier took in: those of the branch after one number, up to another.
+seal_live = Table(
+    "seal_live",
+    metadata,
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True),
+    Column("branch_id", ForeignKey("ref.id"), nullable=False),
+    Column("after_seq", BigInteger, nullable=False),
+    Column("upto_seq", BigInteger, nullable=False),
     **BY_KEY,
 )
 

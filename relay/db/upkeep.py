@@ -18,6 +18,7 @@ from relay.db.schema import (
     lane,
     lane_final,
     lane_log,
+    live_batch,
     nonce,
     pairing_code,
     prepare,
@@ -29,6 +30,7 @@ from relay.db.schema import (
     repo_object,
     seal,
     seal_change,
+    seal_live,
     seal_parent,
     update_answer,
 )
@@ -61,7 +63,8 @@ def _of_branches(table: Table) -> Delete:
 # Everything of one repository, children first. Its bytes are left to the collector.
 PURGE: tuple[Delete, ...] = (
     delete(update_answer).where(update_answer.c.replica.in_(_REPLICAS)),
-    *map(_of_branches, (replica, lane, lane_log, lane_final, checkpoint, prepare)),
+    delete(seal_live).where(seal_live.c.seal_id.in_(_SEALS)),
+    *map(_of_branches, (replica, lane, lane_log, lane_final, live_batch, checkpoint, prepare)),
     delete(seal_change).where(seal_change.c.seal_id.in_(_SEALS)),
     delete(seal_parent).where(seal_parent.c.seal_id.in_(_SEALS)),
     *(

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from relay.environment import StartRefused
 
 LOCK = 0x7265_6C61_79_6D67  # "relaymg"
+OLDEST = 16  # major version of PostgreSQL that is served
 T = TypeVar("T")
 Work = Callable[[Connection], None]
 
@@ -47,6 +48,7 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
     async def main() -> T:
         connection = await asyncpg.connect(url)
         try:
+            _require_version(connection)
             return await work(connection)
         finally:
             if not keep:
@@ -58,6 +60,16 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
         raise  # of whoever brought the rows
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise StartRefused(f"PostgreSQL: {str(error).splitlines()[0]}") from None
+
+
+def _require_version(connection: Any) -> None:
+    """Older servers would begin well and fail at some statement later."""
+    found = connection.get_server_version()
+    if found.major < OLDEST:
+        raise StartRefused(
+            f"this is PostgreSQL {found.major}.{found.minor}; a relay needs PostgreSQL {OLDEST} or newer: "
+            "upgrade the server, or name another one in DATABASE_URL"
+        )
 
 
 async def _current(connection: Any) -> str | None:

@@ -148,27 +148,37 @@ class ObjectStore:
         The digests are the caller's word. `directories`: these are tree directories, whose digest is not the
         BLAKE3 of the bytes; they are never handed out by digest and not verified on reading.
         """
-        placed = await self.place(objects, tx)
+        placed = await self.place(objects, repo_id, tx)
         if tx is not None:
             await self.admit(tx, placed, repo_id, list(objects), directories)
             return
         async with self._db.write() as own:
             await self.admit(own, placed, repo_id, list(objects), directories)
 
-    async def place(self, objects: Mapping[bytes, bytes], tx: Tx | None = None) -> list[FrameAt]:
-        """Frame and write those that are not stored yet; `admit` then makes them reachable. Best done before
-        the transaction, so that the one writer does not wait for the disk."""
+    async def place(
+        self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
+    ) -> list[FrameAt]:
+        """Frame and write those that the repository does not hold yet; `admit` then makes them reachable.
+        What another repository holds is written and made durable all the same, and that copy is left to the
+        collector: the time of an upload would tell what others store. `repo_id` None: of no repository, so
+        that what is stored at all is not written. Best done before the transaction, so that the one writer
+        does not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:
-                known = await self.known(own, list(objects))
+                lacking = await self._lacking(own, repo_id, list(objects))
         else:
-            known = await self.known(tx, list(objects))
-        fresh = {digest: data for digest, data in objects.items() if digest not in known}
+            lacking = await self._lacking(tx, repo_id, list(objects))
+        fresh = {digest: data for digest, data in objects.items() if digest in lacking}
         if not fresh:
             return []
         size = sum(map(len, fresh.values()))
         frames = _framed(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_framed, fresh)
         return await self.append(frames)
+
+    async def _lacking(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
+        if repo_id is None:
+            return set(digests) - await self.known(tx, digests)
+        return await self.missing(tx, repo_id, digests)
 
     async def admit(
         self,

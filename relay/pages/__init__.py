@@ -8,7 +8,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from localstore.core.errors import SvcError
 from relay.caller import Caller
+from relay.problems import rate_headers
 from relay.routing import Reply
 
 HTML = "text/html; charset=utf-8"
@@ -18,15 +20,23 @@ _HEADERS = {"referrer-policy": "same-origin", "cache-control": "no-store"}
 
 
 def page(
-    caller: Caller, template: str, status: int = 200, *, cookies: tuple[str, ...] = (), **values: Any
+    caller: Caller,
+    template: str,
+    status: int = 200,
+    *,
+    cookies: tuple[str, ...] = (),
+    problem_of: SvcError | None = None,
+    **values: Any,
 ) -> Reply:
-    """The template as an answer. `values` are escaped where they are shown."""
+    """The template as an answer. `values` are escaped where they are shown. `problem_of`: the refusal that
+    the page tells; one for the rate has its headers."""
     html = (
         _templates()
         .get_template(template)
         .render(me=caller.principal, node=caller.node.config.node_name, **values)
     )
-    return Reply(html, status=status, headers=_HEADERS, content_type=HTML, cookies=cookies)
+    headers = _HEADERS | (rate_headers(problem_of) if problem_of else {})
+    return Reply(html, status=status, headers=headers, content_type=HTML, cookies=cookies)
 
 
 def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:

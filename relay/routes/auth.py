@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 from sanic.request import Request
 
@@ -73,7 +75,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
         made = await sessions.refresh(caller, _in_body(raw))
         grant = msgspec.structs.replace(made.grant(), refresh_token=made.refresh)
         return Reply(grant)
-    token = request.cookies.get(cookies.refresh_name(config))
+    token = cookies.value(request, cookies.refresh_name(config))
     if token:
         cookies.require_own_page(config, request)
     made = await sessions.refresh(caller, token)
@@ -106,7 +108,9 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     if not cookies.own_navigation(caller.node.config, request):
         return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
     try:
-        made = await sessions.refresh(caller, request.cookies.get(cookies.refresh_name(caller.node.config)))
+        made = await sessions.refresh(
+            caller, cookies.value(request, cookies.refresh_name(caller.node.config))
+        )
     except Conflict:  # its cookies are on their way to this browser
         return visit.onward(caller, return_to, 1)
     except Unauthorized:
@@ -117,14 +121,17 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
 @route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
-    if caller.principal is None and cookies.sent_by_browser(request):  # its access token may have run out
-        return Reply(status=307, headers={"location": SIGN_OUT})
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(caller.node.config, request)
+        if caller.principal is None and _from_a_form(request):  # the access token of a page may have run out
+            return Reply(status=307, headers={"location": SIGN_OUT})
     return await _sign_out(caller, request)
 
 
 @route("POST", SIGN_OUT, access=Anonymous(), status=204, others=(303,), errors=(403,))
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
-    """The same where the browser sends its refresh token too"""
+    """The same where the browser sends its refresh token too; from a page of this node only"""
+    cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
@@ -149,13 +156,19 @@ def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
 
 async def _sign_out(caller: Caller, request: Request) -> Reply:
     config = caller.node.config
-    if cookies.sent_by_browser(request):
-        cookies.require_own_page(config, request)
-    await sessions.sign_out(caller, request.cookies.get(cookies.refresh_name(config)))
+    token = None
+    with contextlib.suppress(Unauthorized):  # a cookie that says nothing certain goes, and ends no session
+        token = cookies.value(request, cookies.refresh_name(config))
+    await sessions.sign_out(caller, token)
     gone = cookies.cleared(config)
-    if (request.headers.get("content-type") or "").startswith(FORM):
+    if _from_a_form(request):
         return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
     return Reply(status=204, cookies=gone)
+
+
+def _from_a_form(request: Request) -> bool:
+    """Whether a form of our pages sent this, and a person waits for the next page."""
+    return (request.headers.get("content-type") or "").startswith(FORM)
 
 
 def _in_body(raw: bytes) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from localstore.core.errors import Invalid
 from localstore.core.model import Blame, Blob, Page, Seal, SealSummary, Tree
 from localstore.core.model.base import Model
-from localstore.core.model.history import Compare, SealLine
+from localstore.core.model.history import Compare, PathUpdates, SealLine, SealUpdate
 from relay.caller import View
-from relay.routing import Read, Reply, route
+from relay.routing import Read, Reply, Write, route
 from relay.service import archive as archives
 from relay.service import blame as blames
 from relay.service import compare as comparisons
-from relay.service import history
+from relay.service import history, live_record
 from relay.service import history_pack as packs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
@@ -35,6 +37,14 @@ class LogQuery(Model, frozen=True):
 
     ref: str | None = None
     unverified: str | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+class UpdatesQuery(Model, frozen=True):
+    """`by` path: how many updates each path had from each device, and when; else the updates themselves."""
+
+    by: Literal["path"] | None = None
     cursor: str | None = None
     limit: int | None = None
 
@@ -79,6 +89,21 @@ async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
 async def get_seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
     return await history.seal(view, seal_id)
+
+
+@route(
+    "GET",
+    REPO + "/seals/{seal_id}/updates",
+    access=Write(archived=True),
+    flag=FLAG,
+    returns=Page[SealUpdate] | Page[PathUpdates],
+    cost=10,
+)
+async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
+    """The live updates that a seal took in: who, from which device, which path, when; edits as signed"""
+    if query.by == "path":
+        return await live_record.by_path(view, seal_id, query.cursor, query.limit)
+    return await live_record.page(view, seal_id, query.cursor, query.limit)
 
 
 @route("GET", REPO + "/tree/{sha}", access=Read(), flag=FLAG, returns=Tree)

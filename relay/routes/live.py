@@ -11,7 +11,7 @@ from localstore.core.model.live import (
     ProofContext,
     ProofContextRequest,
     UpdateAnswers,
-    UpdateBatch,
+    UpdatesRequest,
 )
 from relay.caller import View
 from relay.routing import Write, route
@@ -49,6 +49,6 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
     max_body=UPDATE_BATCH_BYTES + ENVELOPE,
     errors=(409,),
 )
-async def updates(view: View, branch: str, body: UpdateBatch) -> UpdateAnswers:
-    """Signed updates, answered one by one; acknowledged means durable"""
-    return await live.take(view, branch, body)
+async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
+    """Signed updates, or one, answered one by one; acknowledged means durable"""
+    return await live.take(view, branch, body.batch())

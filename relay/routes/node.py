@@ -10,7 +10,7 @@ from relay import openapi
 from relay.address import is_loopback
 from relay.caller import Caller
 from relay.metrics import MEDIA
-from relay.routing import Anonymous, Reply, route
+from relay.routing import TABLE, Anonymous, Reply, route
 from relay.service import node as nodes
 
 ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"
@@ -50,7 +50,9 @@ async def client_config(caller: Caller) -> Reply:
 @route("GET", "/api/v1/openapi.json", access=Anonymous())
 async def openapi_document(caller: Caller) -> Reply:
     """This description of the interface (OpenAPI 3.1)"""
-    return Reply(openapi.document(), headers=ANY_ORIGIN)
+    flags = caller.node.config.flags
+    off = frozenset(route.flag for route in TABLE if route.flag and not flags.on(route.flag))
+    return Reply(openapi.document(off), headers=ANY_ORIGIN)
 
 
 @route("GET", "/metrics", access=Anonymous(), media=MEDIA, errors=(404,), cost=0)

@@ -68,7 +68,7 @@ async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
 
 def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> Reply:
     return_to = local_path(query.return_to)
-    if query.provider is not None or not accounts.local_sign_in(caller):
+    if query.provider is not None:
         raise BadRequest("this node has no such identity provider; leave provider away")
     if sign_up and not caller.node.config.local_sign_up:
         return _login(caller, return_to, problem="This node does not make accounts here.", status=403)
@@ -83,7 +83,13 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
         made = await act(caller, body.handle, body.password)
     except SvcError as error:
         return _login(
-            caller, return_to, problem=error.detail, status=error.status, sign_up=sign_up, handle=body.handle
+            caller,
+            return_to,
+            problem=error.detail,
+            status=error.status,
+            sign_up=sign_up,
+            handle=body.handle,
+            problem_of=error,
         )
     return redirect(return_to, cookies=signed_in(caller, made))
 
@@ -96,12 +102,14 @@ def _login(
     status: int = 200,
     sign_up: bool = False,
     handle: str = "",
+    problem_of: SvcError | None = None,
 ) -> Reply:
     config = caller.node.config
     return page(
         caller,
         "login.html",
         status,
+        problem_of=problem_of,
         return_to=return_to,
         problem=problem,
         sign_up=sign_up and config.local_sign_up,

@@ -83,6 +83,7 @@ async def _settings(
         caller,
         "tokens.html",
         error.status if error else 200,
+        problem_of=error,
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
         wish=wish or ScriptTokenRequest(label=""),

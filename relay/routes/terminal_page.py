@@ -78,6 +78,7 @@ def _authorize(
         caller,
         "authorize.html",
         error.status if error else 200,
+        problem_of=error,
         problem=problem,
         waiting=waiting,
         fingerprint=fingerprint,

@@ -16,25 +16,20 @@ from relay.ids import new_account_id
 from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
+from relay.service.guesses import Guesses, is_known
 from relay.service.session import Made
 
-# An account that a person holds by password or device key may do what an OIDC-linked one may.
-PHASE = "oidc_linked"
+PHASE = "local"  # an account that a person holds by password or device key
 
-_PER_ACCOUNT = Attempts("password.account", 10, 600)
+_PASSWORDS = Guesses("password", 100, 3600)
 _PER_ADDRESS = Attempts("password.address", 40, 600)
 _SIGN_UPS = Attempts("sign_up.address", 200, 3600)
-
-
-def local_sign_in(caller: Caller) -> bool:
-    """Whether this node keeps passwords itself: it does while no identity provider is configured."""
-    return caller.node.config.oidc is None
 
 
 async def sign_up(caller: Caller, handle: str, password: str) -> Made:
     """A new account with a password, signed in. NameTaken, or Invalid with what is wrong."""
     config, state = caller.node.config, caller.node.sign_in
-    if not (local_sign_in(caller) and config.local_sign_up):
+    if not config.local_sign_up:
         raise Forbidden("this node makes no accounts by password; ask its operator")
     name = names.handle(handle)
     _check_password(password, name)
@@ -51,12 +46,10 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
 async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     """A browser session by password. One answer, at one cost, for a wrong password and for nobody."""
     state = caller.node.sign_in
-    if not local_sign_in(caller):
-        raise Forbidden("this node signs people in through its identity provider")
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.take(caller.node.limiter, caller.network)
-    _PER_ACCOUNT.take(caller.node.limiter, name)
-    account = await _by_handle(caller, name)
+    account, known = await _by_handle(caller, name)
+    _PASSWORDS.take(caller, name, known)
     stored = account.password_hash if account else None
     if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
         password = ""
@@ -64,7 +57,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
         async with caller.write() as tx:
             await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
         raise Unauthorized("the handle or the password is wrong")
-    _PER_ACCOUNT.give_back(caller.node.limiter, name)
+    _PASSWORDS.give_back(caller, name, known)
     _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
     return await sessions.start_browser(caller, account, "password")
 
@@ -135,10 +128,12 @@ async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
     )
 
 
-async def _by_handle(caller: Caller, name: str) -> AccountRow | None:
+async def _by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
+    """The account, and whether it was signed in from this network lately."""
     async with caller.read() as tx:
         found = await tx.one(rows.BY_HANDLE, handle=name)
-    return rows.row(found) if found else None
+        known = await is_known(tx, caller, name)
+    return rows.row(found) if found else None, known
 
 
 def _check_password(password: str, handle: str) -> None:

@@ -13,7 +13,7 @@ from relay.caller import View
 from relay.db.seal import SealRow
 from relay.routing import Reply
 from relay.service import sealed
-from relay.service.history import immutable
+from relay.service.history import caching
 
 GZIP = 16 + zlib.MAX_WBITS  # zlib's own gzip header: no name, no time
 LEVEL = 6
@@ -30,7 +30,7 @@ async def archive(view: View, sha: str) -> Reply:
         content_type="application/gzip",
         etag=f'"{found.id}-{name}"',
         headers={
-            "cache-control": immutable(view),
+            "cache-control": caching(view),
             "content-disposition": f'attachment; filename="{name}.tar.gz"',
         },
     )

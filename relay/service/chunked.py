@@ -121,7 +121,7 @@ async def admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
     if whole.hexdigest() != wanted.blake3:
         raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
     name = blake3_digest(raw)
-    placed = await node.objects.place({name: raw})
+    placed = await node.objects.place({name: raw}, repo_id)
     async with node.db.write(repo_name(repo_id)) as tx:
         await node.objects.admit(tx, placed, repo_id, [name])
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})

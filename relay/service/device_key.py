@@ -47,12 +47,13 @@ from relay.paging import Cursor, page_size
 from relay.service import account as account_rules
 from relay.service import audit
 from relay.service import session as sessions
+from relay.service.guesses import Guesses, is_known, remember
 from relay.service.session import Made
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
 _PAIRING_CODES = Attempts("pairing.account", 10, 600)
-_PAIRING_TRIES = Attempts("pairing.handle", 10, 600)
+_PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
 _LATEST = 2**62  # later than any time in milliseconds
 
 
@@ -147,12 +148,14 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
         account, key = await _who(tx, taken)
+        known = await is_known(tx, caller, taken.account)
+    paired = account is not None and key is None and pair is not None
     if account is None:
         if pair is not None:
             raise _nobody(taken.account)
         _ACCOUNTS.take(caller.node.limiter, caller.network)
-    elif key is None and pair is not None:
-        _PAIRING_TRIES.take(caller.node.limiter, account.id)
+    elif paired:
+        _PAIRING_TRIES.take(caller, taken.account, known)
     elif key is not None and not key.caps:
         raise Forbidden(
             "this device key came with a script token and signs beside such a token only; sign in with "
@@ -180,7 +183,10 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         else:
             await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
         await plan.write(tx)
+        await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
+    if paired:
+        _PAIRING_TRIES.give_back(caller, taken.account, known)
     return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
 
 

@@ -45,7 +45,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
     for part in portions(lacking.values(), PORTION, _size):
         texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
-        placed += await node.objects.place(texts, tx)
+        placed += await node.objects.place(texts, repo_id, tx)
     return Texts([*lacking], placed)
 
 

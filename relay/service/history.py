@@ -28,6 +28,7 @@ from relay.service import chunked, sealed
 from relay.service.seal import shown
 
 PAGE_SKIP_MAX = 2**53
+PUBLIC_SECONDS = 60  # that a cache may show public bytes after they were hidden
 BEGINNINGS = 1024  # seals without parents whose trees one page of a path's log may look into
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -221,7 +222,7 @@ async def raw(view: View, sha: str, path: str) -> Reply:
     found = await sealed.seal(view, sha)
     file = await sealed.entry(view, found.root, path)
     headers = {
-        "cache-control": immutable(view),
+        "cache-control": caching(view),
         "x-content-type-options": "nosniff",
         "content-security-policy": RAW_POLICY,
     }
@@ -244,6 +245,7 @@ def sniff(data: bytes) -> str:
     return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
 
 
-def immutable(view: View) -> str:
-    """Cache-Control of what a seal id names: it never changes, but a private one is for one reader."""
-    return f"{'public' if view.repo.public else 'private'}, max-age=31536000, immutable"
+def caching(view: View) -> str:
+    """Cache-Control of what a seal id names. The bytes never change, but who may read them does: a cache asks
+    again after PUBLIC_SECONDS, or every time where they are private, and gets a 304 for what it holds."""
+    return f"public, max-age={PUBLIC_SECONDS}" if view.repo.public else "private, no-cache"

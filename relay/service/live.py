@@ -34,7 +34,7 @@ from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import chunked, content, frontier
+from relay.service import chunked, content, frontier, live_record
 from relay.service import replica as replicas
 from relay.service.live_rules import Asked, Batch, Frontier
 
@@ -71,6 +71,8 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         tree_key_id=view.repo.tree_key_id,
         rows=[_shown(rows.row(one), replica) for one in found],
         kind=view.repo.kind,
+        repo=view.repo.full_name,
+        class_=view.repo.class_,
         live_by=live_by,
     )
 
@@ -143,6 +145,7 @@ async def _take(
     done, answers = await _decide(tx, view, work, asked, used)
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
+    await live_record.keep(tx, view, ref.id, key.id, replica.id, seq, asked, answers)
     after = done.frontier
     checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
-from relay import edition
+from relay import edition, flags
 from relay.caller import Caller
+from relay.config import Config
 from relay.db import node as rows
 from relay.logs import logger
 from relay.migrations import HEAD
 from relay.node import Node
+from relay.routing import TABLE
 
 ROOMS = ("svc", "tui", "relay", "localstore", "llm")
 SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
@@ -61,7 +63,7 @@ def client_config(node: Node) -> ClientConfig:
     screened = config.edition != "self-hosted-community"
     return ClientConfig(
         api_version=edition.API_VERSION,
-        flags=config.flags.report(),
+        flags=_answering(config),
         node=NodeInfo(
             name=config.node_name,
             identity=config.public_url,
@@ -167,6 +169,14 @@ def _e2ee(node: Node) -> E2ee:
 
 
 def _ways_in(node: Node) -> list[str]:
-    """Guests always; then the identity provider or local accounts; device keys where the node allows them."""
-    ways = ["guest", "oidc" if node.config.oidc else "local"]
+    """The ways that answer. RAUTHY_URL adds none: this build has no sign-in by an identity provider."""
+    ways = ["guest", "local"]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
+
+
+def _answering(config: Config) -> dict[str, bool | str]:
+    """The flags as a client may honour them: on is what is switched on and has something behind it here."""
+    built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
+    return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
+        flags.CONDITIONAL_PUT: config.flags.conditional_put
+    }

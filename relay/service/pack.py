@@ -112,11 +112,12 @@ class _Intake:
             await self._store.admit(tx, self._placed, self._view.repo.id, self.digests)
 
     async def _unknown(self, frames: list[Frame]) -> list[Frame]:
-        """Frames with an object that is not stored yet; others would only be dead bytes."""
+        """Frames with an object that this repository does not hold yet. Whether another one does makes no
+        difference: the time of the upload would tell (see `ObjectStore.place`)."""
         digests = [one.digest for frame in frames for one in frame.row.objects]
         async with self._view.read() as tx:
-            known = await self._store.known(tx, digests)
-        return [frame for frame in frames if not all(one.digest in known for one in frame.row.objects)]
+            missing = await self._store.missing(tx, self._view.repo.id, digests)
+        return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
 
     def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
         """The frames that are complete now, each object compared with its digest. And which objects are text,

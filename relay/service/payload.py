@@ -24,7 +24,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
         raise DigestMismatch(f"the body is not the payload {name[:12]}")
     await upload.finish()
     store = view.node.objects
-    placed = await store.place({digest: data})
+    placed = await store.place({digest: data}, view.repo.id)
     async with view.write() as tx:
         new = not await store.has_all(tx, view.repo.id, [digest])
         await store.admit(tx, placed, view.repo.id, [digest])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from localstore.core import names
-from localstore.core.errors import Conflict, Invalid, NotFound, RefExists, StaleHead
+from localstore.core.errors import Conflict, Invalid, NotFound, RefExists, StaleHead, TagExists
 from localstore.core.model import Page, Ref
 from localstore.core.model.ref import RefCreate, RefUpdate
 from relay.caller import View
 from relay.clock import now_ms
+from relay.db import live_batch as batches
 from relay.db import ref as rows
 from relay.db import seal as seals
 from relay.db.database import Tx, UniqueViolation
@@ -66,7 +67,8 @@ async def create(view: View, wish: RefCreate) -> Ref:
                 deleted_at=None,
             )
         except UniqueViolation:
-            raise RefExists(f"there is already a {wish.type} {wish.name}") from None
+            exists = TagExists if wish.type == "tag" else RefExists
+            raise exists(f"there is already a {wish.type} {wish.name}") from None
         if made.type == "branch" and made.head is not None:
             await frontier.start(tx, view.node, made)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
@@ -78,7 +80,7 @@ async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
-            raise Conflict(f"tag {name} does not move; delete it and create it anew")
+            raise TagExists(f"tag {name} does not move; delete it and create it anew")
         await frontier.lock(tx, ref.id)
         head = await seals.resolve(tx, view.repo.id, wish.head)
         if head is None:
@@ -108,6 +110,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
                 "push them, or add --discard-live"
             )
         await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
+        await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=None)
 
 

@@ -26,10 +26,10 @@ from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
 from relay.db.seal import PrepareRow, SealRow
-from relay.service import chunked, content, epochs, frontier
+from relay.service import chunked, content, epochs, frontier, live_record
 from relay.service import replica as replicas
 from relay.service.epochs import Texts
-from relay.service.seal_payload import Draft, check_message, draft, record
+from relay.service.seal_payload import Draft, check_message, draft, record, require_same_capability
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
@@ -94,6 +94,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
             raise NotFound
         key = await signing_key(tx, view, wish.device_key_id)
         (made,) = _DRAFTS.decode(prepared.seals)
+        require_same_capability(view, made)
         signature = unb64u(wish.signature, 64)
         seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
@@ -101,6 +102,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest) -> shapes.Sea
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
+        await live_record.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(

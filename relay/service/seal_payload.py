@@ -11,7 +11,7 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
-from localstore.core.errors import Invalid, TooLarge
+from localstore.core.errors import Invalid, PrepareExpired, TooLarge
 from localstore.core.limits import MESSAGE_BYTES
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
 from localstore.core.tree import Entry
@@ -21,8 +21,6 @@ from relay.db import seal as rows
 from relay.db.database import Tx
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
-
-CAPABILITY = "seal"
 
 
 class Wish(Protocol):
@@ -58,6 +56,23 @@ def check_message(message: str) -> None:
         raise TooLarge(f"a message has at most {MESSAGE_BYTES} bytes")
 
 
+def capability(view: View) -> str:
+    """Under what a seal is made: `ROLE/KIND/ID`, the caller's role in the repository, and the session or
+    token by kind and id; a key that signed by itself is `self` and its own id. `KIND+narrowed`: the token's
+    holder had narrowed it."""
+    me = view.me
+    kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
+    return f"{view.role or 'none'}/{kind}/{me.session_id}"
+
+
+def require_same_capability(view: View, made: Draft) -> None:
+    """PrepareExpired unless the caller signs under what the prepared bytes say."""
+    if seals.decode(made.payload).provenance.capability != capability(view):
+        raise PrepareExpired(
+            "this seal was prepared under another session or role; nothing was sealed, push again"
+        )
+
+
 def draft(
     view: View,
     branch: str,
@@ -80,7 +95,7 @@ def draft(
         provenance=Provenance(
             account_id=view.me.account_id,
             device_key_id=wish.device_key_id,
-            capability=CAPABILITY,
+            capability=capability(view),
             author=wish.author,
             git=git,
             merge=merge,

@@ -34,7 +34,7 @@ from relay.db.ref import RefRow
 from relay.service import content, frontier, landing, seal
 from relay.service.epochs import Texts
 from relay.service.live_rules import file_cap, over_cap
-from relay.service.seal_payload import Draft, Wish, check_message, draft, record
+from relay.service.seal_payload import Draft, Wish, check_message, draft, record, require_same_capability
 
 SEALS_PER_REQUEST = 1000
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
@@ -118,7 +118,9 @@ async def finalize(view: View, wish: FinalizeSealsRequest) -> Page[Seal]:
         if len(drafts) != len(wish.signatures):
             raise Invalid(f"{len(drafts)} seals were prepared, {len(wish.signatures)} signatures came")
         signatures = [unb64u(one, 64) for one in wish.signatures]
+        require_same_capability(view, drafts[0])
         for made, signature in zip(drafts, signatures, strict=True):
+            require_parents(view, made.parents)
             seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
         await seal.move(tx, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
@@ -149,9 +151,24 @@ async def _drafts(
         # A pushed git merge keeps its parents in provenance; a merge made here has them as its own.
         others = [] if git else [one for one in delta.parents if one != parent]
         parents = ([parent] if parent else []) + others
+        require_parents(chain.view, parents)
         made.append(draft(chain.view, ref.name, parents, root, said, changes, git, merge))
         parent = made[-1].id
     return made
+
+
+def require_parents(view: View, parents: list[str]) -> None:
+    """One parent; two for a merge seal, where the node makes those; never more."""
+    if len(parents) > seals.PARENTS_MAX:
+        raise Invalid(
+            f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
+            pointer="/seals",
+        )
+    if len(parents) > 1 and not view.node.config.flags.on("TR_REPO_MERGE_ENABLED"):
+        raise Invalid(
+            "this node makes no merge seals (TR_REPO_MERGE_ENABLED is off); leave parents away",
+            pointer="/seals",
+        )
 
 
 def _entries(view: View, delta: TreeDelta) -> dict[str, Entry | None]:

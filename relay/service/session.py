@@ -35,9 +35,18 @@ from relay.ids import new_account_id, new_id
 from relay.node import Node
 from relay.paging import Cursor, page_size
 from relay.service import audit
+from relay.service.guesses import remember
 
 USER_CAPS = ("admin", "read", "write")
-PHASES = ("ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device")
+# Levels of the identity phases. A local account may do what one linked by OIDC may.
+LEVELS = {
+    "ephemeral": 1,
+    "recovery_phrase": 2,
+    "local": 3,
+    "oidc_linked": 3,
+    "webauthn": 4,
+    "multi_device": 5,
+}
 
 _REFRESH_BYTES = 32
 _LAST = "g"  # after every id of hex digits
@@ -165,6 +174,7 @@ async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
     async with caller.write() as tx:
         await made.write(tx)
         await _keep_refresh(tx, refresh, made.id, expires_at)
+        await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", made.id, how=how, address=caller.address)
     return Made(made.id, account.id, account.handle, made.token, b64u(refresh), token_until)
 
@@ -285,7 +295,7 @@ async def user_info(caller: Caller) -> UserInfo:
         user_id=account.id,
         handle=account.handle,
         phase=account.phase,  # type: ignore[arg-type]  # the column holds nothing else
-        level=PHASES.index(account.phase) + 1,
+        level=LEVELS[account.phase],
         expires_at=rfc3339(me.expires_at),
         session_id=me.session_id,
         session_kind=me.session_kind,

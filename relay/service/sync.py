@@ -155,10 +155,10 @@ async def _require_alive(caller: Caller) -> None:
     if principal is None:
         return
     now = now_ms()
-    alive: Any = now < principal.expires_at or principal.via == "self"
-    if alive and principal.via != "self":
+    alive: Any = now < principal.expires_at or principal.via == "self"  # a key holds until it is revoked
+    if alive:
         async with caller.read() as tx:
-            alive = await tx.value(rows.ALIVE, session_id=principal.session_id, now=now)
+            alive = await tx.one(rows.LIVING, ids=[principal.session_id], now=now)
     if not alive:
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
 

@@ -49,5 +49,6 @@ async def create(caller: Caller, wish: ScriptTokenRequest) -> ScriptToken:
         await audit.record(
             tx, me.account_id, "token.create", plan.id, label=name, access=wish.access, address=caller.address
         )
-    text = bearer.format_script_token(bearer.from_text(plan.token), binding)
+    origin = caller.node.config.public_url
+    text = bearer.format_script_token(origin, bearer.from_text(plan.token), binding)
     return ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))

@@ -10,7 +10,7 @@ from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
 from relay.node import Node
-from relay.service import checkpoint
+from relay.service import checkpoint, live_record
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
@@ -33,7 +33,11 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         if "branch_id" in data:  # jobs of earlier versions name none
             await checkpoint.if_idle(node, data["branch_id"])
 
+    async def join_job(data: dict[str, Any]) -> None:
+        await live_record.join(node, data)
+
     node.jobs.register("checkpoint", checkpoint_job)
+    node.jobs.register(live_record.KIND, join_job)
     node.jobs.register("sweep", sweep_job, hourly=True)
     node.jobs.register("purge", purge_job, hourly=True)
     node.jobs.register("gc", collect_job, daily=True)

@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from localstore.core.bearer import parse_script_token, to_text
+from localstore.core.bearer import ScriptToken, parse_script_token, to_text
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, Unauthorized
 from localstore.core.keys import seal_to
 from svc.api.http import Credential
 from svc.api.identity import Identity, find_identity, load_identity, replace_identity
+from svc.api.origin import same_server
 from svc.api.private_file import read_private, write_private
 
 TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
@@ -46,6 +47,12 @@ class _Settings(msgspec.Struct, frozen=True):
     """`settings.json`: the server that commands talk to when nothing else names one."""
 
     server: str | None = None
+
+
+def script_token() -> ScriptToken | None:
+    """What SVC_TOKEN holds, None where it is not set. Unauthorized for what is no such token."""
+    text = os.environ.get(TOKEN_VARIABLE, "").strip()
+    return parse_script_token(text) if text else None
 
 
 class Sessions:
@@ -106,12 +113,17 @@ class Sessions:
     def credential(self, origin: str, now: datetime | None = None) -> Credential | None:
         """SVC_TOKEN if it is set, else the kept session. None: nobody signed in here.
 
-        Raises Unauthorized when the session has ended, with the way back.
+        Raises Unauthorized when the session has ended, with the way back, and for a token that is for another
+        server, whatever named this one.
         """
-        script = os.environ.get(TOKEN_VARIABLE)
-        if script:
-            raw, key = parse_script_token(script.strip())
-            return Credential(to_text(raw), key)
+        script = script_token()
+        if script is not None:
+            if not same_server(script.origin, origin):
+                raise Unauthorized(
+                    f"SVC_TOKEN is for {script.origin} and is sent nowhere else, and this command is for "
+                    f"{origin}; take a token of that server, or unset SVC_TOKEN"
+                )
+            return Credential(to_text(script.raw), script.key)
         session = self.find(origin)
         if session is None:
             return None

@@ -159,7 +159,7 @@ def _print(ctx: Ctx, answer: Raw) -> None:
     if value is not None:
         ctx.out.data(value[0])
     elif answer.body:
-        ctx.out.binary([answer.body])
+        ctx.out.foreign(answer.body)
     if answer.status >= 400:
         ctx.out.fail(f"the server answered {answer.status}")
         ctx.exit(EXIT_SIGN_IN if answer.status == 401 else EXIT_FAILED)

@@ -1,7 +1,7 @@
 """What a command knows: where it speaks, to which server, about which repository, as whom.
 
 Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
-remote, the server signed in to last.
+remote, the server that SVC_TOKEN is for, the server signed in to last.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class Run:
             return parse_origin(typed)
         if self.linked:
             return parse_origin(self.linked[1].server)
-        kept = self.sessions.default_server()
+        from svc.api.session import script_token
+
+        script = script_token()
+        kept = script.origin if script else self.sessions.default_server()
         if kept is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return kept

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import typer
 
+from localstore.core.errors import SvcError
+from localstore.link import refresh
 from svc.cmd.context import Ctx
 from svc.cmd.working import skipped_record, to_look, why
-from svc.flows.status import Status
+from svc.flows.meanwhile import Meanwhile
+from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 from svc.out import Column
 
@@ -54,7 +59,13 @@ def status(
     """
     with to_look(ctx) as device:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
+        ask = partial(ctx.reader.repo.linked, device.repo.repo_id, device.repo.repo)
+        told = None if offline else Meanwhile(ask)
         found = look_at(device, offline)
+        if told is not None and not found.offline:
+            with suppress(SvcError):  # the head was told: what else the server says of it may be missing
+                repo = told.answer(WAIT_SECONDS)
+                found.repo = refresh(device.folder, device.repo, repo.full_name, repo.class_).repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return

@@ -10,7 +10,7 @@ from localstore.core.errors import NotLinked, UsageError
 from localstore.core.keys import DeviceKey
 from localstore.core.model import Repo
 from localstore.found import Skipped
-from localstore.link import RepoLink
+from localstore.link import RepoLink, refresh
 from localstore.sync.device import Device, opened
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx
@@ -52,9 +52,11 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
-    key = key_for(ctx, ctx.reader.repo.linked(link.repo_id, link.repo))
+    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
+    key = key_for(ctx, repo)
     transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
     with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+        device.repo = refresh(root, device.repo, repo.full_name, repo.class_)
         yield device
 
 

@@ -108,6 +108,13 @@ class Out:
         else:
             self._write(select.to_json(value, pretty=self.terminal) + "\n")
 
+    def foreign(self, data: bytes) -> None:
+        """Bytes of somebody else's: as they are in a pipe; on a terminal as text that it does not obey."""
+        if self.terminal:
+            self.text(data.decode("utf-8", "backslashreplace"))
+        else:
+            self.binary([data])
+
     def binary(self, pieces: Iterable[bytes]) -> None:
         """Bytes as they are."""
         target: IO[bytes] = self._stdout.buffer

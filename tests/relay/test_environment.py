@@ -106,6 +106,17 @@ def test_device_keys_and_local_accounts_can_be_forbidden(tmp_path: Path) -> None
         assert answer.status_code in (403, 404)
 
 
+def test_naming_an_identity_provider_closes_no_door(tmp_path: Path) -> None:
+    """While this build has no OIDC: accounts of the node go on signing in, and nothing else is offered."""
+    form = {"handle": "mira", "password": "correct horse battery"}
+    with serving(tmp_path, RAUTHY_URL="https://id.example", RAUTHY_CLIENT_ID="svc") as http:
+        assert node(http)["sign_in"] == ["guest", "local", "device_key"]
+        http.headers["Origin"] = str(http.base_url).rstrip("/")
+        assert http.get("/auth/login").status_code == 200
+        assert http.post("/auth/sign-up", data=form).status_code == 303
+        assert http.post("/auth/login", data=form).status_code == 303
+
+
 def test_a_secret_comes_from_a_file_too(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("0" * 63 + "f\n")
     assert read(MANAGED_KEY_SECRET_FILE=str(tmp_path / "secret")).secrets.managed_key == bytes(31) + b"\x0f"

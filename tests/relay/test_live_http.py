@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, insert, update
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.model.live import Bootstrap
+from localstore.core.model.live import Bootstrap, UpdatesRequest
 from localstore.core.update import LiveUpdate, signing_bytes
 from relay.db import schema
 from relay.ids import new_id
@@ -102,6 +102,33 @@ def test_a_device_sends_and_seals(
     assert (stale.status_code, stale.json()["code"]) == (409, "stale_head")
     relay.run(archive(relay, repo_id))
     assert http.post(f"{base}/live/updates", json=batch).json()["code"] == "repository_archived"
+
+
+def test_one_update_may_come_without_a_batch(
+    relay: Relay, account: Callable[..., Account], client: Callable[..., Any]
+) -> None:
+    who = account()
+    repo_id = relay.run(make_repo(relay, who.id, [b"hello"]))
+    base, http = f"/api/v1/repos/{repo_id}/branches/main/live", client(who)
+    start = msgspec.json.decode(
+        http.post(f"{base}/bootstrap", json={"device_key_id": who.key.id}).content, type=Bootstrap
+    )
+    batch = created(who, repo_id, start, b"hello")
+    (update,) = batch.pop("updates")
+    bare = http.post(f"{base}/updates", json={**batch, **update})
+    assert bare.status_code == 200, bare.text
+    assert bare.json()["answers"][0]["result"] == "ok"
+    assert http.post(f"{base}/updates", json={**batch, "updates": [update]}).json() == bare.json(), (
+        "it is known"
+    )
+    both = http.post(f"{base}/updates", json={**batch, **update, "updates": [update]})
+    assert (both.status_code, both.json()["code"]) == (422, "invalid")
+    half = http.post(f"{base}/updates", json={**batch, **update, "signature": None})
+    assert (half.status_code, "signature" in half.json()["detail"]) == (422, True)
+
+
+def test_a_bare_update_has_every_member_of_one_in_a_batch() -> None:
+    assert set(LiveUpdate.__struct_fields__) < set(UpdatesRequest.__struct_fields__)
 
 
 @pytest.mark.parametrize(

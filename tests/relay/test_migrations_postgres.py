@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
+import shutil
+import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -15,6 +21,7 @@ from relay.db.schema import metadata
 from relay.environment import StartRefused
 from relay.migrations import postgres
 from tests.databases import admin, postgres_url
+from tests.relay.test_start import GOOD, relay
 
 
 def rows(url, query):
@@ -79,3 +86,49 @@ def test_the_role_that_serves_reads_and_writes_and_changes_no_schema():
 def test_a_server_that_is_not_there_is_refused_in_one_line():
     with pytest.raises(StartRefused, match=r"^PostgreSQL: [^\n]+$"):
         migrations.upgrade("postgresql:///relay?host=/nowhere")
+
+
+@pytest.fixture(scope="module")
+def old_postgres(tmp_path_factory):
+    """A server that is too old, where one is installed: Debian keeps each major version in a folder."""
+    programs = Path("/usr/lib/postgresql/15/bin")
+    if not programs.is_dir():
+        pytest.skip("no PostgreSQL 15 here; with apt: postgresql-15")
+    folder = tmp_path_factory.mktemp("pg15", numbered=True)
+    sockets = Path(tempfile.mkdtemp(prefix="pg15"))
+    user = "postgres" if os.getuid() == 0 else getpass.getuser()
+    for place in (folder, sockets):
+        shutil.chown(place, user)
+        place.chmod(0o755)
+    for above in folder.parents:
+        if above.owner() != user and above.stat().st_uid == os.getuid() and above != Path("/tmp"):
+            above.chmod(above.stat().st_mode | 0o011)
+        if above == Path("/tmp"):
+            break
+
+    def run(*command):
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
+
+    run(programs / "initdb", "-D", folder / "data", "-U", "relay", "--auth=trust", "--no-sync")
+    options = f"-c listen_addresses= -c unix_socket_directories={sockets} -c fsync=off"
+    run(programs / "pg_ctl", "-w", "-D", folder / "data", "-l", folder / "log", "-o", options, "start")
+    yield f"postgresql://relay@/postgres?host={sockets}"
+    run(programs / "pg_ctl", "-w", "-D", folder / "data", "-m", "immediate", "stop")
+    shutil.rmtree(sockets, ignore_errors=True)
+
+
+def test_an_old_server_is_refused_by_name(old_postgres, tmp_path):
+    good = {**GOOD, "DATABASE_URL": old_postgres}
+    for command in (("migrate",), ("serve", "--port", "0"), ("serve", "--dev", "--port", "0")):
+        refused = relay(
+            *command,
+            "--data",
+            str(tmp_path / command[-1]),
+            **(good if "--dev" not in command else {"DATABASE_URL": old_postgres}),
+        )
+        assert refused.returncode == 1, (command, refused)
+        assert "PostgreSQL 15." in refused.stderr and "PostgreSQL 16 or newer" in refused.stderr, (
+            refused.stderr
+        )
+        assert len(refused.stderr.splitlines()) == 1
+    assert rows(old_postgres, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]

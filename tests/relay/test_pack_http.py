@@ -57,6 +57,42 @@ def rows(relay: Relay) -> list[int]:
     return relay.run(count())
 
 
+def written(relay: Relay) -> int:
+    """Bytes of packs, wherever they lie, as far as the rows speak of them."""
+
+    async def count() -> int:
+        async with relay.node.db.read() as tx:
+            return int(await tx.value(select(func.coalesce(func.sum(schema.pack.c.size), 0))))
+
+    return relay.run(count())
+
+
+@pytest.mark.parametrize("way", ["payload", "pack"])
+def test_an_upload_is_the_same_work_whoever_else_has_the_bytes(relay, way):
+    """Bytes that another repository holds are written and synced like any others: a faster answer would tell
+    that somebody has them. What one's own repository holds is known to it, and not written again."""
+    ann, mine, bob, theirs = two_repos(relay)
+    data = secrets.token_bytes(50_000)
+    fresh = secrets.token_bytes(50_000)
+
+    def upload(who: Account, repo: str, content: bytes) -> int:
+        before = written(relay)
+        with relay.client(who) as client:
+            if way == "payload":
+                url = f"/api/v1/repos/{repo}/payloads/{digest(content).hex()}"
+                answer = client.put(url, content=content, extensions={"blake3": digest(content)})
+            else:
+                body = signed(b"".join(pack_of(content).parts()))
+                answer = client.post(f"/api/v1/repos/{repo}/packs", **body)
+            assert answer.is_success, answer.text
+        return written(relay) - before
+
+    assert upload(ann, mine, data) >= len(data)
+    same, new = upload(bob, theirs, data), upload(bob, theirs, fresh)
+    assert same == new >= len(data)
+    assert upload(bob, theirs, data) == 0
+
+
 def test_a_pack_goes_in_and_comes_out(relay):
     ann, mine, _, _ = two_repos(relay)
     datas = [os.urandom(70_000) for _ in range(30)] + [b"text %d" % n for n in range(50)] + [b""]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from localstore.core.model.base import Model
 
-Phase = Literal["ephemeral", "recovery_phrase", "oidc_linked", "webauthn", "multi_device"]
+Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauthn", "multi_device"]
 
 
 class Session(Model, frozen=True):

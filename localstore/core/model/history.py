@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from localstore.core.model.base import Actor, Count, Model
+from localstore.core.update import LiveUpdate, UpdateKind
 
 
 class SealKey(Model, frozen=True):
@@ -54,6 +55,32 @@ class Seal(SealSummary, frozen=True):
     payload: str
     key: SealKey
     verified: bool | None = None
+
+
+class SealUpdate(Model, omit_defaults=True, frozen=True):
+    """One live update that a seal took in, as number `seq` of its branch. `update`: for an edit, all that its
+    device signed (see localstore.core.update), with this `branch_id`, `replica` and `device_key_id`."""
+
+    seq: Count
+    at: str
+    who: Actor
+    device_key_id: str
+    branch_id: str
+    replica: Count
+    path: str
+    kind: UpdateKind
+    update: LiveUpdate | None = None
+
+
+class PathUpdates(Model, frozen=True):
+    """How many `updates` of one path, by one person from one device, a seal took in, and when."""
+
+    path: str
+    who: Actor
+    device_key_id: str
+    updates: Count
+    first_at: str
+    last_at: str
 
 
 class SealLine(Model, frozen=True):

@@ -6,8 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from localstore.core.errors import Invalid
 from localstore.core.model.base import Count, Model
-from localstore.core.update import LiveUpdate
+from localstore.core.update import LiveUpdate, UpdateKind
 
 LaneKind = Literal["text", "blob", "chunked", "gone"]
 
@@ -44,8 +45,9 @@ class BootstrapRequest(Model, frozen=True):
 
 class Bootstrap(Model, frozen=True):
     """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
-    `kind` is the repository's: it says how large a file may be. `live_by`: handles of those whose edits since
-    the seal, from other devices, each path holds."""
+    `kind` is the repository's: it says how large a file may be; `repo` (OWNER/NAME) and `class` are what a
+    link to it says. `live_by`: handles of those whose edits since the seal, from other devices, each path
+    holds."""
 
     branch_id: str
     replica: Count
@@ -55,6 +57,8 @@ class Bootstrap(Model, frozen=True):
     tree_key_id: str
     rows: list[Row]
     kind: str = "app"
+    repo: str = ""
+    class_: str = msgspec.field(name="class", default="")
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
@@ -125,6 +129,37 @@ class UpdateBatch(Model, frozen=True):
     replica: Count
     updates: list[LiveUpdate]
     turn_id: str | None = None
+
+
+class UpdatesRequest(UpdateBatch, frozen=True):
+    """A batch of `updates`, or the members of one update beside `device_key_id` and `replica`."""
+
+    updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone
+    n: int | None = None
+    settled: int | None = None
+    path: str | None = None
+    kind: UpdateKind | None = None
+    gen: int | None = None
+    base: int | None = None
+    signature: str | None = None
+    blake3: str | None = None
+    size: int | None = None
+    epoch: int | None = None
+    ops: list[str] | None = None
+
+    def batch(self) -> UpdateBatch:
+        """What was sent, as a batch. Invalid for a batch and an update at once, or for neither."""
+        bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
+        bare = {name: value for name, value in bare.items() if value is not None}
+        shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}
+        if self.updates is not None:
+            if bare:
+                raise Invalid(f"send updates, or one update; not {min(bare)} beside updates", f"/{min(bare)}")
+            return UpdateBatch(**shared)
+        try:
+            return UpdateBatch(**shared | {"updates": [msgspec.convert(bare, LiveUpdate)]})
+        except msgspec.ValidationError as error:
+            raise Invalid(f"send updates: […], or the members of one update: {error}") from None
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):

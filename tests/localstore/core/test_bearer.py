@@ -13,6 +13,7 @@ from localstore.core.bearer import (
 from localstore.core.errors import Unauthorized
 from localstore.core.keys import DeviceKey
 
+ORIGIN = "https://node.example"
 RAW, KEY = bytes(range(256)) + b"end", DeviceKey.generate(b"\x05" * 32)
 
 
@@ -39,22 +40,31 @@ def test_other_headers_are_refused(value: str) -> None:
 
 
 def test_a_script_token_carries_token_and_binding_key() -> None:
-    text = format_script_token(RAW, KEY)
-    assert text.startswith("svct_")
-    raw, key = parse_script_token(text)
-    assert (raw, key.id) == (RAW, KEY.id)
+    text = format_script_token(ORIGIN, RAW, KEY)
+    assert text.startswith("svct2_")
+    origin, raw, key = parse_script_token(text)
+    assert (origin, raw, key.id) == (ORIGIN, RAW, KEY.id)
+
+
+def test_a_token_that_names_no_server_is_refused_saying_where_to_make_one() -> None:
+    with pytest.raises(Unauthorized, match=r"https://YOUR-SERVER/settings\?tab=tokens"):
+        parse_script_token(f"svct_{to_text(RAW)}.{to_text(KEY.seed)}")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "",
-        "svct_",
-        "svct_AAAA",
-        "svct_AAAA.",
-        "svct_AAAA.AAAA",
-        format_script_token(RAW, KEY)[5:],
-        "svct_AB." + "A" * 43,
+        "svct2_",
+        "svct2_AAAA",
+        "svct2_AAAA.",
+        "svct2_AAAA.AAAA",
+        "svct2_AAAA.AAAA.AAAA.AAAA",
+        format_script_token(ORIGIN, RAW, KEY)[6:],
+        format_script_token(ORIGIN, RAW, KEY)[:-4],
+        format_script_token("ftp://node.example", RAW, KEY),
+        format_script_token("AAAA", RAW, KEY),
+        f"svct2_{to_text(ORIGIN.encode())}.AB." + "A" * 43,
     ],
 )
 def test_damaged_script_tokens_are_refused_without_showing_them(text: str) -> None:

@@ -91,7 +91,7 @@ def test_sign_up_terminal_token_sign_out(relay, page, name):
     page.get_by_role("link", name="Tokens").click()
     page.get_by_label("Name").fill("nightly <build>")
     page.get_by_role("button", name="Create token").click()
-    raw, key = parse_script_token(page.inner_text("#token"))
+    _, raw, key = parse_script_token(page.inner_text("#token"))
     shot(page, "tokens")
     script = Terminal(relay.url, key, raw)
     assert script.send("GET", "/api/v1/handles/me").json()["handle"] == handle

@@ -109,3 +109,17 @@ def test_in_development_the_names_say_so(tmp_path: Path) -> None:
     assert set(found) == {"tr_session", "tr_refresh"}
     assert not any("secure" in one for one in found.values())
     assert all(one["httponly"] == "True" for one in found.values())
+
+
+def test_by_tls_browsers_are_told_to_come_by_tls_only(secure: httpx.Client) -> None:
+    for path in ("/health", "/auth/login", "/no/such/path"):
+        assert secure.get(path).headers["strict-transport-security"] == "max-age=31536000", path
+
+
+def test_a_plain_node_says_nothing_of_tls(tmp_path: Path) -> None:
+    running = relay_at(tmp_path / "plain")
+    try:
+        with running.client() as http:
+            assert "strict-transport-security" not in http.get("/health").headers
+    finally:
+        running.stop()

@@ -31,7 +31,7 @@ def script(relay, owner):
 
     def make(access: str) -> Terminal:
         made = owner.post("/api/v1/auth/tokens", json={"label": access, "access": access})
-        raw, key = parse_script_token(made.json()["token"])
+        _, raw, key = parse_script_token(made.json()["token"])
         return Terminal(relay.url, key, raw)
 
     return make
@@ -147,4 +147,5 @@ def test_a_seal_names_the_capability_it_was_made_under_and_nobody_seals_without(
     assert owner.get(f"{thing.url}/refs/branch/main").json()["head"] is None
     made = job.send("POST", f"{url}/finalize", done).json()
     told = owner.get(f"{thing.url}/seals/{made['id']}").json()["provenance"]
-    assert (told["who"]["id"], told["device_key_id"], told["capability"]) == (me, machine.key.id, "seal")
+    under = f"write/script/{job.send('GET', ME).json()['session_id']}"
+    assert (told["who"]["id"], told["device_key_id"], told["capability"]) == (me, machine.key.id, under)

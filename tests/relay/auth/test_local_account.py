@@ -175,7 +175,7 @@ def test_a_former_handle_with_repositories_stays_reserved(relay, browser, name):
 
 
 def script(relay, text):
-    raw, key = parse_script_token(text)
+    _, raw, key = parse_script_token(text)
     return Terminal(relay.url, key, raw)
 
 
@@ -228,4 +228,4 @@ def test_token_form_is_the_same_route(browser, name):
     one = browser().sign_up(name())
     answer = one.post(TOKENS, data={"label": "form", "days": "3", "access": "read"})
     assert answer.status_code == 201
-    assert answer.json()["token"].startswith("svct_")
+    assert answer.json()["token"].startswith("svct2_")

@@ -70,6 +70,32 @@ def test_nobody(client):
     assert client().get(TOKENS).status_code == 401
 
 
+def test_a_local_account_is_called_one(browser, device, name):
+    info = browser().sign_up(name()).get(ME).json()
+    assert (info["phase"], info["level"]) == ("local", 3)
+    one = device()
+    keyed = one.client(one.sign_in(name()).json()["token"]).send("GET", ME).json()
+    assert (keyed["phase"], keyed["level"]) == ("local", 3)
+
+
+def test_signing_out_without_a_session_is_no_error(browser, client):
+    """Also for a browser that has none; only a form of a page is led on, since a person waits for a page."""
+    answer = browser().post("/auth/logout")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert client().post("/auth/logout", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 204
+
+
+def test_the_sign_out_that_gets_the_refresh_cookie_answers_our_own_pages_only(browser, client, name):
+    one = browser().sign_up(name())
+    del one.headers["Origin"]
+    assert one.post("/auth/refresh/logout").status_code == 403
+    assert client().post("/auth/refresh/logout").status_code == 403
+    assert one.post("/auth/refresh/logout", headers={"Origin": "null"}).status_code == 403
+    assert one.get(ME).status_code == 200
+    assert one.post("/auth/refresh/logout", headers={"Origin": str(one.base_url)}).status_code == 204
+    assert one.get(ME).status_code == 401
+
+
 def test_refresh_rotates(browser, name):
     one = browser().sign_up(name())
     first, session = refresh(one), one.get(ME).json()["session_id"]
@@ -130,7 +156,7 @@ def test_sign_out_clears_and_ends(browser, name):
 
 def test_a_token_that_only_reads_may_end_itself(relay, browser, name):
     one = browser().sign_up(name())
-    raw, key = parse_script_token(one.post(TOKENS, json={"label": "x", "access": "read"}).json()["token"])
+    _, raw, key = parse_script_token(one.post(TOKENS, json={"label": "x", "access": "read"}).json()["token"])
     script = Terminal(relay.url, key, raw)
     assert script.send("POST", "/auth/logout").status_code == 204
     assert script.send("GET", ME).status_code == 401

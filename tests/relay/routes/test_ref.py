@@ -68,7 +68,9 @@ def test_tags_need_a_seal_and_do_not_move(repo: Repository, http: httpx.Client, 
     first, second = repo.body["seals"]
     assert ok(post(repo, type="tag", name="v1", head=first))["head"] == first
     moved = http.patch(f"{repo.url}/refs/tag/v1", json={"head": second, "expected_head": first})
-    assert moved.status_code == 409
+    assert (moved.status_code, moved.json()["code"]) == (409, "tag_exists")
+    again = post(repo, type="tag", name="v1", head=second)
+    assert (again.status_code, again.json()["code"]) == (409, "tag_exists")
     assert http.delete(f"{repo.url}/refs/tag/v1").status_code == 204
     empty = create(http, owner, "tagless")
     assert post(empty, type="tag", name="v1").status_code == 422

@@ -67,7 +67,25 @@ def test_routes_of_a_flag_that_is_off_are_not_there(relay: Relay, flag: str) -> 
 def test_client_config_says_so(relay: Relay, flag: str) -> None:
     with relay.client() as http:
         flags = http.get("/api/v1/client-config").json()["flags"]
-    assert [name for name in DEFAULTS if not flags[name]] == [flag]
+    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith("TR_REPO_"))}
+    gone |= {"TR_REPO_MERGE_ENABLED"} if flag == ALL else set()
+    answering = (*FLAGS, "TR_REPO_MERGE_ENABLED")
+    assert [name for name in DEFAULTS if flags[name]] == [
+        name for name in DEFAULTS if name in answering and name not in gone
+    ]
+
+
+def test_what_is_not_built_is_not_reported_as_on(relay: Relay, flag: str) -> None:
+    with relay.client() as http:
+        flags = http.get("/api/v1/client-config").json()["flags"]
+        described = http.get("/api/v1/openapi.json").json()["paths"]
+    for path in ("/git-proxy/github.com/x", "/api/v1/social", "/api/v1/repos/x/forks"):
+        assert relay.client().get(path).status_code == 404
+    not_built = ("TR_GIT_CLONE_ENABLED", "TR_SOCIAL_ENABLED", "TR_FORK_ENABLED", "TR_MIRROR_SYNC_ENABLED")
+    assert not any(flags[name] for name in not_built), flags
+    operations = {one["operationId"] for path in described.values() for one in path.values()}
+    assert not operations & {route.name for route in TABLE if route.flag == flag}, "these answer 404"
+    assert operations
 
 
 def filled(path: str, names: tuple[str, ...]) -> str:

@@ -138,11 +138,14 @@ def test_svc_token_stands_over_the_session(tmp_path: Path, monkeypatch: pytest.M
     sessions = Sessions(tmp_path)
     sessions.save(session())
     key = DeviceKey.generate()
-    monkeypatch.setenv("SVC_TOKEN", format_script_token(b"raw token", key))
+    monkeypatch.setenv("SVC_TOKEN", format_script_token(ORIGIN, b"raw token", key))
     credential = sessions.credential(ORIGIN)
     assert credential is not None
     assert credential.key.id == key.id
-    monkeypatch.setenv("SVC_TOKEN", "svct_broken")
+    for other in ("https://other.example", f"{ORIGIN}:8443", ORIGIN.replace("https", "http")):
+        with pytest.raises(Unauthorized, match=f"SVC_TOKEN is for {ORIGIN} and is sent nowhere else"):
+            sessions.credential(other)
+    monkeypatch.setenv("SVC_TOKEN", "svct2_broken")
     with pytest.raises(Unauthorized):
         sessions.credential(ORIGIN)
 

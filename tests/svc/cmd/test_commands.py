@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -176,6 +178,42 @@ def test_a_server_that_answers_nonsense_is_one_line(svc: Svc, words: list[str]) 
     assert "\x1b" not in told.err
     assert "Traceback" not in told.err
     assert told.code == (0 if words[0] == "version" or words[1] == "api" else 1)
+
+
+@pytest.mark.parametrize("media", ["text/html", "application/octet-stream", "application/json"])
+def test_what_a_server_says_through_api_is_not_obeyed_by_a_terminal(tmp_path: Path, media: str) -> None:
+    """On a terminal control, ANSI and bidirectional characters are shown as what they are; a pipe gets the
+    bytes."""
+    evil = "a\x1b]0;owned\x07b\x1b[2Jc\u202ed\x9be\u200bf\rg"
+    body = json.dumps(evil).encode() if media.endswith("json") else evil.encode() + b"\xff\x9b2J"
+    command = [sys.executable, "-m", "svc", "repo", "api", "/x", "--server"]
+    environment = clean_environment(SVC_HOME=str(tmp_path), PAGER="cat", TERM="xterm")
+    with hostile(http("200 OK", body, media)) as server:
+        piped = subprocess.run(
+            [*command, server.origin], capture_output=True, env=environment, cwd=ROOT, check=True
+        ).stdout
+        seen, _ = on_a_terminal([*command, server.origin], environment)
+    if not media.endswith("json"):
+        assert piped == body
+    shown = seen.decode("utf-8")
+    assert not {char for char in shown if not char.isprintable()} - {"\r", "\n"}, shown
+    assert shown.count("\r") == shown.count("\r\n"), "the terminal's own ends of lines alone"
+    for sign in ("u001b", "u202e") if media.endswith("json") else ("\\x1b", "\\u202e", "\\x9b", "\\xff"):
+        assert sign in shown, shown
+
+
+def on_a_terminal(command: list[str], environment: dict[str, str]) -> tuple[bytes, int]:
+    """What the command writes to a terminal, and its exit code."""
+    process, near = pty.fork()
+    if process == 0:
+        os.chdir(ROOT)
+        os.execvpe(command[0], command, environment)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal ends with its process
+        while part := os.read(near, 65536):
+            seen += part
+    os.close(near)
+    return seen, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def test_wrong_options_of_login(svc: Svc) -> None:

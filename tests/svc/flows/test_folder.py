@@ -71,6 +71,30 @@ def test_the_link_says_where_it_leads_and_what_was_pushed(alice: Svc, full: str)
     assert state["tree"] == sealed(alice) == digests
 
 
+def test_the_link_follows_what_the_repository_becomes(alice: Svc, full: str) -> None:
+    """Its class, and its name where somebody renamed it elsewhere; the rest of the link stays."""
+    write("a.txt", "one\n")
+    pushed(alice)
+    link, here = Path(".svc/repo.json"), Path.cwd()
+    before, known = json.loads(link.read_text()), full
+    classes = {"public": "published_public", "private": "private_plaintext"}
+    for number, (words, who) in enumerate(
+        [(["status"], "public"), (["pull"], "private"), (["push", "-m", "two"], "public")]
+    ):
+        os.chdir("..")
+        assert alice("repo", "visibility", who, "-R", known, "--yes").code == 0
+        assert alice("repo", "rename", f"folder-{number}", "-R", known).code == 0
+        os.chdir(here)
+        assert json.loads(link.read_text())["repo"] == known
+        known = f"{full.partition('/')[0]}/folder-{number}"
+        write("a.txt", "two\n" if words[0] == "push" else "one\n")
+        told = alice(*words)
+        assert told.code == 0, told.err
+        assert words != ["status"] or known in told.err
+        assert json.loads(link.read_text()) == {**before, "class": classes[who], "repo": known}
+    assert alice("status", "--offline").code == 0
+
+
 def test_metadata_folders_are_never_uploaded_nor_written_whatever_the_rules_say(
     alice: Svc, full: str, tmp_path: Path
 ) -> None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import Svc
 
 PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def owner(node: str, request: pytest.FixtureRequest) -> httpx.Client:
+def owner(node: str) -> httpx.Client:
     """A person in a browser, who makes tokens for scripts."""
     http = httpx.Client(base_url=node, trust_env=False, headers={"Origin": node})
-    handle = "ci-" + request.node.name.lower().replace("_", "-")[:40].strip("-")
+    handle = f"ci-{secrets.token_hex(6)}"
     assert http.post("/auth/sign-up", data={"handle": handle, "password": PASSWORD}).status_code == 303
     http.headers["X-Handle"] = handle
     return http
@@ -115,3 +117,60 @@ def test_a_revoked_token_leaves_a_key_that_opens_nothing(
 def enter(folder: str, home: str, token: str) -> None:
     os.chdir(folder)
     os.environ["SVC_HOME"], os.environ["SVC_TOKEN"] = home, token
+
+
+@pytest.mark.parametrize("way", ["--server", "SVC_SERVER", "-R", "repo.json"])
+def test_a_token_goes_to_its_own_server_only(
+    svc: Svc,
+    machine: Callable[[str], str],
+    owner: httpx.Client,
+    node: str,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    """Whatever names another server: that server hears nothing, and the person both addresses."""
+    machine("write")
+    words = ["repo", "list"]
+    with hostile(http("200 OK", b'{"items": [], "next_cursor": null}')) as evil:
+        if way == "--server":
+            words += ["--server", evil.origin]
+        elif way == "SVC_SERVER":
+            monkeypatch.setenv("SVC_SERVER", evil.origin)
+        elif way == "-R":
+            words = ["repo", "view", "-R", f"{evil.origin.partition('//')[2]}/o/n"]
+        else:
+            monkeypatch.delenv("SVC_SERVER")
+            pushed(svc, f"{node.partition('//')[2]}/{owner.headers['X-Handle']}/site")
+            link = Path(".svc/repo.json")
+            link.write_text(json.dumps({**json.loads(link.read_text()), "server": evil.origin}))
+            words = ["status"]
+        told = svc(*words)
+        assert evil.requests == []
+        if way == "repo.json":
+            assert svc("push", "-m", "x").code == 4
+            assert svc("pull").code == 4
+            assert evil.requests == []
+    assert (told.code, told.out) == (4, ""), told.err
+    assert f"SVC_TOKEN is for {node} and is sent nowhere else" in told.err
+    assert evil.origin in told.err
+
+
+def test_without_another_word_a_token_names_the_server(
+    svc: Svc, machine: Callable[[str], str], owner: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("read")
+    monkeypatch.delenv("SVC_SERVER")
+    assert svc("repo", "list").code == 0
+    assert owner.headers["X-Handle"] in svc("auth", "status").out
+
+
+def test_a_token_of_the_first_form_is_sent_nowhere(
+    svc: Svc, machine: Callable[[str], str], node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("read")
+    old = "svct_" + os.environ["SVC_TOKEN"].partition(".")[2]
+    monkeypatch.setenv("SVC_TOKEN", old)
+    told = svc("repo", "list")
+    assert told.code == 4
+    assert "settings?tab=tokens" in told.err
+    assert old not in told.err
