@@ -16,6 +16,7 @@ from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
 from relay.sign_in import SignInState
 from relay.signer import Signer
+from relay.websocket import Sockets
 
 
 @dataclass(slots=True)
@@ -35,3 +36,4 @@ class Node:
     sign_in: SignInState = field(default_factory=SignInState)
     checks: Checks = field(default_factory=Checks)
     buffers: Buffers = field(default_factory=Buffers)
+    sockets: Sockets = field(default_factory=Sockets)
