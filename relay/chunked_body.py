@@ -1,9 +1,9 @@
-"""Bodies in chunks (RFC 9112, 7.1), read by this one reader and strictly: what two readers could take apart in
-two ways is refused, and so is what takes more work than it has content.
+"""Bodies in chunks (RFC 9112, 7.1), read by this one reader and strictly: what two readers could take apart
+in two ways is refused, and so is what takes more work than it has content.
 
-A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, as many bytes,
-CRLF. Only SP and HTAB are spaces, and they stand before and in an extension alone. The last chunk has the size
-0 and no trailers.
+A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, as many
+bytes, CRLF. Only SP and HTAB are spaces, and they stand before and in an extension alone. The last chunk has
+the size 0 and no trailers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SIZE_DIGITS = 15
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,%d})(?:[ \t]*;[\t -~]{0,%d})?\r\n" % (SIZE_DIGITS, EXTENSION))
 _BEGUN = re.compile(rb"[0-9A-Fa-f]{1,%d}(?:[ \t]*;[\t -~]{0,%d}|[ \t]*)\r?" % (SIZE_DIGITS, EXTENSION))
-_LINE = SIZE_DIGITS + 2 * EXTENSION  # bytes of a line that has not ended; spaces before an extension count too
+_LINE = SIZE_DIGITS + 2 * EXTENSION  # bytes of a line that has not ended, spaces included
 _END = b"\r\n"
 
 

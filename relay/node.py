@@ -8,6 +8,7 @@ from relay.buffers import Buffers
 from relay.checks import Checks
 from relay.config import Config
 from relay.db.database import Database
+from relay.fair import Share
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.lanes import Lanes
@@ -37,3 +38,7 @@ class Node:
     checks: Checks = field(default_factory=Checks)
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
+    share: Share = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.share = Share(self.limiter)

@@ -1,7 +1,7 @@
 """WebSockets whose clients decide nothing about our time and memory.
 
 Sanic's own make a task for whatever arrives and queue all messages, and answer as many pings as come. Here a
-socket is read when somebody waits for its next message, and by a kibibyte at a time: until that is worked off,
+socket is read when somebody waits for its next message, by a kibibyte at a time: until that is worked off,
 its connection is not read. Every frame costs tokens, so that a client that sends many waits, not the others.
 
 The frames themselves are read and written by the `websockets` library.
@@ -48,9 +48,7 @@ class Sockets:
         keys = {f"session {session_id}": OF_A_SESSION, f"address {address}": OF_AN_ADDRESS, "": AT_ONCE}
         for key, most in keys.items():
             if self._open[key] >= most:
-                raise RateLimited(
-                    f"too many sockets are open; close some of the {most}", RETRY_SECONDS, most
-                )
+                raise RateLimited(f"too many sockets are open; close some of the {most}", RETRY_SECONDS, most)
         self._open.update(keys.keys())
         try:
             yield

@@ -129,10 +129,11 @@ class _StrictHttp(Http):
         self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and begin the request of it. One that came before the answer to the request in front
-        of it takes turns with all such requests."""
+        """Wait for a head and begin the request of it. One that came before the answer to the request in
+        front of it takes turns with all such requests."""
         if self._early:
-            await self.protocol.turns.take()
+            protocol: Any = self.protocol
+            await protocol.turns.take()
         self._answered = True
         arrived = self.recv_buffer
         end = arrived.find(b"\r\n\r\n")
@@ -295,13 +296,13 @@ class StrictProtocol(WebSocketProtocol):
         if self.websocket is not None:
             self.websocket.end_connection()
         else:
-            super().close(timeout)  # type: ignore[no-untyped-call]
+            super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
         """Answer a request to upgrade. Raises SanicException where it is no good one."""
         offered = [Subprotocol(one) for one in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
-        answer = protocol.accept(self.sanic_request_to_ws_request(request))  # type: ignore[no-untyped-call]
+        answer = protocol.accept(self.sanic_request_to_ws_request(request))
         if answer.status_code != 101:
             raise SanicException("the upgrade cannot be read", answer.status_code)
         await self.send(answer.serialize())

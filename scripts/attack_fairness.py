@@ -57,7 +57,9 @@ class Times:
         return f"{statistics.median(found) * 1e3:6.0f} /{found[int(len(found) * 0.95)] * 1e3:6.0f}"
 
 
-def innocent(person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served) -> Times:
+def innocent(
+    person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
+) -> Times:
     """Sign in, view and edit in turn for so long; a person pauses a little between two requests."""
     times, until = Times(), time.monotonic() + seconds
     while time.monotonic() < until:

@@ -98,9 +98,7 @@ class Edited:
         """The file begins anew, as a file of another name."""
         self._path = f"f{secrets.token_hex(4)}.txt"
         blob = digest(self._data).hex()
-        answer = self.send(
-            self._made(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data))
-        )
+        answer = self.send(self._made(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data)))
         assert answer["result"] == "ok", answer
         self._gen, self._seen = answer["gen"], answer["seq"]
         self.lane = Lane.genesis(self._branch_id, self._gen, 0, self._data)
@@ -119,9 +117,7 @@ class Edited:
         return self.edited(operation)
 
     def edited(self, operation: bytes) -> LiveUpdate:
-        return self._made(
-            kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)]
-        )
+        return self._made(kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)])
 
     def send(self, update: LiveUpdate) -> dict[str, Any]:
         """The answer to one update, alone in its batch."""
@@ -140,9 +136,7 @@ class Edited:
 
     def _made(self, **members: Any) -> LiveUpdate:
         self._n += 1
-        update = LiveUpdate(
-            n=self._n, settled=self._n - 1, path=self._path, signature=UNSIGNED, **members
-        )
+        update = LiveUpdate(n=self._n, settled=self._n - 1, path=self._path, signature=UNSIGNED, **members)
         person = self._person
         raw = signing_bytes(person.repo.id, self._branch_id, self.replica, person.device.key.id, update)
         return msgspec.structs.replace(update, signature=b64u(person.device.key.sign(raw)))

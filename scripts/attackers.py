@@ -1,5 +1,5 @@
-"""The attacks of `scripts.attack_fairness`: each works in processes of its own, over loopback, until it is told
-to stop or its time is over."""
+"""The attacks of `scripts.attack_fairness`: each works in processes of its own, over loopback, until it is
+told to stop or its time is over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Work = Callable[[str, str, float, int, Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """`work(url, source, seconds, number, stop)` runs in each process. `warm_up`: seconds before measuring."""
+    """`work(url, source, seconds, number, stop)` runs in each process. `warm_up`: seconds unmeasured."""
 
     work: Work
     processes: int = 1
@@ -153,7 +153,9 @@ def across(replica: int, count: int) -> bytes:
     """An update of items that lie across each other: each names its own right neighbour and no left one, so
     that the library walks over all that came before it. Within the limits of one update and of a lane."""
     ladder = inserted(replica, 0, "r" * count)
-    return encode([ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))])
+    return encode(
+        [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
+    )
 
 
 def edits(count: int, pause: float) -> Work:
@@ -178,7 +180,9 @@ def edits(count: int, pause: float) -> Work:
 
 
 def head(url: str, method: str, path: str, *lines: str) -> bytes:
-    return "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}", *lines, "", ""]).encode()
+    return "\r\n".join(
+        [f"{method} {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}", *lines, "", ""]
+    ).encode()
 
 
 def chunks(count: int, part: bytes) -> Work:

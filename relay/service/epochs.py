@@ -12,7 +12,7 @@ from localstore.core.limits import EPOCHS_RETAINED, MIB
 from relay.db import lane as rows
 from relay.db.database import Tx
 from relay.db.lane import LaneRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import Desk, LaneKey, Source
 from relay.node import Node
 from relay.objects.store import FrameAt
 from relay.portions import portions
@@ -26,7 +26,6 @@ Behind = tuple[int, int]  # a lane, and the epoch it was seen in
 Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
 _size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow]]
-Sources = Mapping[LaneKey, Source]
 
 
 class Texts(NamedTuple):
@@ -138,25 +137,23 @@ async def _on_lanes(
     repo_id: str,
     branch_id: str,
     edited: list[LaneRow],
-    work: Callable[[Lanes, Wanted, Sources], R],
+    work: Callable[[Wanted, Desk], R],
 ) -> R:
     wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
-    return await frontier.with_lanes(
-        node, tx, repo_id, branch_id, edited, lambda sources: work(node.lanes, wanted, sources)
-    )
+    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(wanted, desk))
 
 
-def _texts(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[bytes, bytes]:
+def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
     """Texts by digest."""
     found: dict[bytes, bytes] = {}
     for key, row in wanted:
-        lane = lanes.find(key, row.stand, sources)
+        lane = desk.find(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
         found[row.digest] = lane.text()
     return found
 
 
-def _states(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[LaneKey, bytes]:
+def _states(wanted: Wanted, desk: Desk) -> dict[LaneKey, bytes]:
     """Their states by key."""
-    return {key: lanes.find(key, row.stand, sources).state() for key, row in wanted}
+    return {key: desk.find(key).state() for key, row in wanted}

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from localstore.core import paths, tree
+from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.lane_carry import onto
 from localstore.core.tree import Entry
@@ -113,7 +114,8 @@ class Landing:
         except TooLarge:
             return False
         if update is not None:
-            self.frontier.edit(key, row, lane.text(), [update], self.replica)
+            made = lane.text()
+            self.frontier.edit(key, row, digest(made), len(made), [update], self.replica)
         return True
 
     def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from localstore.core import limits
@@ -15,7 +14,7 @@ from relay.caller import View
 from relay.db import lane as rows
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import Desk, LaneKey
 from relay.service import epochs, frontier
 from relay.service.epochs import Finals
 
@@ -38,7 +37,7 @@ async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
         ]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         states = await frontier.with_lanes(
-            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
+            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, ref.id, edited)
         )
         behind = {
             (row.gen, asked.epoch)
@@ -90,13 +89,11 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
     }
 
 
-def _states(
-    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: Mapping[LaneKey, Source]
-) -> dict[str, bytes]:
-    """Full states by path, on the lanes' thread."""
+def _states(branch_id: str, edited: dict[str, LaneRow], desk: Desk) -> dict[str, bytes]:
+    """Full states by path."""
     found: dict[str, bytes] = {}
     for path, row in edited.items():
-        lane = lanes.find(frontier.key_of(branch_id, row), row.stand, sources)
+        lane = desk.find(frontier.key_of(branch_id, row))
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {path} does not give its recorded text")
         found[path] = lane.state()

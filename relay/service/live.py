@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+import math
+import time
 from functools import partial
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from localstore.core import limits
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge
+from localstore.core.errors import Forbidden, Invalid, RateLimited, SignatureInvalid, TooLarge, Unavailable
 from localstore.core.keys import verify
 from localstore.core.model.live import (
     Bootstrap,
@@ -34,12 +35,16 @@ from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import chunked, content, frontier
+from relay.service import chunked, content, frontier, lane_work
 from relay.service import replica as replicas
+from relay.service.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live_rules import Asked, Batch, Frontier
 
 TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
+ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
+SLICE = 0.02  # seconds of work on lanes before others have their turn
+PATIENCE = 20.0  # seconds that the work on one batch may wait for its account's budget
 _encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
@@ -95,13 +100,28 @@ async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
         operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
     else:
         operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
-    used: set[LaneKey] = set()
-    try:
-        async with view.write() as tx:
-            return await _take(tx, view, ref, batch, operations, texts, used)
-    except BaseException:
-        view.node.lanes.forget(used)
-        raise
+    asked = list(zip(batch.updates, operations, strict=True))
+    async with view.node.lanes.turn(ref.id):
+        return await _landed(view, ref, batch, asked, texts)
+
+
+async def _landed(
+    view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
+) -> UpdateAnswers:
+    """Decide on the batch and write what it changed. What takes long is worked out before, outside of the
+    transaction, and counts if the lanes still stand where that began."""
+    view.node.share.require(view.me.account_id)
+    known: Bench | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            async with view.write() as tx:
+                done, answers = await _take(tx, view, ref, batch, asked, texts, known)
+        except _Costly as costly:
+            known = await _worked_out(view, costly.work, asked)
+            continue
+        lane_work.keep(view.node.lanes, done.bench, _rows_by_lane(done.frontier))
+        return answers
+    raise Unavailable("this branch is changing too fast; try again")
 
 
 async def _take(
@@ -109,10 +129,10 @@ async def _take(
     view: View,
     ref: RefRow,
     batch: UpdateBatch,
-    operations: list[list[bytes]],
+    asked: list[Asked],
     texts: frozenset[bytes],
-    used: set[LaneKey],
-) -> UpdateAnswers:
+    known: Bench | None,
+) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
@@ -134,13 +154,11 @@ async def _take(
         held=await content.kept(view.node, tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
-        lanes=view.node.lanes,
-        sources={},
+        bench=Bench({}, {}),
         manifests=await _manifests(tx, view, before, batch),
         highest=replica.highest,
     )
-    asked = list(zip(batch.updates, operations, strict=True))
-    done, answers = await _decide(tx, view, work, asked, used)
+    done = await _decide(tx, view, work, asked, known)
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
     after = done.frontier
@@ -150,30 +168,75 @@ async def _take(
         await view.node.hub.announce(
             tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
         )
-    return UpdateAnswers(seq=after.seq, answers=answers, checkpoint=checkpoint)
+    return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 
 
-async def _decide(
-    tx: Tx, view: View, work: Batch, asked: list[Asked], used: set[LaneKey]
-) -> tuple[Batch, list[UpdateAnswer]]:
-    """Run the rules on the lanes' thread."""
-    edited = {
-        frontier.key_of(work.frontier.branch_id, row): row
-        for update, _ in asked
+class _Costly(Exception):
+    """The edits have to be worked out outside of the transaction; nothing was changed."""
+
+    def __init__(self, work: Batch) -> None:
+        super().__init__()
+        self.work = work
+
+
+async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: Bench | None) -> Batch:
+    """Run the rules, with the work on lanes that is known already or is small."""
+    if known is not None:
+        decided = _begun(work, Replay(known))
+        try:
+            decided.run(asked)
+        except NotWorkedOut:
+            raise _Costly(work) from None
+        return decided
+    edits = _edits(work, asked)
+    if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
+        raise _Costly(work)
+    decided = _begun(work, await _bench(tx, view, work, edits))
+    began = time.perf_counter()
+    decided.run(asked)
+    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    return decided
+
+
+async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> Bench:
+    """The edits of the batch worked out on the lanes as `work` knows them, beside all transactions, in
+    slices. RateLimited when the account's budget does not suffice."""
+    share, who, left = view.node.share, view.me.account_id, PATIENCE
+    share.require(who)
+    async with view.read(snapshot=True) as tx:
+        bench = await _bench(tx, view, work, _edits(work, asked))
+    trial = _begun(work, bench)
+    while True:
+        complete, wait = await share.run(who, partial(trial.run, asked, SLICE))
+        if complete:
+            return bench
+        left -= wait
+        if left < 0:
+            raise RateLimited("these edits are too much work at once; send fewer", math.ceil(wait))
+        await asyncio.sleep(wait)
+
+
+def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+    """The rows that edits of the batch are about, as they stand before it, with the operations."""
+    return [
+        (row, operations)
+        for update, operations in asked
         if update.kind == "edit_text"
         and (row := work.frontier.living(update.path))
         and row.kind == "text"
         and row.gen == update.gen
-    }
-    used.update(edited)
-    return await frontier.with_lanes(
-        view.node,
-        tx,
-        view.repo.id,
-        work.frontier.branch_id,
-        edited.values(),
-        partial(_run, work, asked),
-    )
+    ]
+
+
+async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+    rows = {row.path: row for row, _ in edits}
+    branch_id = work.frontier.branch_id
+    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    return Bench(desk.lanes, desk.sources)
+
+
+def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
+    return {frontier.key_of(after.branch_id, row): row for row in after.rows.values() if row.living}
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
@@ -203,16 +266,14 @@ def _text(sources: dict[LaneKey, Source]) -> bytes:
     return source.build(key).text()
 
 
-def _run(
-    work: Batch, asked: list[Asked], sources: Mapping[LaneKey, Source]
-) -> tuple[Batch, list[UpdateAnswer]]:
-    """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
+def _begun(work: Batch, bench: Workbench) -> Batch:
+    """A copy of `work` to take the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(
         loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
     )
-    batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={}, worked={})
-    return batch, batch.run(asked)
+    manifests = dict(work.manifests)
+    return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
