@@ -21,9 +21,11 @@ from localstore.core.errors import RateLimited
 from relay.limiter import Limiter, Rate
 
 R = TypeVar("R")
-WORK = Rate(burst=6.0, per_second=0.2)  # seconds of the processor, for each account
+WORK = Rate(burst=20.0, per_second=0.2)  # seconds of the processor, for each account
 SHARED = Rate(burst=1.0, per_second=0.3)  # for all accounts together that have used up theirs
 WAITING = 16  # jobs of one account that may wait for their turn
+SLICE = 0.02  # seconds of work before others have their turn
+PATIENCE = 20.0  # seconds that one job may wait for its account's budget
 LONG = 0.05  # seconds: a slice of less needs no rest
 
 
@@ -102,6 +104,20 @@ class Share:
             if seconds > LONG:
                 await asyncio.sleep(seconds)
         return found, self.spent(who, seconds)
+
+    async def finish(self, who: str, work: Callable[[float], bool]) -> None:
+        """All of a job, slice by slice. `work` is given the seconds that it may take and says whether it is
+        complete. RateLimited when the account's budget does not suffice."""
+        self.require(who)
+        left = PATIENCE
+        while True:
+            complete, wait = await self.run(who, partial(work, SLICE))
+            if complete:
+                return
+            left -= wait
+            if left < 0:
+                raise RateLimited("this is too much work at once; ask for less", math.ceil(wait))
+            await asyncio.sleep(wait)
 
     def close(self) -> None:
         self._thread.shutdown()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -76,7 +75,14 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     node.lanes.forget([frontier.key_of(branch_id, row) for row in edited])  # their epoch is over
 
 
-async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Finals:
+class Ends(NamedTuple):
+    """The ends of older epochs: those that are kept as states, and what the others are made of."""
+
+    known: Finals
+    logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
+
+
+async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
     """The ends of older epochs that are kept, from the asked one on, by lane and epoch. Of more than
     ENDS_AT_ONCE bytes some are left out: whoever is behind can do without, less exactly."""
     kept = [
@@ -98,14 +104,7 @@ async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Itera
         log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
         logs[key] = (genesis, [bytes(one[0]) for one in log])
     texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
-    return known | await asyncio.to_thread(_built, logs, texts)
-
-
-def _built(logs: Mapping[LaneKey, tuple[bytes, list[bytes]]], texts: Mapping[bytes, bytes]) -> Finals:
-    return {
-        key: (genesis, Source(texts[genesis], operations).build(key).state())
-        for key, (genesis, operations) in logs.items()
-    }
+    return Ends(known, {key: (one, Source(texts[one], log)) for key, (one, log) in logs.items()})
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import time
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from localstore.core import limits
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Forbidden, Invalid, RateLimited, SignatureInvalid, TooLarge, Unavailable
+from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge, Unavailable
 from localstore.core.keys import verify
 from localstore.core.model.live import (
     Bootstrap,
@@ -29,6 +29,7 @@ from localstore.core.names import MANIFEST
 from relay.caller import View
 from relay.db import lane as rows
 from relay.db import replica as replica_rows
+from relay.db import repo as repos
 from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
@@ -43,8 +44,6 @@ from relay.service.live_rules import Asked, Batch, Frontier
 TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
 ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
-SLICE = 0.02  # seconds of work on lanes before others have their turn
-PATIENCE = 20.0  # seconds that the work on one batch may wait for its account's budget
 _encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
@@ -111,7 +110,7 @@ async def _landed(
     """Decide on the batch and write what it changed. What takes long is worked out before, outside of the
     transaction, and counts if the lanes still stand where that began."""
     view.node.share.require(view.me.account_id)
-    known: Bench | None = None
+    known: _Known | None = None
     for _ in range(ATTEMPTS):
         try:
             async with view.write() as tx:
@@ -131,8 +130,10 @@ async def _take(
     batch: UpdateBatch,
     asked: list[Asked],
     texts: frozenset[bytes],
-    known: Bench | None,
+    known: _Known | None,
 ) -> tuple[Batch, UpdateAnswers]:
+    if known is not None:
+        await _require_still_writer(tx, view)  # much may have happened meanwhile
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
@@ -171,6 +172,14 @@ async def _take(
     return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 
 
+class _Known(NamedTuple):
+    """What was worked out: what the rules were given, and the batch that has taken its updates on that."""
+
+    given: Batch
+    taken: Batch
+    bench: Bench
+
+
 class _Costly(Exception):
     """The edits have to be worked out outside of the transaction; nothing was changed."""
 
@@ -179,10 +188,13 @@ class _Costly(Exception):
         self.work = work
 
 
-async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: Bench | None) -> Batch:
-    """Run the rules, with the work on lanes that is known already or is small."""
+async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
+    """Run the rules, with the work on lanes that is known already or is small. Given the same as before, they
+    say the same again."""
+    if known is not None and known.given == work:
+        return known.taken
     if known is not None:
-        decided = _begun(work, Replay(known))
+        decided = _begun(work, Replay(known.bench))
         try:
             decided.run(asked)
         except NotWorkedOut:
@@ -198,22 +210,23 @@ async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: Be
     return decided
 
 
-async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> Bench:
+async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
     """The edits of the batch worked out on the lanes as `work` knows them, beside all transactions, in
     slices. RateLimited when the account's budget does not suffice."""
-    share, who, left = view.node.share, view.me.account_id, PATIENCE
-    share.require(who)
     async with view.read(snapshot=True) as tx:
         bench = await _bench(tx, view, work, _edits(work, asked))
     trial = _begun(work, bench)
-    while True:
-        complete, wait = await share.run(who, partial(trial.run, asked, SLICE))
-        if complete:
-            return bench
-        left -= wait
-        if left < 0:
-            raise RateLimited("these edits are too much work at once; send fewer", math.ceil(wait))
-        await asyncio.sleep(wait)
+    await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
+    return _Known(work, trial, bench)
+
+
+async def _require_still_writer(tx: Tx, view: View) -> None:
+    row = await tx.one(repos.VISIBLE, id=view.repo.id, account=view.me.account_id)
+    if row is None:
+        raise NotFound
+    now = dataclasses.replace(view, repo=repos.row(row), role=view.role_of(row))
+    now.require("write")
+    now.require_active()
 
 
 def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:

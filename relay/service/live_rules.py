@@ -141,7 +141,7 @@ class Batch:
     held: Mapping[bytes, int]
     large: Mapping[bytes, int]
     texts: frozenset[bytes]
-    bench: Workbench
+    bench: Workbench = field(compare=False)
     manifests: dict[bytes, bytes] = field(default_factory=dict)
     fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
     highest: int = 0
