@@ -28,6 +28,7 @@ from relay.node import Node
 from relay.reply import Answer, in_pieces
 from relay.router import Router, allowed
 from relay.routing import TABLE, Route
+from relay.turns import Turns
 from relay.wire import REQUEST_BUFFER, StrictRequest
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -59,11 +60,11 @@ def build(node: Node) -> Sanic[Any, Any]:
         REQUEST_MAX_SIZE=64 * 1024,  # lifted for each request: bodies have caps of their own (relay.body)
         REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
         REQUEST_BUFFER_SIZE=REQUEST_BUFFER,
-        WEBSOCKET_MAX_SIZE=2 * 1024 * 1024,
         FALLBACK_ERROR_FORMAT="json",
         AUTO_EXTEND=False,
     )
     app.ctx.entry = entry = _Entry(node)
+    app.ctx.turns = Turns()
     app.enable_websocket()
     app.exception(Exception)(entry.below_the_table)
     return app

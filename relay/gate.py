@@ -11,6 +11,7 @@ import random
 import re
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -87,7 +88,7 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["upload"] = incoming
             wanted = {name: arguments[name] for name in asked}
             if speaks:
-                return await _converse(route, request, wanted)
+                return await _converse(route, request, caller, wanted)
             return await encode(request, route, await _carried_out(route, wanted))
         except SvcError:
             await caller.refuse_replay()
@@ -109,7 +110,7 @@ async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
     raise Unavailable("too many changes met at once; try again")
 
 
-async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> Answer:
+async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
     """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
@@ -117,12 +118,16 @@ async def _converse(route: Route, request: Request, wanted: dict[str, Any]) -> A
     if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
         raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
     protocol: Any = request.transport.get_protocol()
-    socket = await protocol.websocket_handshake(request, SUBPROTOCOLS)
-    request.ctx.upgraded = True
-    try:
-        await route.handler(**wanted, socket=socket)
-    finally:
-        await socket.close()
+    node, place = caller.node, caller.network
+    session = caller.principal.session_id if caller.principal else ""
+    with node.sockets.one(session, place):
+        toll = partial(node.limiter.frames, session, place)
+        socket = await protocol.open_websocket(request, SUBPROTOCOLS, toll)
+        request.ctx.upgraded = True
+        try:
+            await route.handler(**wanted, socket=socket)
+        finally:
+            await socket.close()
     return Answer(None)
 
 

@@ -1,15 +1,17 @@
 """Text lanes in memory: loaded from genesis and log when needed, the least used ones forgotten.
 
-All lanes belong to one thread, so that no CRDT work blocks the event loop and no two calls meet in one lane.
-Decisions about updates run on that thread as a whole (`run`); inside it they `open`, change and `keep` lanes.
+What is kept belongs to the event loop. Whoever works on a lane, on whichever thread, borrows it: nobody else
+has it meanwhile, and it comes back when the transaction that relied on it has committed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from localstore.core.lane import Lane
@@ -45,8 +47,16 @@ class Source(NamedTuple):
         return lane
 
 
-class LaneSourceMissing(Exception):
-    """A lane is not in memory and what it is made of was not loaded; nothing was changed."""
+@dataclass(slots=True)
+class Desk:
+    """Lanes to work on: those borrowed from memory, and what the others are made of."""
+
+    lanes: dict[LaneKey, Lane]
+    sources: dict[LaneKey, Source]
+
+    def find(self, key: LaneKey) -> Lane:
+        """The lane; one that was not in memory is made for this call alone."""
+        return self.lanes.get(key) or self.sources[key].build(key)
 
 
 class Verdicts:
@@ -73,32 +83,45 @@ class Lanes:
         self._kept: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
         self._weight = 0
         self.texts = Verdicts()
+        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
+    @contextlib.asynccontextmanager
+    async def turn(self, branch_id: str) -> AsyncIterator[None]:
+        """Writers of one branch go one after the other, so that none has to work out twice what another one
+        changed meanwhile."""
+        lock, waiting = self._turns.get(branch_id) or (asyncio.Lock(), 0)
+        self._turns[branch_id] = lock, waiting + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._turns[branch_id]
+            if waiting > 1:
+                self._turns[branch_id] = lock, waiting - 1
+            else:
+                del self._turns[branch_id]
+
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`work` on the lanes' thread."""
+        """`work` beside the event loop, for a transaction that waits for it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
-    def holds(self, key: LaneKey, stand: Stand) -> bool:
-        """A hint, from any thread, whether `open` will do without a source."""
+    def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
+        """The lane, to be looked at on the spot."""
         kept = self._kept.get(key)
-        return kept is not None and kept[0] == stand
+        return kept[1] if kept is not None and kept[0] == stand else None
 
-    def open(self, key: LaneKey, stand: Stand) -> Lane | None:
-        kept = self._kept.get(key)
-        if kept is None or kept[0] != stand:
-            return None
-        self._kept.move_to_end(key)
-        return kept[1]
-
-    def find(self, key: LaneKey, stand: Stand, sources: Mapping[LaneKey, Source]) -> Lane:
-        """The lane in memory, or made of its source for this call alone. LaneSourceMissing without either."""
-        lane = self.open(key, stand)
+    def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
+        """The lane, which is not in memory any more until it is kept again."""
+        lane = self.peek(key, stand)
         if lane is not None:
-            return lane
-        if key not in sources:
-            raise LaneSourceMissing
-        return sources[key].build(key)
+            self.forget([key])
+        return lane
+
+    def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
+        """A borrowed lane that was not changed; somebody may have kept another one meanwhile."""
+        if key not in self._kept:
+            self.keep(key, stand, lane, size)
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """`size`: bytes of its text."""
@@ -107,14 +130,9 @@ class Lanes:
         self._kept.move_to_end(key)
         self._weight += weight - (before[2] if before else 0)
         while self._weight > self._capacity:
-            self.drop([next(iter(self._kept))])
+            self.forget([next(iter(self._kept))])
 
     def forget(self, keys: Iterable[LaneKey]) -> None:
-        """`drop` from another thread, in its turn: behind work that may still run for a cancelled request."""
-        self._thread.submit(self.drop, list(keys))
-
-    def drop(self, keys: Iterable[LaneKey]) -> None:
-        """Forget lanes: their transaction did not commit, or they are no more."""
         for key in keys:
             kept = self._kept.pop(key, None)
             if kept is not None:

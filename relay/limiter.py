@@ -26,6 +26,9 @@ class Rate:
 
 
 ORDINARY = Rate(burst=30_000, per_second=500)
+SOCKET = Rate(burst=2000, per_second=100)  # frames from the clients of one session
+SOCKETS = Rate(burst=8000, per_second=400)  # and of one address
+SUBSCRIBE = 8  # frames that subscribing counts as: it asks the database
 
 
 @dataclass(slots=True)
@@ -60,6 +63,15 @@ class Limiter:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
         if not self._enabled:
             return
+        bucket = self._filled(key, rate)
+        if bucket.tokens < cost:
+            wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
+            window = math.ceil(rate.burst / rate.per_second)
+            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
+        bucket.tokens -= cost
+
+    def _filled(self, key: str, rate: Rate) -> _Bucket:
+        """The bucket with what has come back since it was last looked at."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -70,11 +82,21 @@ class Limiter:
             self._buckets.move_to_end(key)
         bucket.tokens = min(rate.burst, bucket.tokens + (now - bucket.at) * rate.per_second)
         bucket.at = now
-        if bucket.tokens < cost:
-            wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
-            window = math.ceil(rate.burst / rate.per_second)
-            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
+        return bucket
+
+    def debt(self, key: str, rate: Rate, cost: float) -> float:
+        """Take `cost` tokens of the bucket `key`, also more than there are: the seconds until it has none too
+        few. For those who can be made to wait."""
+        if not self._enabled:
+            return 0.0
+        bucket = self._filled(key, rate)
         bucket.tokens -= cost
+        return max(0.0, -bucket.tokens / rate.per_second)
+
+    def frames(self, session_id: str, address: str, count: int) -> float:
+        """Seconds that a socket has to wait after so many frames from its client."""
+        mine = self.debt(f"socket {session_id}", SOCKET, count)
+        return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
     def give_back(self, key: str, cost: float = 1) -> None:
         """What was taken for an attempt that turned out good: only bad ones count."""

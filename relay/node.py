@@ -8,6 +8,7 @@ from relay.buffers import Buffers
 from relay.checks import Checks
 from relay.config import Config
 from relay.db.database import Database
+from relay.fair import Share
 from relay.hub import Hub
 from relay.jobs import Jobs
 from relay.lanes import Lanes
@@ -16,6 +17,7 @@ from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
 from relay.sign_in import SignInState
 from relay.signer import Signer
+from relay.websocket import Sockets
 
 
 @dataclass(slots=True)
@@ -35,3 +37,8 @@ class Node:
     sign_in: SignInState = field(default_factory=SignInState)
     checks: Checks = field(default_factory=Checks)
     buffers: Buffers = field(default_factory=Buffers)
+    sockets: Sockets = field(default_factory=Sockets)
+    share: Share = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.share = Share(self.limiter)

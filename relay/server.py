@@ -126,6 +126,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
         )
+        stack.callback(node.share.close)
         keeper = Keeper(config.data, db, objects, serving=True)
         stack.push_async_callback(keeper.stop)
         upkeep.register(node, keeper.start_daily)

@@ -11,28 +11,37 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal
 
 import msgspec
 from sanic.compat import Header
-from sanic.exceptions import RequestCancelled, SanicException
+from sanic.exceptions import BadRequest, RequestCancelled, SanicException
 from sanic.helpers import STATUS_CODES
 from sanic.http.constants import Stage
 from sanic.http.http1 import Http
 from sanic.request import Request
 from sanic.response import HTTPResponse
 from sanic.server.protocols.websocket_protocol import WebSocketProtocol
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
+from relay.chunked_body import ChunkedBody, Malformed
 from relay.context import Context
+from relay.turns import Turns
+from relay.websocket import MESSAGE_BYTES, Socket, Toll
 
 REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
+SMALL, SMALL_ARRIVALS, SMALL_PAUSE = 512, 32, 0.02  # bytes; how many such of one request come without a pause
 
 _NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _LINE = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])")
 _FIELD = re.compile(rf"\r\n({_NAME}):([^\r]*)")  # one character is passed over faster than a set of them
-_DIGITS = {10: re.compile(r"[0-9]{1,18}[ \t]*"), 16: re.compile(r"[0-9A-Fa-f]{1,15}[ \t]*")}
+_LENGTH = re.compile(r"[0-9]{1,18}[ \t]*")
+_SPACES = " \t"
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
@@ -83,7 +92,7 @@ def read_head(head: bytes) -> Head | None:
     if text.count("\n") != len(fields) or "\0" in text:
         return None
     method, target, minor = line.groups()
-    headers = Header([(name.lower(), value.lstrip()) for name, value in fields])
+    headers = Header([(name.lower(), value.lstrip(_SPACES)) for name, value in fields])
     old = minor == "0"
     hosts = headers.getall("host", ())
     if len(hosts) != 1 and not (old and not hosts):
@@ -96,7 +105,7 @@ def read_head(head: bytes) -> Head | None:
         body = "chunked"
     elif "content-length" in headers:
         (first, *more) = headers.getall("content-length")
-        if more or not _DIGITS[10].fullmatch(first):
+        if more or not _LENGTH.fullmatch(first):
             return None
         body, length = True, int(first)
     if body and headers.get("expect", "100-continue").lower() != "100-continue":
@@ -105,11 +114,28 @@ def read_head(head: bytes) -> Head | None:
 
 
 class _StrictHttp(Http):
-    __slots__ = ()
+    __slots__ = ("_answered", "_chunks", "_early")
+    recv_buffer: bytearray
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol)  # type: ignore[no-untyped-call]
+        self._answered = False  # whether a request came before this one
+        self._early = False  # whether this one came before that was answered
+        self._chunks = ChunkedBody()
+
+    def init_for_request(self) -> None:
+        """Sanic calls this before it waits for a request."""
+        super().init_for_request()  # type: ignore[no-untyped-call]
+        self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and begin the request of it."""
-        arrived: bytearray = self.recv_buffer
+        """Wait for a head and begin the request of it. One that came before the answer to the request in
+        front of it takes turns with all such requests."""
+        if self._early:
+            protocol: Any = self.protocol
+            await protocol.turns.take()
+        self._answered = True
+        arrived = self.recv_buffer
         end = arrived.find(b"\r\n\r\n")
         while end < 0 and (seen := max(0, len(arrived) - 3)) < self.HEADER_MAX_SIZE:
             await self._receive_more()
@@ -118,9 +144,10 @@ class _StrictHttp(Http):
         head = read_head(raw)
         if head is None:
             await super().http1_request_header()  # type: ignore[no-untyped-call]
+            self.request_body, self.keep_alive = None, False  # it is refused, and nothing behind it is read
         else:
             self._begin(head, raw)
-            del arrived[: end + (2 if head.body == "chunked" else 4)]  # a chunk begins with the end of a line
+            del arrived[: end + 4]
 
     def _begin(self, head: Head, raw: bytes) -> None:
         protocol: Any = self.protocol
@@ -143,31 +170,52 @@ class _StrictHttp(Http):
         body: Any = head.body
         self.request_body, self.request_bytes, self.request_bytes_left = body, head.length, head.length
         self.expecting_continue = head.body is not None and "expect" in headers
+        if body == "chunked":
+            self._chunks = ChunkedBody()
         self.request, request.stream = request, self
         protocol.state["requests_count"] += 1
-
-    @staticmethod
-    def _safe_int(value: str, base: int = 10) -> int:
-        """Content-Length and chunk sizes: digits alone."""
-        if not _DIGITS[base].fullmatch(value):
-            raise ValueError(value)
-        return int(value, base)
+        protocol.small = 0
 
     async def read(self) -> Any:
-        """The next bytes of the body. Of one with a length everything that has arrived is handed over as it
-        is; Sanic would copy it twice."""
+        """The next bytes of the body, None behind its end."""
+        if self.expecting_continue:
+            self.expecting_continue = False
+            await self._send(_CONTINUE)
         kind: Any = self.request_body  # True: it has a length
-        sized = self.request_bytes_left if kind is True else 0
-        if not sized or self.expecting_continue:
-            return await super().read()
+        if kind == "chunked":
+            return await self._read_chunks()
+        if not self.request_bytes_left:
+            self.request_body = None
+            return None
+        return await self._read_sized(self.request_bytes_left)
+
+    async def _read_sized(self, left: int) -> bytes | bytearray:
+        """What has arrived is handed over as it is; Sanic would copy it twice."""
         if not self.recv_buffer:
             await self._receive_more()
-        arrived: bytearray = self.recv_buffer
-        if len(arrived) > sized:
-            return await super().read()  # the next request has begun to arrive behind the body
+        arrived = self.recv_buffer
+        if len(arrived) > left:  # the next request has begun to arrive behind the body
+            self.request_bytes_left = 0
+            part = bytes(arrived[:left])
+            del arrived[:left]
+            return part
         self.recv_buffer = self.protocol.recv_buffer = bytearray()
-        self.request_bytes_left = sized - len(arrived)
+        self.request_bytes_left = left - len(arrived)
         return arrived
+
+    async def _read_chunks(self) -> bytes | None:
+        chunks = self._chunks
+        try:
+            while not (part := chunks.take(self.recv_buffer)) and not chunks.ended:
+                await self._receive_more()
+        except Malformed as error:
+            self.keep_alive, self.request_body = False, None
+            raise BadRequest(str(error)) from None
+        if chunks.ended:
+            self.request_body = None
+        elif chunks.busy:
+            await asyncio.sleep(0)
+        return part or None
 
     async def answer(self, response: HTTPResponse) -> None:
         """Send a whole answer, header and body in one write. Sanic cleans each name and value of a header,
@@ -202,18 +250,23 @@ class StrictProtocol(WebSocketProtocol):
     without a walk through its configuration and its signals."""
 
     HTTP_CLASS = _StrictHttp
-    __slots__ = ("_more",)
+    __slots__ = ("_more", "small", "turns")
     transport: Any  # while it is used here there is one
+    websocket: Any
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
         self._more: asyncio.Future[None] | None = None  # bytes to read, for the one task of the connection
+        self.turns: Turns = named["app"].ctx.turns
+        self.small = 0  # arrivals of few bytes since the last request began
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
             super().data_received(data)  # type: ignore[no-untyped-call]
             return
         self._time = monotonic()
+        if len(data) < SMALL:
+            self.small += 1
         self.recv_buffer += data
         if len(self.recv_buffer) >= REQUEST_BUFFER and self.transport:
             self.transport.pause_reading()
@@ -221,6 +274,11 @@ class StrictProtocol(WebSocketProtocol):
             self._more.set_result(None)
 
     async def receive_more(self) -> None:
+        """Wait for bytes. To be woken costs the same for two of them as for thousands, so that a sender of
+        very many small segments has to wait until some have come together."""
+        if self.small > SMALL_ARRIVALS:
+            self.transport.pause_reading()
+            await asyncio.sleep(SMALL_PAUSE)
         self.transport.resume_reading()
         self._more = self.loop.create_future()
         await self._more
@@ -232,6 +290,27 @@ class StrictProtocol(WebSocketProtocol):
             raise RequestCancelled
         self.transport.write(data)
         self._time = monotonic()
+
+    def close(self, timeout: float | None = None) -> None:
+        """At the end of the connection's task."""
+        if self.websocket is not None:
+            self.websocket.end_connection()
+        else:
+            super().close(timeout)
+
+    async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
+        """Answer a request to upgrade. Raises SanicException where it is no good one."""
+        offered = [Subprotocol(one) for one in subprotocols]
+        protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
+        answer = protocol.accept(self.sanic_request_to_ws_request(request))
+        if answer.status_code != 101:
+            raise SanicException("the upgrade cannot be read", answer.status_code)
+        await self.send(answer.serialize())
+        self.websocket = socket = Socket(self, protocol, toll)
+        if self.recv_buffer:  # what came right behind the request
+            socket.data_received(bytes(self.recv_buffer))
+            self.recv_buffer.clear()
+        return socket
 
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:

@@ -18,7 +18,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
 from localstore.core.lane_format import GENESIS_BIT
 from localstore.core.lane_genesis import genesis, pieces
-from localstore.core.lane_load import Load, load_of, looking, woven
+from localstore.core.lane_load import PARTS, Load, load_of, looking, woven
 
 READER = 1  # client id of a document that nobody writes through
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane
@@ -162,6 +162,12 @@ class Lane:
         self._absorb(updates, known, reading)
         self._items, self._halves, self._load = self._items + added, halves, load
         return worked
+
+    def most_work(self, parts: int) -> int:
+        """Steps that `take` may need for updates of so many items and deletions together, at worst."""
+        steps = parts * (self._items + parts)
+        bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
+        return steps if bound <= limits.LANE_WORK else steps + looking(self._items, limits.LANE_WORK)
 
     @property
     def sound(self) -> bool:

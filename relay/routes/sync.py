@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
-from sanic.exceptions import WebsocketClosed
 from sanic.request import Request
-from sanic.server.websockets.impl import WebsocketImplProtocol
-from websockets.exceptions import ConnectionClosed
 
 from localstore.core.model.sync import PollAnswer, PollRequest
 from relay.caller import Caller
 from relay.routing import SignedIn, route
 from relay.service import sync
 from relay.service.sync import Conversation
+from relay.websocket import Socket
 
 SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
 
 
 @route("GET", "/api/v1/sync/ws", access=SignedIn(guests=True))
-async def listen(caller: Caller, request: Request, socket: WebsocketImplProtocol) -> None:
+async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))
 
@@ -27,20 +25,14 @@ async def listen(caller: Caller, request: Request, socket: WebsocketImplProtocol
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await socket.send(text)
-        except (WebsocketClosed, ConnectionClosed, TimeoutError) as error:
+        except (ConnectionError, TimeoutError) as error:
             request.transport.abort()  # type: ignore[attr-defined]  # no farewell waits for such a reader
             raise ConnectionError(str(error)) from None
 
     async def receive() -> str | bytes | None:
         try:
-            return await socket.recv()
-        except (WebsocketClosed, ConnectionClosed):
-            return None
-        except asyncio.CancelledError:
-            # Sanic also raises this when the client closes; only ours was asked for.
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
+            return await socket.receive()
+        except ConnectionError:
             return None
 
     await Conversation(caller, send, receive).run()

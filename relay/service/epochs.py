@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from localstore.core.limits import EPOCHS_RETAINED, MIB
 from relay.db import lane as rows
 from relay.db.database import Tx
 from relay.db.lane import LaneRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import Desk, LaneKey, Source
 from relay.node import Node
 from relay.objects.store import FrameAt
 from relay.portions import portions
@@ -26,7 +25,6 @@ Behind = tuple[int, int]  # a lane, and the epoch it was seen in
 Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
 _size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow]]
-Sources = Mapping[LaneKey, Source]
 
 
 class Texts(NamedTuple):
@@ -77,7 +75,14 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
     node.lanes.forget([frontier.key_of(branch_id, row) for row in edited])  # their epoch is over
 
 
-async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Finals:
+class Ends(NamedTuple):
+    """The ends of older epochs: those that are kept as states, and what the others are made of."""
+
+    known: Finals
+    logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
+
+
+async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
     """The ends of older epochs that are kept, from the asked one on, by lane and epoch. Of more than
     ENDS_AT_ONCE bytes some are left out: whoever is behind can do without, less exactly."""
     kept = [
@@ -99,14 +104,7 @@ async def finals(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Itera
         log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
         logs[key] = (genesis, [bytes(one[0]) for one in log])
     texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
-    return known | await asyncio.to_thread(_built, logs, texts)
-
-
-def _built(logs: Mapping[LaneKey, tuple[bytes, list[bytes]]], texts: Mapping[bytes, bytes]) -> Finals:
-    return {
-        key: (genesis, Source(texts[genesis], operations).build(key).state())
-        for key, (genesis, operations) in logs.items()
-    }
+    return Ends(known, {key: (one, Source(texts[one], log)) for key, (one, log) in logs.items()})
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
@@ -138,25 +136,23 @@ async def _on_lanes(
     repo_id: str,
     branch_id: str,
     edited: list[LaneRow],
-    work: Callable[[Lanes, Wanted, Sources], R],
+    work: Callable[[Wanted, Desk], R],
 ) -> R:
     wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
-    return await frontier.with_lanes(
-        node, tx, repo_id, branch_id, edited, lambda sources: work(node.lanes, wanted, sources)
-    )
+    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(wanted, desk))
 
 
-def _texts(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[bytes, bytes]:
+def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
     """Texts by digest."""
     found: dict[bytes, bytes] = {}
     for key, row in wanted:
-        lane = lanes.find(key, row.stand, sources)
+        lane = desk.find(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
         found[row.digest] = lane.text()
     return found
 
 
-def _states(lanes: Lanes, wanted: Wanted, sources: Sources) -> dict[LaneKey, bytes]:
+def _states(wanted: Wanted, desk: Desk) -> dict[LaneKey, bytes]:
     """Their states by key."""
-    return {key: lanes.find(key, row.stand, sources).state() for key, row in wanted}
+    return {key: desk.find(key).state() for key, row in wanted}

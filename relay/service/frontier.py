@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -23,7 +23,7 @@ from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow
-from relay.lanes import LaneKey, LaneSourceMissing, Source
+from relay.lanes import Desk, LaneKey, Source
 from relay.node import Node
 from relay.service import content
 from relay.service.live_rules import Frontier
@@ -102,22 +102,35 @@ async def sources(
     return found
 
 
+async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
+    """The lanes of these text rows: those in memory are borrowed, of the others there are the sources."""
+    absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
+    found = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
+    late: list[LaneRow] = []  # borrowed by another one meanwhile
+    for row in texts:
+        if (key := key_of(branch_id, row)) in found.sources:
+            continue
+        lane = node.lanes.borrow(key, row.stand)
+        if lane is None:
+            late.append(row)
+        else:
+            found.lanes[key] = lane
+    if late:
+        found.sources |= await sources(node, tx, repo_id, branch_id, late)
+    return found
+
+
 async def with_lanes(
-    node: Node,
-    tx: Tx,
-    repo_id: str,
-    branch_id: str,
-    texts: Collection[LaneRow],
-    work: Callable[[Mapping[LaneKey, Source]], R],
+    node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """What `work` makes of the lanes of these text rows, on the lanes' thread. It is given the sources of
-    those that are not in memory; if another one has left it meanwhile, it runs again with those of all."""
-    absent = [row for row in texts if not node.lanes.holds(key_of(branch_id, row), row.stand)]
-    try:
-        return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, absent))
-    except LaneSourceMissing:
-        node.lanes.forget([key_of(branch_id, row) for row in texts])  # `work` may have changed some
-        return await node.lanes.run(work, await sources(node, tx, repo_id, branch_id, texts))
+    """What `work` makes of the lanes of these text rows, beside the event loop. It changes none of them."""
+    lent = await desk(node, tx, repo_id, branch_id, texts)
+    result = await node.lanes.run(work, lent)
+    for row in texts:
+        lane = lent.lanes.get(key := key_of(branch_id, row))
+        if lane is not None:
+            node.lanes.give_back(key, row.stand, lane, row.size)
+    return result
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from localstore.core import limits, paths, tree
+from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.text_merge import merge
 from localstore.core.tree import Entry
@@ -114,7 +115,8 @@ class Landing:
         except TooLarge:
             return False
         if update is not None:
-            self.frontier.edit(key, row, lane.text(), [update], self.replica)
+            made = lane.text()
+            self.frontier.edit(key, row, digest(made), len(made), [update], self.replica)
         return True
 
     def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:

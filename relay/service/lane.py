@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+import time
+from dataclasses import dataclass, field
 
 from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import TooLarge, UpdateInvalid
+from localstore.core.lane import Lane
 from localstore.core.limits import EPOCHS_RETAINED
 from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates
 from localstore.core.model.live import Lane as LaneAsked
@@ -15,7 +16,7 @@ from relay.caller import View
 from relay.db import lane as rows
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
-from relay.lanes import LaneKey, Lanes, Source
+from relay.lanes import Desk, LaneKey, Lanes, Source
 from relay.service import epochs, frontier
 from relay.service.epochs import Finals
 
@@ -27,6 +28,7 @@ async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
     if len(wish.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     node = view.node
+    node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         known = await tx.all(
@@ -37,15 +39,19 @@ async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
             (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
         ]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
-        states = await frontier.with_lanes(
-            node, tx, view.repo.id, ref.id, edited.values(), partial(_states, node.lanes, ref.id, edited)
-        )
+        desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
             (row.gen, asked.epoch)
             for asked, row in there
             if asked.epoch is not None and asked.epoch < row.epoch
         }
-        ends = await epochs.finals(tx, node, view.repo.id, ref.id, behind)
+        kept = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+    reading = _Reading(ref.id, list(edited.values()), desk, list(kept.logs.items()))
+    try:
+        await node.share.finish(view.me.account_id, reading.go_on)
+    finally:
+        reading.give_back(node.lanes)
+    states, ends = reading.states, kept.known | reading.ends
     replica = wish.replica or 0
     return LaneStates(
         lanes=[
@@ -90,17 +96,41 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
     }
 
 
-def _states(
-    lanes: Lanes, branch_id: str, edited: dict[str, LaneRow], sources: Mapping[LaneKey, Source]
-) -> dict[str, bytes]:
-    """Full states by path, on the lanes' thread."""
-    found: dict[str, bytes] = {}
-    for path, row in edited.items():
-        lane = lanes.find(frontier.key_of(branch_id, row), row.stand, sources)
+@dataclass(slots=True)
+class _Reading:
+    """Makes full states, one after the other. `lanes` and `logs` are what is left to do."""
+
+    branch_id: str
+    lanes: list[LaneRow]
+    desk: Desk
+    logs: list[tuple[LaneKey, tuple[bytes, Source]]]
+    states: dict[str, bytes] = field(default_factory=dict)  # by path
+    ends: Finals = field(default_factory=dict)
+    _read: list[tuple[LaneRow, Lane]] = field(default_factory=list)
+
+    def go_on(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self.lanes or self.logs:
+            if self.lanes:
+                self._state(self.lanes.pop())
+            else:
+                key, (genesis, source) = self.logs.pop()
+                self.ends[key] = (genesis, source.build(key).state())
+            if time.monotonic() > until:
+                break
+        return not (self.lanes or self.logs)
+
+    def _state(self, row: LaneRow) -> None:
+        lane = self.desk.find(frontier.key_of(self.branch_id, row))
         if lane.digest() != row.digest:
-            raise UpdateInvalid(f"the log of {path} does not give its recorded text")
-        found[path] = lane.state()
-    return found
+            raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
+        self.states[row.path] = lane.state()
+        self._read.append((row, lane))
+
+    def give_back(self, lanes: Lanes) -> None:
+        """Keep the lanes that were read: they stand where their rows do."""
+        for row, lane in self._read:
+            lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 
 
 def _sane(asked: LaneAsked) -> bool:

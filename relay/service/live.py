@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+import time
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from localstore.core import limits
 from localstore.core import update as updates
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge
+from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge, Unavailable
 from localstore.core.keys import verify
 from localstore.core.model.live import (
     Bootstrap,
@@ -28,18 +29,21 @@ from localstore.core.names import MANIFEST
 from relay.caller import View
 from relay.db import lane as rows
 from relay.db import replica as replica_rows
+from relay.db import repo as repos
 from relay.db.database import Look, Tx
 from relay.db.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.db.replica import KeyRow, ReplicaRow
 from relay.lanes import LaneKey, Source
 from relay.service import checkpoint as checkpoints
-from relay.service import chunked, content, frontier, live_record
+from relay.service import chunked, content, frontier, lane_work, live_record
 from relay.service import replica as replicas
+from relay.service.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live_rules import Asked, Batch, Frontier
 
 TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
+ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
 _encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
@@ -97,13 +101,28 @@ async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
         operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
     else:
         operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
-    used: set[LaneKey] = set()
-    try:
-        async with view.write() as tx:
-            return await _take(tx, view, ref, batch, operations, texts, used)
-    except BaseException:
-        view.node.lanes.forget(used)
-        raise
+    asked = list(zip(batch.updates, operations, strict=True))
+    async with view.node.lanes.turn(ref.id):
+        return await _landed(view, ref, batch, asked, texts)
+
+
+async def _landed(
+    view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
+) -> UpdateAnswers:
+    """Decide on the batch and write what it changed. What takes long is worked out before, outside of the
+    transaction, and counts if the lanes still stand where that began."""
+    view.node.share.require(view.me.account_id)
+    known: _Known | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            async with view.write() as tx:
+                done, answers = await _take(tx, view, ref, batch, asked, texts, known)
+        except _Costly as costly:
+            known = await _worked_out(view, costly.work, asked)
+            continue
+        lane_work.keep(view.node.lanes, done.bench, _rows_by_lane(done.frontier))
+        return answers
+    raise Unavailable("this branch is changing too fast; try again")
 
 
 async def _take(
@@ -111,10 +130,12 @@ async def _take(
     view: View,
     ref: RefRow,
     batch: UpdateBatch,
-    operations: list[list[bytes]],
+    asked: list[Asked],
     texts: frozenset[bytes],
-    used: set[LaneKey],
-) -> UpdateAnswers:
+    known: _Known | None,
+) -> tuple[Batch, UpdateAnswers]:
+    if known is not None:
+        await _require_still_writer(tx, view)  # much may have happened meanwhile
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
@@ -136,16 +157,14 @@ async def _take(
         held=await content.kept(view.node, tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
-        lanes=view.node.lanes,
-        sources={},
+        bench=Bench({}, {}),
         manifests=await _manifests(tx, view, before, batch),
         highest=replica.highest,
     )
-    asked = list(zip(batch.updates, operations, strict=True))
-    done, answers = await _decide(tx, view, work, asked, used)
+    done = await _decide(tx, view, work, asked, known)
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
-    await live_record.keep(tx, view, ref.id, key.id, replica.id, seq, asked, answers)
+    await live_record.keep(tx, view, ref.id, key.id, replica.id, seq, asked, done.done)
     after = done.frontier
     checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
@@ -153,30 +172,87 @@ async def _take(
         await view.node.hub.announce(
             tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
         )
-    return UpdateAnswers(seq=after.seq, answers=answers, checkpoint=checkpoint)
+    return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 
 
-async def _decide(
-    tx: Tx, view: View, work: Batch, asked: list[Asked], used: set[LaneKey]
-) -> tuple[Batch, list[UpdateAnswer]]:
-    """Run the rules on the lanes' thread."""
-    edited = {
-        frontier.key_of(work.frontier.branch_id, row): row
-        for update, _ in asked
+class _Known(NamedTuple):
+    """What was worked out: what the rules were given, and the batch that has taken its updates on that."""
+
+    given: Batch
+    taken: Batch
+    bench: Bench
+
+
+class _Costly(Exception):
+    """The edits have to be worked out outside of the transaction; nothing was changed."""
+
+    def __init__(self, work: Batch) -> None:
+        super().__init__()
+        self.work = work
+
+
+async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
+    """Run the rules, with the work on lanes that is known already or is small. Given the same as before, they
+    say the same again."""
+    if known is not None and known.given == work:
+        return known.taken
+    if known is not None:
+        decided = _begun(work, Replay(known.bench))
+        try:
+            decided.run(asked)
+        except NotWorkedOut:
+            raise _Costly(work) from None
+        return decided
+    edits = _edits(work, asked)
+    if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
+        raise _Costly(work)
+    decided = _begun(work, await _bench(tx, view, work, edits))
+    began = time.perf_counter()
+    decided.run(asked)
+    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    return decided
+
+
+async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
+    """The edits of the batch worked out on the lanes as `work` knows them, beside all transactions, in
+    slices. RateLimited when the account's budget does not suffice."""
+    async with view.read(snapshot=True) as tx:
+        bench = await _bench(tx, view, work, _edits(work, asked))
+    trial = _begun(work, bench)
+    await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
+    return _Known(work, trial, bench)
+
+
+async def _require_still_writer(tx: Tx, view: View) -> None:
+    row = await tx.one(repos.VISIBLE, id=view.repo.id, account=view.me.account_id)
+    if row is None:
+        raise NotFound
+    now = dataclasses.replace(view, repo=repos.row(row), role=view.role_of(row))
+    now.require("write")
+    now.require_active()
+
+
+def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+    """The rows that edits of the batch are about, as they stand before it, with the operations."""
+    return [
+        (row, operations)
+        for update, operations in asked
         if update.kind == "edit_text"
         and (row := work.frontier.living(update.path))
         and row.kind == "text"
         and row.gen == update.gen
-    }
-    used.update(edited)
-    return await frontier.with_lanes(
-        view.node,
-        tx,
-        view.repo.id,
-        work.frontier.branch_id,
-        edited.values(),
-        partial(_run, work, asked),
-    )
+    ]
+
+
+async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+    rows = {row.path: row for row, _ in edits}
+    branch_id = work.frontier.branch_id
+    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    return Bench(desk.lanes, desk.sources)
+
+
+def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
+    return {frontier.key_of(after.branch_id, row): row for row in after.rows.values() if row.living}
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
@@ -206,16 +282,14 @@ def _text(sources: dict[LaneKey, Source]) -> bytes:
     return source.build(key).text()
 
 
-def _run(
-    work: Batch, asked: list[Asked], sources: Mapping[LaneKey, Source]
-) -> tuple[Batch, list[UpdateAnswer]]:
-    """A copy of `work` that has taken the updates; `work` stays as it was loaded."""
+def _begun(work: Batch, bench: Workbench) -> Batch:
+    """A copy of `work` to take the updates; `work` stays as it was loaded."""
     loaded = work.frontier
     copy = dataclasses.replace(
         loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
     )
-    batch = dataclasses.replace(work, frontier=copy, sources=sources, fresh={}, worked={})
-    return batch, batch.run(asked)
+    manifests = dict(work.manifests)
+    return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:

@@ -1,12 +1,14 @@
 """What the relay answers to one live update: the order of checks of the lane protocol, without I/O.
 
 A `Batch` holds the rows, directories, objects and lanes that its updates may need, takes the updates one
-after the other and collects what is to be written. It runs on the lanes' thread.
+after the other and collects what is to be written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,15 +17,14 @@ import msgspec
 
 from localstore.core import limits, paths
 from localstore.core.chunks import RAISED, kind_of_bytes
-from localstore.core.encoding import b64u, digest
-from localstore.core.errors import LaneMoved, SvcError, TooLarge
-from localstore.core.lane import Lane
+from localstore.core.errors import LaneMoved, SvcError
 from localstore.core.manifest import Manifest, parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.update import LiveUpdate
 from relay.db.lane import LaneRow
-from relay.lanes import LaneKey, Lanes, LaneSourceMissing, Source
+from relay.lanes import LaneKey
+from relay.service.lane_work import Workbench
 
 
 @lru_cache(maxsize=256)
@@ -41,9 +42,6 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
     """Why this file does not enter a tree of this kind of repository, and what lets it in."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {cap} at most{remedy}"
-
-
-BYTES_PER_STEP = 80  # of a text, which are read and hashed in the time of one step of `UPDATE_WORK`
 
 
 Asked = tuple[LiveUpdate, list[bytes]]  # an update and its operations, decoded
@@ -115,13 +113,15 @@ class Frontier:
         self.put(gone)
         return gone
 
-    def edit(self, key: LaneKey, row: LaneRow, text: bytes, operations: list[bytes], by: int) -> LaneRow:
-        """The lane `key` of `row` took in `operations`; `text` is its text now."""
+    def edit(
+        self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
+    ) -> LaneRow:
+        """The lane `key` of `row` took in `operations`; its text has this digest and size now."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
         )
-        edited = row.edit(by, seq, digest(text), len(text))
+        edited = row.edit(by, seq, digest, size)
         self.put(edited)
         return edited
 
@@ -129,10 +129,9 @@ class Frontier:
 @dataclass(slots=True)
 class Batch:
     """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
-    files that it holds as chunks, likewise; `texts`: which of them are text; `sources`: lanes that are not in
-    memory; `worked`: what the edits of a lane were together, which have the budget of EDITS_AT_ONCE updates;
-    `manifests`: digest → bytes of the `.svc.yaml` that the frontier may have while the updates are
-    taken, if a file cap is asked for."""
+    files that it holds as chunks, likewise; `texts`: which of them are text; `bench`: where edits of lanes
+    are worked out; `done`: the answers so far; `manifests`: digest → bytes of the `.svc.yaml` that the
+    frontier may have while the updates are taken, if a file cap is asked for."""
 
     frontier: Frontier
     replica: int
@@ -142,15 +141,20 @@ class Batch:
     held: Mapping[bytes, int]
     large: Mapping[bytes, int]
     texts: frozenset[bytes]
-    lanes: Lanes
-    sources: Mapping[LaneKey, Source]
+    bench: Workbench = field(compare=False)
     manifests: dict[bytes, bytes] = field(default_factory=dict)
     fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
     highest: int = 0
-    worked: dict[LaneKey, int] = field(default_factory=dict)
+    done: list[UpdateAnswer] = field(default_factory=list)
 
-    def run(self, updates: list[Asked]) -> list[UpdateAnswer]:
-        return [self.answer(update, operations) for update, operations in updates]
+    def run(self, updates: Sequence[Asked], seconds: float = math.inf) -> bool:
+        """Answer the updates, or as many more of them as so many seconds allow; whether all are answered."""
+        until = time.monotonic() + seconds
+        for update, operations in updates[len(self.done) :]:
+            self.done.append(self.answer(update, operations))
+            if time.monotonic() > until:
+                break
+        return len(self.done) == len(updates)
 
     def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
         """Settled, known, or decided now; refusals are kept like acceptances."""
@@ -189,53 +193,11 @@ class Batch:
         if not update.typed and row.other(self.replica) > update.base:
             raise LaneMoved(update.path)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
-        lane = self._open(key, row)
-        left = self._afford(key, row)
-        if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
-            lane = lane.copy()  # what becomes too long is given up; the lane stays as it was
-        try:
-            self.worked[key] += lane.take(operations, self.replica, left, reading=True)
-        except SvcError:
-            if not lane.sound:
-                self._restore(key, row)
-            raise
-        finally:
-            self.worked[key] += lane.looked
-        text = lane.text()
-        if len(text) > limits.TEXT_FILE:
-            raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
-        now = self.frontier.edit(key, row, text, operations, self.replica)
-        if update.path == MANIFEST:
-            self.manifests[now.digest] = text
-        self.lanes.keep(key, now.stand, lane, now.size)
-        return _ok(update.n, now, b64u(lane.state_vector()))
-
-    def _open(self, key: LaneKey, row: LaneRow) -> Lane:
-        lane = self.lanes.open(key, row.stand)
-        if lane is None:
-            lane = self._build(key)
-            self.lanes.keep(key, row.stand, lane, row.size)
-        return lane
-
-    def _afford(self, key: LaneKey, row: LaneRow) -> int:
-        """Count in what it takes to read the text once more; the work that is left for an edit."""
-        self.worked[key] = self.worked.get(key, 0) + row.size // BYTES_PER_STEP
-        left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self.worked[key]
-        if left < 0:
-            raise TooLarge("these are too many edits of one long text at once; send fewer")
-        return left
-
-    def _restore(self, key: LaneKey, row: LaneRow) -> None:
-        """The library failed in the lane, which may be half changed: make it again as it was."""
-        self.lanes.drop([key])
-        self.lanes.keep(key, row.stand, self._build(key), row.size)
-
-    def _build(self, key: LaneKey) -> Lane:
-        source = self.sources.get(key)
-        if source is None:
-            raise LaneSourceMissing
-        accepted = [one.data for one in self.frontier.log.get(key, ())]
-        return Source(source.genesis, [*source.operations, *accepted]).build(key)
+        made = self.bench.edit(key, row, update.n, operations, self.replica)
+        now = self.frontier.edit(key, row, made.digest, made.size, operations, self.replica)
+        if made.text is not None:
+            self.manifests[now.digest] = made.text
+        return _ok(update.n, now, made.vector)
 
     def _delete(self, update: LiveUpdate) -> UpdateAnswer:
         row = self.frontier.living(update.path)

@@ -25,6 +25,7 @@ from relay.caller import Caller
 from relay.clock import now_ms
 from relay.db import listener as rows
 from relay.hub import Peer
+from relay.limiter import SUBSCRIBE
 
 SUBSCRIPTIONS = 256  # repositories of one socket or poll
 FRAME_BYTES = 4096  # of one message from a client
@@ -104,10 +105,17 @@ class Conversation:
             _check_event_id(wish.since)
         if len(peer.cursors) >= SUBSCRIPTIONS and wish.repo_id not in peer.cursors:
             raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
+        await self._pause()
         if wish.repo_id not in await _visible(self._caller, [wish.repo_id]):
             await self._say(Hidden(repo_id=wish.repo_id))
             return
         await self._say(await self._hub.subscribe(peer, wish.repo_id, wish.since))
+
+    async def _pause(self) -> None:
+        """Whoever subscribes very often waits."""
+        who = self._caller.principal
+        limiter = self._caller.node.limiter
+        await asyncio.sleep(limiter.frames(who.session_id if who else "", self._caller.network, SUBSCRIBE))
 
     async def _tell(self, peer: Peer) -> None:
         async for batch in self._hub.deliveries(peer, self._may_hear):

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from localstore.core.bearer import authorization
 from localstore.core.limits import MIB
+from relay import websocket
 from scripts import fuzz_api
 
 ALLOWED = 320 * MIB  # RssAnon; an idle relay has about 70 MiB
@@ -185,6 +186,13 @@ def test_a_socket_that_talks_nonsense(served, world, standing, message):
 
 def test_many_sockets(served, world, standing):
     with contextlib.ExitStack() as stack:
-        for _ in range(100):
+        for _ in range(websocket.OF_A_SESSION):
             stack.enter_context(listening(served, world, close_timeout=0.1))
+        for _ in range(50):
+            with pytest.raises(InvalidStatus) as refused:
+                listening(served, world)
+            assert refused.value.response.status_code == 429
+            assert refused.value.response.headers["Retry-After"]
+        standing()
+    with listening(served, world):  # those that were closed are counted no more
         standing()

@@ -24,7 +24,7 @@ def read_twice(head: bytes) -> Head | None:
             return None
         fields, body = [], False
         for name, value in (one.split(":", 1) for one in lines):
-            name, value = name.lower(), value.lstrip()
+            name, value = name.lower(), value.lstrip(" \t")
             if name in ("content-length", "transfer-encoding"):
                 if body:
                     return None

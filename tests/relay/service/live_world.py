@@ -284,7 +284,7 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
     objects = ObjectStore(folder, db, await buckets.packs_of(folder), verify=True)
     lanes = Lanes()
     try:
-        yield Node(
+        node = Node(
             config=config.read({}, dev=True, host="127.0.0.1", port=1, data=folder),
             db=db,
             objects=objects,
@@ -295,6 +295,10 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
             limiter=Limiter(enabled=False),
             metrics=Metrics(),
         )
+        try:
+            yield node
+        finally:
+            node.share.close()
     finally:
         lanes.close()
         await objects.close()

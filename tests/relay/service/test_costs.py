@@ -23,7 +23,7 @@ from localstore.core.update import LiveUpdate
 from relay.db import schema
 from relay.db.lane import LaneRow
 from relay.service import epochs, frontier, seal, seal_trees, sealed
-from relay.service.live_rules import Batch
+from relay.service.lane_work import Bench
 from tests.relay.service.live_world import Device, World, world
 from tests.relay.service.test_landing import finalize, land, prepare
 
@@ -161,7 +161,7 @@ async def test_a_refused_edit_does_not_read_the_log_of_its_lane(
     monkeypatch.setattr(limits, "TEXT_FILE", 500)
     half = a.make("edit_text", "f", gen, epoch=0, ops=[*(good.ops or []), b64u(b"\1\2\3")])
     long = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(over or b"")])
-    monkeypatch.setattr(Batch, "_build", lambda *_: pytest.fail("the lane is built again"))
+    monkeypatch.setattr(Bench, "_build", lambda *_: pytest.fail("the lane is built again"))
     results = [one.result for one in await a.send(nonsense, half, long, good)]
     assert results == ["refused", "refused", "refused", "ok"]
     monkeypatch.undo()

@@ -1,0 +1,225 @@
+"""WebSockets whose clients decide nothing about our time and memory.
+
+Sanic's own make a task for whatever arrives and queue all messages, and answer as many pings as come. Here a
+socket is read when somebody waits for its next message, by a kibibyte at a time: until that is worked off,
+its connection is not read. Every frame costs tokens, so that a client that sends many waits, not the others.
+
+The frames themselves are read and written by the `websockets` library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from sanic.exceptions import RequestCancelled
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import CLOSED, OPEN
+from websockets.server import ServerProtocol
+
+from localstore.core.errors import RateLimited
+from localstore.core.limits import KIB, MIB
+
+MESSAGE_BYTES = 16 * KIB  # of one message, whatever is said in it
+FRAGMENTS = 16  # of one message
+STEP = 1 * KIB  # bytes that are taken apart before others have their turn: 170 frames at most
+PING_SECONDS = 20.0  # between two signs of life; a client that gives none for twice as long has gone
+CLOSE_SECONDS, CLOSE_BYTES = 2.0, 1 * MIB  # that a client may take to end its side
+OF_A_SESSION, OF_AN_ADDRESS, AT_ONCE = 32, 128, 4096  # open sockets
+RETRY_SECONDS = 5
+
+Toll = Callable[[int], float]  # for so many frames: the seconds to wait before the next are read
+_DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
+
+
+class Sockets:
+    """How many sockets are open, of each session and of each address."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def one(self, session_id: str, address: str) -> Iterator[None]:
+        """Count one more while the context lasts. RateLimited if there are too many."""
+        keys = {f"session {session_id}": OF_A_SESSION, f"address {address}": OF_AN_ADDRESS, "": AT_ONCE}
+        for key, most in keys.items():
+            if self._open[key] >= most:
+                raise RateLimited(f"too many sockets are open; close some of the {most}", RETRY_SECONDS, most)
+        self._open.update(keys.keys())
+        try:
+            yield
+        finally:
+            self._open.subtract(keys.keys())
+            for key in keys:
+                if self._open[key] <= 0:
+                    del self._open[key]
+
+
+class Socket:
+    """An open WebSocket. `connection` is Sanic's, which calls the methods at the end of this class."""
+
+    def __init__(self, connection: Any, protocol: ServerProtocol, toll: Toll) -> None:
+        self.ws_proto, self.loop = protocol, asyncio.get_running_loop()  # read by Sanic at shutdown
+        self._connection, self._transport, self._toll = connection, connection.transport, toll
+        self._arrived = bytearray()
+        self._frames: deque[Frame] = deque()
+        self._parts: list[bytes] = []  # of the message that is not complete
+        self._text = False
+        self._more: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] = self.loop.create_future()
+        self._closing, self._left = False, CLOSE_BYTES
+        self._heard = monotonic()
+        self._beat = self.loop.call_later(PING_SECONDS, self._ping)
+
+    async def receive(self) -> str | bytes | None:
+        """The next message; None when the socket has closed. One task at a time may wait for it."""
+        while True:
+            while self._frames:
+                message = self._assembled(self._frames.popleft())
+                if message is not None:
+                    return message
+            if self._closing or self.ws_proto.state is not OPEN or self._gone.done():
+                await self._flush()
+                return None
+            if not self._arrived:
+                await self._wait()
+                continue
+            await self._read()
+
+    async def send(self, text: str) -> None:
+        """Send a message. Waits for a slow reader; ConnectionError when the socket has closed."""
+        if self.ws_proto.state is not OPEN:
+            raise ConnectionError("the socket is closed")
+        self.ws_proto.send_text(text.encode())
+        await self._flush()
+
+    async def close(self, code: int = CloseCode.NORMAL_CLOSURE) -> None:
+        """Say that the socket closes, give the client a moment to say the same, and end the connection."""
+        if self._closing:
+            return
+        self._closing = True
+        self._arrived.clear()
+        self._beat.cancel()
+        self._wake()
+        if self.ws_proto.close_rcvd is not None:
+            self.end_connection()
+            return
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self.ws_proto.state is OPEN:
+                    self.ws_proto.send_close(code)
+                    await self._flush()
+                self._transport.resume_reading()
+                await asyncio.shield(self._gone)
+        self._transport.abort()
+
+    async def _read(self) -> None:
+        """Take a step of what has arrived apart, and answer it."""
+        protocol = self.ws_proto
+        protocol.receive_data(bytes(self._arrived[:STEP]))
+        del self._arrived[:STEP]
+        frames = [event for event in protocol.events_received() if isinstance(event, Frame)]
+        self._frames += [one for one in frames if one.opcode in _DATA]
+        await self._flush()
+        await asyncio.sleep(self._toll(len(frames)))
+
+    def _assembled(self, frame: Frame) -> str | bytes | None:
+        """The message that this frame completes."""
+        if frame.opcode is not Opcode.CONT:
+            self._text = frame.opcode is Opcode.TEXT
+        self._parts.append(bytes(frame.data))
+        if not frame.fin:
+            if len(self._parts) >= FRAGMENTS:
+                self._fail(CloseCode.POLICY_VIOLATION, f"a message has at most {FRAGMENTS} fragments")
+            return None
+        message, self._parts = b"".join(self._parts), []
+        if not self._text:
+            return message
+        try:
+            return message.decode()
+        except UnicodeDecodeError:
+            self._fail(CloseCode.INVALID_DATA, "the text is not UTF-8")
+            return None
+
+    def _fail(self, code: CloseCode, reason: str) -> None:
+        self._frames.clear()
+        self._parts.clear()
+        if self.ws_proto.state is OPEN:
+            self.ws_proto.send_close(code, reason)
+
+    async def _wait(self) -> None:
+        """Until something has arrived, or the client has gone."""
+        self._more = self.loop.create_future()
+        self._transport.resume_reading()
+        try:
+            await self._more
+        finally:
+            self._more = None
+
+    async def _flush(self) -> None:
+        """Write what the library has to say. ConnectionError when the client has gone."""
+        data = b"".join(self.ws_proto.data_to_send())
+        if not data:
+            return
+        if self._transport.is_closing():
+            raise ConnectionError("the client has gone")
+        try:
+            await self._connection.send(data)
+        except RequestCancelled:
+            raise ConnectionError("the client has gone") from None
+
+    def _ping(self) -> None:
+        """A sign of life is asked for; whoever gave none for too long is cut off."""
+        if self._arrived:
+            self._heard = monotonic()  # it waits for us
+        if monotonic() - self._heard > 2 * PING_SECONDS:
+            self._transport.abort()
+            return
+        self._beat = self.loop.call_later(PING_SECONDS, self._ping)
+        if self.ws_proto.state is OPEN and not self._transport.get_write_buffer_size():
+            self.ws_proto.send_ping(b"")
+            self._transport.write(b"".join(self.ws_proto.data_to_send()))
+
+    def _wake(self) -> None:
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    # --- called by the connection
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = monotonic()
+        if self._closing:
+            self._last_received(data)
+            return
+        self._arrived += data
+        self._transport.pause_reading()
+        self._wake()
+
+    def _last_received(self, data: bytes) -> None:
+        """What still arrives at a socket that we close: its answer to that is looked for, within bounds."""
+        self._left -= len(data)
+        if self._left < 0:
+            self._transport.abort()
+        elif len(data) <= STEP and self.ws_proto.state is not CLOSED:
+            self.ws_proto.receive_data(data)
+            self.ws_proto.events_received()
+            if self.ws_proto.close_rcvd is not None:
+                self._transport.close()
+
+    def eof_received(self) -> bool:
+        return False  # the transport closes
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._beat.cancel()
+        self._arrived.clear()
+        if not self._gone.done():
+            self._gone.set_result(None)
+        self._wake()
+
+    def end_connection(self, _: int = CloseCode.NORMAL_CLOSURE) -> None:
+        self._transport.close()  # when it has written what it holds
+        self.loop.call_later(CLOSE_SECONDS, self._transport.abort)
