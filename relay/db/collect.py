@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
 
-from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, repo, repo_object, seal
+from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, ref, repo, repo_object, seal
 
 # --- what is referred to. A repository has its rows until it is purged.
 
@@ -16,8 +16,19 @@ SEAL_ROOTS = (
     .where(repo.c["class"] != "private_e2ee")
     .distinct()
 )
-LANES = select(lane.c.digest, lane.c.genesis)
-FINALS = select(lane_final.c.genesis).distinct()
+# Of a live frontier: the files that are there. One that was deleted, or whose branch was, is named by seals or
+# by nobody.
+LANES = (
+    select(lane.c.digest, lane.c.genesis)
+    .select_from(lane.join(ref, ref.c.id == lane.c.branch_id))
+    .where(lane.c.kind != "gone", ref.c.deleted_at.is_(None))
+)
+FINALS = (
+    select(lane_final.c.genesis)
+    .select_from(lane_final.join(ref, ref.c.id == lane_final.c.branch_id))
+    .where(ref.c.deleted_at.is_(None))
+    .distinct()
+)
 PREPARED = select(prepare.c.seals)
 
 # --- what nobody refers to
