@@ -6,6 +6,8 @@ decide how much memory the process has.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 
 from localstore.core.errors import Unavailable
@@ -13,6 +15,8 @@ from localstore.core.limits import MIB
 
 TOTAL = 384 * MIB
 FOR_AN_ADDRESS = 128 * MIB
+ANSWERS = 3, 4  # this share is all that answers may hold: readers that never read leave the rest to requests
+PATIENCE = 30.0  # seconds that an answer waits for memory
 
 
 class Buffers:
@@ -22,6 +26,7 @@ class Buffers:
         self._total, self._each = total, each
         self._held: dict[str, int] = {}
         self._sum = 0
+        self._freed = asyncio.Event()
 
     def take(self, address: str, size: int) -> None:
         """Unavailable when that would be too much; what is held already stays."""
@@ -31,7 +36,28 @@ class Buffers:
         self._held[address] = held
         self._sum += size
 
+    async def wait(self, address: str, size: int, patience: float = PATIENCE) -> int:
+        """Take for an answer, as soon as others have given back what it needs; of more than one address may
+        have, only that. What was taken. Unavailable when it takes longer than `patience` seconds."""
+        size = min(size, self._each)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not self._has_room(address, size):
+                    await self._freed.wait()
+        if not self._has_room(address, size):
+            raise Unavailable("too many large answers at once; try again in a moment")
+        self.take(address, size)
+        return size
+
+    def _has_room(self, address: str, size: int) -> bool:
+        share, of = ANSWERS
+        return (
+            self._held.get(address, 0) + size <= self._each and self._sum + size <= self._total * share // of
+        )
+
     def give_back(self, address: str, size: int) -> None:
+        self._freed.set()
+        self._freed = asyncio.Event()
         self._sum -= size
         left = self._held.get(address, 0) - size
         if left > 0:
@@ -51,6 +77,18 @@ class Lease:
     def take(self, size: int) -> None:
         self.buffers.take(self.address, size)
         self.size += size
+
+    async def wait(self, size: int) -> int:
+        """As `take`, for an answer: it waits until there is room. How much was taken, for `give_back`."""
+        taken = await self.buffers.wait(self.address, size)
+        self.size += taken
+        return taken
+
+    def give_back(self, size: int) -> None:
+        """A part of what was taken is no longer held; nothing after `release`."""
+        size = min(size, self.size)
+        self.buffers.give_back(self.address, size)
+        self.size -= size
 
     def release(self) -> None:
         if self.size:

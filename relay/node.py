@@ -14,6 +14,8 @@ from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
 from relay.objects.store import ObjectStore
+from relay.probes import Probes
+from relay.reserve import Reserve
 from relay.sign_in import SignInState
 from relay.signer import Signer
 
@@ -35,3 +37,8 @@ class Node:
     sign_in: SignInState = field(default_factory=SignInState)
     checks: Checks = field(default_factory=Checks)
     buffers: Buffers = field(default_factory=Buffers)
+    probes: Probes = field(default_factory=Probes)
+    reserve: Reserve = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reserve = Reserve(self.config.data, self.config.reserve)

@@ -130,6 +130,11 @@ class Route:
     name: str
     summary: str
 
+    @property
+    def grows(self) -> bool:
+        """Whether it is for putting something into a repository, which a nearly full node refuses."""
+        return isinstance(self.access, Write) and self.method in ("POST", "PUT")
+
 
 TABLE: list[Route] = []
 

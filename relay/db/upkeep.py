@@ -27,6 +27,7 @@ from relay.db.schema import (
     repo,
     repo_alias,
     repo_object,
+    repo_usage,
     seal,
     seal_change,
     seal_parent,
@@ -66,7 +67,17 @@ PURGE: tuple[Delete, ...] = (
     delete(seal_parent).where(seal_parent.c.seal_id.in_(_SEALS)),
     *(
         delete(table).where(table.c.repo_id == _ID)
-        for table in (seal, blame_cache, collaborator, repo_alias, ref, repo_object, chunked_file, event)
+        for table in (
+            seal,
+            blame_cache,
+            collaborator,
+            repo_alias,
+            ref,
+            repo_object,
+            repo_usage,
+            chunked_file,
+            event,
+        )
     ),
     delete(repo).where(repo.c.id == _ID),
 )

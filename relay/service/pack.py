@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
 from localstore.core.classify import kind_of
 from localstore.core.encoding import DIGEST_SIZE
-from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
+from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing, TooLarge
 from localstore.core.frame import ZSTD
-from localstore.core.limits import HAVE_DIGESTS, MIB
+from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
 from localstore.core.model.history import HaveAnswer, PackStored
-from localstore.core.pack import Frame, PackReader
+from localstore.core.pack import Frame, FrameRow, PackReader
+from relay import quota
 from relay.caller import View
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
 from relay.routing import Upload
 from relay.service import chunked
+from relay.threads import bulk
 
 STEP = 4 * MIB  # bytes verified at once, off the event loop
+ROW_BYTES = 300  # in memory, of an object that a table names
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
@@ -63,7 +65,7 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
             f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
             missing=[one.hex() for one in missing[:100]],
         )
-    return await export(view.node.objects, [found[one] for one in asked])
+    return await export(view.node.objects, [found[one] for one in asked], view.lease)
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
@@ -92,11 +94,15 @@ class _Intake:
         self.stored_bytes = 0
         self._placed: list[FrameAt] = []
         self._promised = False
+        self._held = 0  # bytes of the lease
 
     async def take(self, step: Sequence[bytes], upload: Upload) -> None:
-        frames, texts = await asyncio.to_thread(self._verified, step)
+        self._view.node.reserve.require()
+        await self._hold(sum(map(len, step)))
+        frames, texts = await bulk(self._verified, step)
         self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
+            await self._admit(self.reader.toc)
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
         for frame in frames:
@@ -104,6 +110,25 @@ class _Intake:
             self.stored_bytes += frame.row.stored_len
         fresh = await self._unknown(frames)
         self._placed += await self._store.append(fresh, sync=False)
+
+    async def _hold(self, arrived: int) -> None:
+        """Lease the memory of what arrived and waits for the rest of its frame, and of the table."""
+        needed = arrived + self.reader.waiting
+        if needed > self._held:
+            self._held += await self._view.lease.wait(needed - self._held)
+
+    async def _admit(self, table: Sequence[FrameRow]) -> None:
+        """Refuse, before anything is written, what the table alone tells."""
+        for row in table:
+            if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
+                raise TooLarge(
+                    f"a frame that several objects share unpacks to at most {FRAME_SHARED_MAX} bytes, "
+                    f"this one to {row.raw_len}; a larger object has a frame of its own"
+                )
+        sizes = [(one.digest, one.size) for row in table for one in row.objects]
+        self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES)
+        async with self._view.read() as tx:
+            await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
         """Make it durable, then reachable."""

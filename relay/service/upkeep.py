@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from relay import quota
 from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
@@ -60,6 +61,7 @@ async def purge(node: Node) -> int:
         async with node.db.write(repo_name(repo_id)) as tx:
             if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
                 continue  # restored, or forked, in between
+            await quota.purge(tx, repo_id)
             for statement in rows.PURGE:
                 await tx.run(statement, repo_id=repo_id)
     return len(due)
