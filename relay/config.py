@@ -204,6 +204,11 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
     )
 
 
+def quotas(variables: Mapping[str, str]) -> Quota:
+    """What accounts may have here; it needs nothing else of the configuration."""
+    return _quota(Environment(variables), False)
+
+
 def _quota(env: Environment, dev: bool) -> Quota:
     return Quota(
         bytes=env.number("TR_QUOTA_BYTES", QUOTA_BYTES, 0, 2**61),

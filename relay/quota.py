@@ -132,8 +132,9 @@ async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False)
     made = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
     if made > limit:
         raise QuotaExceeded(
-            f"this address made {limit} {'guests' if guest else 'accounts'} within a day, which is the limit; "
-            "try again tomorrow, or ask the operator of this node for an account (relay account add HANDLE)",
+            f"this address made {limit} {'guests' if guest else 'accounts'} within a day, and may make no "
+            "more; try again tomorrow, or ask the operator of this node for an account (relay account add "
+            "HANDLE)",
             "accounts",
             int(made) - 1,
             limit,

@@ -40,8 +40,8 @@ class Reserve:
         """NoSpace when the reserve is touched."""
         if found := self.lacking():
             raise NoSpace(
-                f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; ask "
-                "its operator to make room (relay gc, relay quota, a larger disk)"
+                f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; "
+                "ask its operator to make room (relay gc, relay quota, a larger disk)"
             )
 
     def _look(self) -> str | None:

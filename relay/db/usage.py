@@ -60,9 +60,8 @@ ENSURE_REPO = InsertNew(repo_usage)
 
 def unused(account_id: str) -> dict[str, Any]:
     """The row of an account that uses nothing."""
-    counted = [column.name for column in account_usage.c if not column.nullable]
-    limits = [column.name for column in account_usage.c if column.nullable]
-    return {**dict.fromkeys(counted, 0), **dict.fromkeys(limits), "account_id": account_id}
+    row = UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
+    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
 def empty(repo_id: str) -> dict[str, Any]:
@@ -99,7 +98,7 @@ COUNT_REPO = (
     .returning(_r.deleted)
 )
 # Among what is deleted, or not.
-_MORE = {"bytes": bindparam("more_bytes"), "objects": bindparam("more_objects")}
+_MORE: dict[str, Any] = {"bytes": bindparam("more_bytes"), "objects": bindparam("more_objects")}
 COUNT = (
     update(account_usage)
     .where(_u.account_id == _OWNER)
