@@ -175,7 +175,8 @@ def _quota(asked: argparse.Namespace) -> int:
     if handle and limits:
         asyncio.run(operations.set_limits(url, handle, limits))
     of_node = config.quotas(os.environ)
-    print("\t".join(["ACCOUNT", *(name.upper() for what in QUOTAS for name in (what, "of", "deleted"))]))
+    heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
+    print("\t".join(["ACCOUNT", *heads]))
     for name, used in asyncio.run(operations.usages(url, handle)):
         told = [
             str(count)

@@ -5,7 +5,7 @@
 A relay starts on a free port of the loopback address; its data folder lies on a small file system of its own
 (tmpfs in a mount namespace, where this machine allows it; else on the disk that is there, with a reserve just
 below what is free). Attackers upload random bytes through several repositories and accounts until they are
-refused, first by their quota, then by the reserve. Then somebody else reads, signs in and deletes. Exit code 1
+refused, first by their quota, then by the reserve. Then somebody else reads, signs in, deletes. Exit code 1
 if an upload fails in any other way, if somebody else cannot work, or if `/readyz` is wrong.
 """
 

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.frame import RAW
 from localstore.core.limits import MIB
 from localstore.core.pack import Frame, FrameRow, PackWriter
 from relay import quota as quotas
@@ -35,6 +33,7 @@ from relay.db.object import Located
 from relay.objects.backend import PackGone, Packs, Place, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, cut, reach, unpacked
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
+from relay.objects.ranges import is_plain, lots, runs
 from relay.objects.room import Room
 from relay.portions import portions
 from relay.quota import Quota
@@ -43,7 +42,6 @@ from relay.threads import bulk
 CACHE_BYTES = 64 * MIB
 ROOM_BYTES = 64 * MIB  # of frames being unpacked, in the whole process
 PORTION = 8 * MIB  # of frames that are unpacked in one go, unless one alone is larger
-SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
 STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
 
 
@@ -318,9 +316,9 @@ class ObjectStore:
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
         """Call `use` with the bytes of these, one behind the other, off the event loop; a piece is there for
         its call only. Those stored as they are and side by side come in large pieces, without a copy."""
-        for lot in _lots(located):
-            if not self._verify and _is_plain(lot[0]):
-                [(name, merged)] = _runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
+        for lot in lots(located):
+            if not self._verify and is_plain(lot[0]):
+                [(name, merged)] = runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
@@ -333,7 +331,7 @@ class ObjectStore:
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
-            for name, merged in _runs(ranges, MIB):
+            for name, merged in runs(ranges, MIB):
                 yield b"".join(await self.packs.read(name, merged))
         finally:
             self._streaming.subtract(packs)
@@ -346,40 +344,6 @@ class ObjectStore:
 def _weight(group: list[Located], keep: int) -> int:
     """Bytes in memory while these objects of one frame are taken out of it: unpacked, and as stored."""
     return reach(group, keep) + group[0].stored_len
-
-
-def _is_plain(one: Located) -> bool:
-    """Whether its bytes are its frame, as it is stored."""
-    return one.codec == RAW and one.size == one.raw_len
-
-
-def _lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """At most SHOWN_OBJECTS each, of one pack, all of them plain or none."""
-    for _, same in itertools.groupby(located, lambda one: (one.pack, _is_plain(one))):
-        while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
-            yield lot
-
-
-def _runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """(pack, [(offset, length)]) of about `enough` bytes each, adjacent frames merged, longer ones cut."""
-    pack, merged, size = "", list[tuple[int, int]](), 0
-    for (name, offset), length in _cut(ranges, enough):
-        if merged and (name != pack or size >= enough):
-            yield pack, merged
-            merged, size = [], 0
-        pack, size = name, size + length
-        if merged and sum(merged[-1]) == offset:
-            merged[-1] = (merged[-1][0], merged[-1][1] + length)
-        else:
-            merged.append((offset, length))
-    if merged:
-        yield pack, merged
-
-
-def _cut(ranges: Sequence[tuple[FrameKey, int]], most: int) -> Iterator[tuple[FrameKey, int]]:
-    for (name, offset), length in ranges:
-        for start in range(0, max(length, 1), most):
-            yield (name, offset + start), min(most, length - start)
 
 
 def _objects(
