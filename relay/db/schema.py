@@ -442,14 +442,15 @@ chunked_file = Table(
     **BY_KEY,
 )
 
-# --- quotas: what is counted in the transactions of its effects
+# --- quotas: what is counted in the transactions of its effects. These tables have no foreign keys, since the
+# release before may serve this schema, and knows nothing of them.
 
 # What an account has in its repositories; `deleted_*`: in those that were deleted and can be restored.
 # `max_*`: limits of its own, None: those of the node.
 account_usage = Table(
     "account_usage",
     metadata,
-    Column("account_id", ForeignKey("account.id"), primary_key=True),
+    Column("account_id", String, primary_key=True),
     *(
         Column(f"{when}{what}", BigInteger, nullable=False, default=0)
         for what in ("bytes", "objects", "repositories")
@@ -463,7 +464,7 @@ account_usage = Table(
 repo_usage = Table(
     "repo_usage",
     metadata,
-    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("repo_id", String, primary_key=True),
     Column("bytes", BigInteger, nullable=False, default=0),
     Column("objects", BigInteger, nullable=False, default=0),
     Column("deleted", Boolean, nullable=False, default=False),  # counted among what is deleted

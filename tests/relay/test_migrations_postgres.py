@@ -15,6 +15,7 @@ from relay.db.schema import metadata
 from relay.environment import StartRefused
 from relay.migrations import postgres
 from tests.databases import admin, postgres_url
+from tests.relay.test_migrations import OLDER_USE, USED, USED_BY
 
 
 def rows(url, query):
@@ -79,3 +80,21 @@ def test_the_role_that_serves_reads_and_writes_and_changes_no_schema():
 def test_a_server_that_is_not_there_is_refused_in_one_line():
     with pytest.raises(StartRefused, match=r"^PostgreSQL: [^\n]+$"):
         migrations.upgrade("postgresql:///relay?host=/nowhere")
+
+
+def test_what_accounts_use_already_is_counted(monkeypatch):
+    url = postgres_url("template1")
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0005")
+        migrations.upgrade(url)
+
+    async def fill():
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute(OLDER_USE)
+        finally:
+            await connection.close()
+
+    asyncio.run(fill())
+    migrations.upgrade(url)
+    assert rows(url, USED_BY) == USED

@@ -24,7 +24,6 @@ def upgrade() -> None:
             for when in ("", "deleted_")
         ),
         *(sa.Column(f"max_{what}", sa.BigInteger(), nullable=True) for what in _WHATS),
-        sa.ForeignKeyConstraint(["account_id"], ["account.id"], name=op.f("fk_account_usage_account_id")),
         sa.PrimaryKeyConstraint("account_id", name=op.f("pk_account_usage")),
         sqlite_with_rowid=False,
     )
@@ -34,7 +33,6 @@ def upgrade() -> None:
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.Column("objects", sa.BigInteger(), nullable=False),
         sa.Column("deleted", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_repo_usage_repo_id")),
         sa.PrimaryKeyConstraint("repo_id", name=op.f("pk_repo_usage")),
         sqlite_with_rowid=False,
     )
