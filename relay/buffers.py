@@ -23,7 +23,7 @@ class Buffers:
     """Bytes held at this moment, in all and for each address."""
 
     def __init__(self, total: int = TOTAL, each: int = FOR_AN_ADDRESS) -> None:
-        self._total, self._each = total, each
+        self._total, self.each = total, each
         self._held: dict[str, int] = {}
         self._sum = 0
         self._freed = asyncio.Event()
@@ -31,7 +31,7 @@ class Buffers:
     def take(self, address: str, size: int) -> None:
         """Unavailable when that would be too much; what is held already stays."""
         held = self._held.get(address, 0) + size
-        if held > self._each or self._sum + size > self._total:
+        if held > self.each or self._sum + size > self._total:
             raise Unavailable("too many large requests at once; try again in a moment")
         self._held[address] = held
         self._sum += size
@@ -39,7 +39,7 @@ class Buffers:
     async def wait(self, address: str, size: int, patience: float = PATIENCE) -> int:
         """Take for an answer, as soon as others have given back what it needs; of more than one address may
         have, only that. What was taken. Unavailable when it takes longer than `patience` seconds."""
-        size = min(size, self._each)
+        size = min(size, self.each)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while not self._has_room(address, size):
@@ -52,7 +52,7 @@ class Buffers:
     def _has_room(self, address: str, size: int) -> bool:
         share, of = ANSWERS
         return (
-            self._held.get(address, 0) + size <= self._each and self._sum + size <= self._total * share // of
+            self._held.get(address, 0) + size <= self.each and self._sum + size <= self._total * share // of
         )
 
     def give_back(self, address: str, size: int) -> None:
@@ -79,8 +79,9 @@ class Lease:
         self.size += size
 
     async def wait(self, size: int) -> int:
-        """As `take`, for an answer: it waits until there is room. How much was taken, for `give_back`."""
-        taken = await self.buffers.wait(self.address, size)
+        """As `take`, for an answer: it waits until there is room. How much was taken, for `give_back`: less
+        than `size` where an address may not have so much, since an answer never waits for itself."""
+        taken = await self.buffers.wait(self.address, min(size, self.buffers.each - self.size))
         self.size += taken
         return taken
 

@@ -30,6 +30,7 @@ BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
 TURN = 1000  # files of a walk after which the event loop serves others
 AHEAD_BYTES = 4 * MIB  # of directories that are read together
+DECODED = 8  # bytes in memory for each byte of a directory
 AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
 
 _size = attrgetter("size")
@@ -109,7 +110,7 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
     """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
-    file at hand, and some of those that come next."""
+    file at hand, and some of those that come next; the caller's lease holds large ones."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -119,7 +120,7 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
         if not top:
             raise NotFound
     stack = [(prefix, child) for child in top]
-    met = 0
+    met = held = 0
     ready: dict[bytes, bytes] = {}
     while stack:
         path, child = stack.pop()
@@ -133,6 +134,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
             ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
             ready = await _some(view, child.digest, ahead)
         raw = ready[child.digest]
+        if len(raw) > trees.LARGE and len(raw) * DECODED > held:
+            held += await view.lease.wait(len(raw) * DECODED - held)  # until the request ends
         below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
         stack += [(join(path, one.name), one) for one in below]
 

@@ -47,6 +47,14 @@ async def test_an_answer_waits_for_memory_and_leaves_some_to_requests():
         await buffers.wait("192.0.2.4", 6, patience=0.01)
 
 
+async def test_an_answer_never_waits_for_itself():
+    buffers = Buffers(total=100, each=8)
+    one = Lease(buffers, "192.0.2.1")
+    assert [await one.wait(6), await one.wait(6), await one.wait(6)] == [6, 2, 0]
+    one.release()
+    assert await Lease(buffers, "192.0.2.1").wait(8) == 8
+
+
 async def test_room_to_unpack_is_given_in_turn():
     room, done = Room(10), list[str]()
 
