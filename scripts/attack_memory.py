@@ -34,7 +34,7 @@ import zstandard
 from localstore.core.encoding import digest
 from localstore.core.frame import ZSTD
 from localstore.core.limits import FRAME_RAW_MAX, KIB, MIB
-from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack
+from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, write_packs
 from scripts.fuzz_api import Served, requests_of, serving
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account
@@ -183,6 +183,13 @@ def attack(asked: argparse.Namespace, served: Served) -> bool:
             ("packs/fetch", f"{repo.url}/packs/fetch", b"".join(tiny[:60_000]), many)
             for many in (1, asked.fetches)
         ]
+        many_small = [secrets.token_bytes(24) for _ in range(60_000)]
+        for pack in write_packs((digest(one), one, True) for one in many_small):
+            http.post(
+                f"{repo.url}/packs", content=b"".join(pack.parts()), extensions={"blake3": pack.toc_digest}
+            ).raise_for_status()
+        half = b"".join(digest(one) for one in many_small[::2])
+        lots.append(("30,000 digests", f"{repo.url}/packs/fetch", half, 4 * asked.fetches))
         if asked.archives:
             head = large_tree(repo, asked.tree)
             lots.append(("archive", f"{repo.url}/archive/{head}.tar.gz", b"", asked.archives))

@@ -27,7 +27,7 @@ _HEADER = len(next(Pack(b"", []).parts()))
 _TOC_OBJECT, _TOC_FRAME, _TOC = 40, 17, 5  # upper bounds of the table's encoding, bytes
 REFRAMED = 16 * MIB  # of objects that one answer frames anew: its frames are in memory until they are sent
 UNPACKED = 256 * MIB  # of frames that are unpacked for it
-_ROW, _STREAM = 512, 2 * MIB  # bytes in memory of an object's place, and of what is being sent
+_ROW, _STREAM = 256, 2 * MIB  # bytes in memory of the place of a frame, and of what is being sent
 
 
 @dataclass(slots=True)
@@ -85,12 +85,13 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
     """A pack of these objects, which the caller may all have, in the order given as far as they fit. `lease`
     holds the memory of it until the answer was sent."""
     plan = _plan(located)
-    held = await lease.wait(len(located) * _ROW + 2 * plan.reframed + _STREAM)
+    await lease.wait(len(plan.whole) * _ROW + _STREAM)
+    held = await lease.wait(2 * plan.reframed)
     frames = await _reframe(store, plan.parts)
     rows = [frame.row for frame in frames] + [_row(group) for group in plan.whole]
     head = Pack(msgspec.msgpack.encode(rows), frames)
     stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
-    lease.give_back(max(0, held - head.size - len(stored) * _ROW - _STREAM))
+    lease.give_back(max(0, held - head.size))
     length = head.size + sum(size for _, size in stored)
     return Export(length, len(located) - plan.objects, _stream(store, head, stored))
 

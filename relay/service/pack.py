@@ -22,13 +22,15 @@ from relay.service import chunked
 from relay.threads import bulk
 
 STEP = 4 * MIB  # bytes verified at once, off the event loop
-ROW_BYTES = 300  # in memory, of an object that a table names
+# In memory: of an object that a table names, of the place of one that is asked for, of a digest asked about.
+ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     """Which of these objects and large files the repository lacks. What it has is kept from the collector for
     another day."""
     require_plaintext(view)
+    await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
@@ -57,6 +59,7 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
     """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
     lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
     require_plaintext(view)
+    held = await view.lease.wait(len(digests) * PLACE_BYTES)
     asked = list(dict.fromkeys(digests))
     found = await view.node.objects.locate(asked, view.repo.id)
     missing = [one for one in asked if one not in found or found[one].directory]
@@ -65,7 +68,9 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
             f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
             missing=[one.hex() for one in missing[:100]],
         )
-    return await export(view.node.objects, [found[one] for one in asked], view.lease)
+    made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+    view.lease.give_back(held)
+    return made
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
