@@ -16,7 +16,7 @@ from localstore.core.limits import MIB
 TOTAL = 384 * MIB
 FOR_AN_ADDRESS = 128 * MIB
 ANSWERS = 3, 4  # this share is all that answers may hold: readers that never read leave the rest to requests
-PATIENCE = 30.0  # seconds that an answer waits for memory
+PATIENCE, BEGUN_PATIENCE = 5.0, 30.0  # seconds that an answer waits for memory; that one which has begun does
 
 
 class Buffers:
@@ -78,10 +78,10 @@ class Lease:
         self.buffers.take(self.address, size)
         self.size += size
 
-    async def wait(self, size: int) -> int:
+    async def wait(self, size: int, patience: float = PATIENCE) -> int:
         """As `take`, for an answer: it waits until there is room. How much was taken, for `give_back`: less
         than `size` where an address may not have so much, since an answer never waits for itself."""
-        taken = await self.buffers.wait(self.address, min(size, self.buffers.each - self.size))
+        taken = await self.buffers.wait(self.address, min(size, self.buffers.each - self.size), patience)
         self.size += taken
         return taken
 

@@ -14,6 +14,7 @@ from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
 from localstore.core.model.history import HaveAnswer, PackStored
 from localstore.core.pack import Frame, FrameRow, PackReader
 from relay import quota
+from relay.buffers import BEGUN_PATIENCE
 from relay.caller import View
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
@@ -120,7 +121,7 @@ class _Intake:
         """Lease the memory of what arrived and waits for the rest of its frame, and of the table."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
-            self._held += await self._view.lease.wait(needed - self._held)
+            self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
     async def _admit(self, table: Sequence[FrameRow]) -> None:
         """Refuse, before anything is written, what the table alone tells."""
@@ -131,7 +132,7 @@ class _Intake:
                     f"this one to {row.raw_len}; a larger object has a frame of its own"
                 )
         sizes = [(one.digest, one.size) for row in table for one in row.objects]
-        self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES)
+        self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES, BEGUN_PATIENCE)
         async with self._view.read() as tx:
             await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 

@@ -18,6 +18,7 @@ from localstore.core.tree import Child, Entry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.read import Change
 from relay import trees
+from relay.buffers import BEGUN_PATIENCE
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
@@ -135,7 +136,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
             ready = await _some(view, child.digest, ahead)
         raw = ready[child.digest]
         if len(raw) > trees.LARGE and len(raw) * DECODED > held:
-            held += await view.lease.wait(len(raw) * DECODED - held)  # until the request ends
+            more = len(raw) * DECODED - held
+            held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
         below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
         stack += [(join(path, one.name), one) for one in below]
 
@@ -203,7 +205,7 @@ async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
 async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIterator[Piece]:
     if not batch:
         return
-    held = await view.lease.wait(sum(files[at].size for at in batch))
+    held = await view.lease.wait(sum(files[at].size for at in batch), BEGUN_PATIENCE)
     try:
         digests = [files[at].digest for at in batch]
         found = await view.node.objects.read_many(digests, view.repo.id, heavy=True)
