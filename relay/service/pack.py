@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
@@ -22,6 +24,7 @@ from relay.routing import Upload
 from relay.service import chunked
 from relay.threads import bulk
 
+LONG_LIST = 2000
 STEP = 4 * MIB  # bytes verified at once, off the event loop
 # In memory: of an object that a table names, of the place of one that is asked for, of a digest asked about.
 ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
@@ -32,7 +35,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
-    async with view.write() as tx:
+    async with _turn(view, digests), view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
@@ -61,17 +64,23 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
     lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
-    asked = list(dict.fromkeys(digests))
-    found = await view.node.objects.locate(asked, view.repo.id)
-    missing = [one for one in asked if one not in found or found[one].directory]
-    if missing:
-        raise PayloadMissing(
-            f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
-            missing=[one.hex() for one in missing[:100]],
-        )
-    made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+    async with _turn(view, digests):
+        asked = list(dict.fromkeys(digests))
+        found = await view.node.objects.locate(asked, view.repo.id)
+        missing = [one for one in asked if one not in found or found[one].directory]
+        if missing:
+            raise PayloadMissing(
+                f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
+                missing=[one.hex() for one in missing[:100]],
+            )
+        made = await export(view.node.objects, [found[one] for one in asked], view.lease)
     view.lease.give_back(held)
     return made
+
+
+def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
+    """Who comes with a long list waits for those who came before; a short one costs too little to wait."""
+    return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
