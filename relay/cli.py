@@ -8,11 +8,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from localstore.core.errors import SvcError
 from relay import edition
 
+What = Literal["bytes", "objects", "repositories"]
+
 STATES = ("suspend", "resume", "kill")
+QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +53,24 @@ def _parser() -> argparse.ArgumentParser:
     repo.add_argument("action", choices=STATES)
     repo.add_argument("repository", metavar="OWNER/NAME")
     repo.set_defaults(run=_repo)
+
+    account = commands.add_parser("account", parents=[common], help="make an account for somebody")
+    account.add_argument("action", choices=["add"])
+    account.add_argument("handle", metavar="HANDLE")
+    account.add_argument("--hours", type=int, default=24, help="for which its pairing code is good (24)")
+    account.set_defaults(run=_account)
+
+    quota = commands.add_parser("quota", parents=[common], help="what accounts use, and what they may")
+    quota.add_argument("handle", metavar="HANDLE", nargs="?", help="this account; without: all of them")
+    for what in QUOTAS:
+        quota.add_argument(
+            f"--{what}",
+            type=_limit,
+            metavar="N",
+            default=argparse.SUPPRESS,
+            help=f"let it have so many {what} (10G, 5M), or 'default'",
+        )
+    quota.set_defaults(run=_quota)
 
     collect = commands.add_parser("gc", parents=[common], help="free what nobody has referred to for a day")
     collect.add_argument("--dry-run", action="store_true", help="say what would go, take nothing away")
@@ -126,6 +148,54 @@ def _repo(asked: argparse.Namespace) -> int:
     asyncio.run(operations.set_state(url, asked.repository, asked.action))
     print(f"relay: {asked.repository}: {asked.action} done")
     return 0
+
+
+def _account(asked: argparse.Namespace) -> int:
+    from relay import config, operations
+
+    if not 1 <= asked.hours <= 24 * 30:
+        print("relay: --hours is 1 to 720", file=sys.stderr)
+        return 2
+    url, _ = config.migration_urls(os.environ, asked.data)
+    code = asyncio.run(operations.add_account(url, asked.handle, asked.hours))
+    print(f"relay: made the account {asked.handle.lower()}; within {asked.hours} h its first device runs:")
+    print(f"svc login --device-key --handle {asked.handle.lower()} --pair {code}")
+    return 0
+
+
+def _quota(asked: argparse.Namespace) -> int:
+    from relay import config, operations
+
+    limits = {what: getattr(asked, what) for what in QUOTAS if hasattr(asked, what)}
+    if limits and asked.handle is None:
+        print("relay: name the account whose limits these are: relay quota HANDLE --bytes N", file=sys.stderr)
+        return 2
+    url, _ = config.migration_urls(os.environ, asked.data)
+    handle = asked.handle.lower() if asked.handle else None
+    if handle and limits:
+        asyncio.run(operations.set_limits(url, handle, limits))
+    of_node = config.quotas(os.environ)
+    heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
+    print("\t".join(["ACCOUNT", *heads]))
+    for name, used in asyncio.run(operations.usages(url, handle)):
+        told = [
+            str(count)
+            for what in QUOTAS
+            for count in (getattr(used, what), of_node.limit(used, what), getattr(used, f"deleted_{what}"))
+        ]
+        print("\t".join([name, *told]))
+    return 0
+
+
+def _limit(text: str) -> int | None:
+    """A number, with K, M, G or T for powers of 1024; None for `default`."""
+    if text == "default":
+        return None
+    power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0
+    digits = text[:-1] if power else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 500, 10G or default")
+    return min(int(digits) << 10 * power, 2**61)
 
 
 def _gc(asked: argparse.Namespace) -> int:

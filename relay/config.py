@@ -2,8 +2,8 @@
 
 Strict mode (`relay serve`) refuses to start on anything missing or wrong, with one line that says what to
 do. `--dev` fills in what a first look needs. The variables are those of the service specification,
-Operation; beside them stand TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_LOCAL_SIGN_UP, TR_SOURCE_URL,
-TR_RATE_LIMITS and TR_PROXY_HOPS.
+Operation; beside them stand TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP,
+TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, and those of quotas and of the reserve.
 """
 
 from __future__ import annotations
@@ -15,14 +15,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from localstore.core.errors import Invalid
+from localstore.core.limits import GIB, MIB
 from localstore.core.request_signature import authority_of
 from relay import edition
 from relay.db import url as urls
 from relay.environment import Environment, StartRefused
 from relay.flags import ConditionalPut, Flags, switch
+from relay.quota import Quota
+from relay.reserve import Space
 
 BOOT_SECRET_CHARS = 16
 DEV_SECRETS = ("TR_ENROLL_CHALLENGE", "TR_VALIDATE_JWT_AUD", "RELAY_ADMIN_SECRET", "MANAGED_KEY_SECRET")
+# What an account may have, how many accounts an address may make in a day, and what the disk keeps free.
+QUOTA_BYTES, QUOTA_OBJECTS, QUOTA_REPOSITORIES = 20 * GIB, 5_000_000, 1000
+QUOTA_ACCOUNTS, DEV_ACCOUNTS = 20, 1000
+RESERVE_BYTES, RESERVE_INODES = 512 * MIB, 1000
+AUDIT_DAYS = 365
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _LEVELS = {
     "trace": "debug",
@@ -101,10 +109,14 @@ class Config:
     tls: tuple[Path, Path] | None
     operator_email: str | None
     device_key_sign_in: bool
+    device_key_sign_up: bool
     local_sign_up: bool
     rate_limits: bool
     proxy_hops: int
     log_level: str
+    quota: Quota
+    reserve: Space
+    audit_days: int
 
     def at(self, port: int) -> Config:
         """The same after the socket was bound: with port 0 the origin of `--dev` is only known then."""
@@ -178,10 +190,31 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         tls=_tls(env, dev),
         operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
         device_key_sign_in=_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
+        device_key_sign_up=_switch(env, "TR_DEVICE_KEY_SIGN_UP", dev),
         local_sign_up=_switch(env, "TR_LOCAL_SIGN_UP", dev),
         rate_limits=_switch(env, "TR_RATE_LIMITS", True),
         proxy_hops=env.number("TR_PROXY_HOPS", 0, 0, 8),
         log_level=log_level(env),
+        quota=_quota(env, dev),
+        reserve=Space(
+            env.number("TR_RESERVE_BYTES", RESERVE_BYTES, 0, 2**62),
+            env.number("TR_RESERVE_INODES", RESERVE_INODES, 0, 2**62),
+        ),
+        audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
+    )
+
+
+def quotas(variables: Mapping[str, str]) -> Quota:
+    """What accounts may have here; it needs nothing else of the configuration."""
+    return _quota(Environment(variables), False)
+
+
+def _quota(env: Environment, dev: bool) -> Quota:
+    return Quota(
+        bytes=env.number("TR_QUOTA_BYTES", QUOTA_BYTES, 0, 2**61),
+        objects=env.number("TR_QUOTA_OBJECTS", QUOTA_OBJECTS, 0, 2**61),
+        repositories=env.number("TR_QUOTA_REPOSITORIES", QUOTA_REPOSITORIES, 0, 2**61),
+        accounts=env.number("TR_QUOTA_ACCOUNTS", DEV_ACCOUNTS if dev else QUOTA_ACCOUNTS, 0, 2**31),
     )
 
 

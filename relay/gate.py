@@ -58,6 +58,7 @@ def handler_of(route: Route, node: Node) -> Handle:
     sees = route.access if isinstance(route.access, (Read, Write)) else None
     speaks = "socket" in route.wants
     asked = route.wants - {"socket"}
+    grows = route.grows
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         ctx = request.ctx
@@ -80,6 +81,8 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["caller"] = _admitted(route, caller)
             else:
                 arguments["view"] = caller = await _view(sees, caller, params["id"])
+                if grows:
+                    node.reserve.require()
             if route.query:
                 arguments["query"] = _query(request, route.query)
             if decode_body:

@@ -14,15 +14,21 @@ from relay.jobs import Jobs
 from relay.lanes import Lanes
 from relay.limiter import Limiter
 from relay.metrics import Metrics
+from relay.objects.room import Room
 from relay.objects.store import ObjectStore
+from relay.probes import Probes
+from relay.reserve import Reserve
 from relay.sign_in import SignInState
 from relay.signer import Signer
 from relay.websocket import Sockets
 
+LISTED = 20_000  # digests of long lists that are looked up at once: the event loop goes through them
+
 
 @dataclass(slots=True)
 class Node:
-    """`stopping` is set first when the node goes down: `/readyz` says so while answers still finish."""
+    """`lists`: whose turn it is with a long list of digests. `stopping` is set first when the node goes down:
+    `/readyz` says so while answers still finish."""
 
     config: Config
     db: Database
@@ -39,6 +45,10 @@ class Node:
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)
+    lists: Room = field(default_factory=lambda: Room(LISTED))
+    probes: Probes = field(default_factory=Probes)
+    reserve: Reserve = field(init=False)
 
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
+        self.reserve = Reserve(self.config.data, self.config.reserve)

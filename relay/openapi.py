@@ -141,6 +141,8 @@ def _problems(route: Route) -> set[int]:
         codes |= {400, 408, 413, 415, 422}
     if route.query is not None:
         codes |= {422}
+    if route.grows:
+        codes |= {507}
     return codes
 
 

@@ -127,6 +127,7 @@ class Route:
     cost: int
     per_minute: int | None
     forms: bool
+    grows: bool  # puts something into a repository, which a nearly full node refuses
     name: str
     summary: str
 
@@ -150,12 +151,14 @@ def route(
     cost: int = 1,
     per_minute: int | None = None,
     forms: bool = False,
+    grows: bool = True,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
     flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
     has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
     content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
-    the body may also come from an HTML form."""
+    the body may also come from an HTML form. `grows` False: it writes to a repository, but puts nothing into
+    it that counts, so that a nearly full node carries it out."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -181,6 +184,7 @@ def route(
                 cost=cost,
                 per_minute=per_minute,
                 forms=forms,
+                grows=grows and isinstance(access, Write) and method in ("POST", "PUT"),
                 name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
                 summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
             )

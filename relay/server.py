@@ -111,7 +111,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         db = connect.database(config.database_url)
         stack.push_async_callback(db.close)
         await db.open()
-        objects = ObjectStore(config.data, db, await open_packs(config.storage))
+        objects = ObjectStore(config.data, db, await open_packs(config.storage), quota=config.quota)
         stack.push_async_callback(objects.close)
         lanes = Lanes()
         stack.callback(lanes.close)

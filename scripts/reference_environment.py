@@ -46,11 +46,28 @@ RELAY: dict[str, Variable] = {
     "TR_DEVICE_KEY_SIGN_IN": Variable(
         "on", "Whether people may sign in with a device key, without a browser."
     ),
+    "TR_DEVICE_KEY_SIGN_UP": Variable(
+        "on with `--dev`, else off", "Whether a device key may claim a free handle, which makes an account."
+    ),
     "TR_LOCAL_SIGN_UP": Variable("on with `--dev`, else off", "Whether the sign-in page creates accounts."),
     "TR_RATE_LIMITS": Variable("on", "Rate limits by address and account."),
     "TR_PROXY_HOPS": Variable(
         "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
     ),
+    "TR_QUOTA_BYTES": Variable(
+        "21474836480", "Bytes that an account may keep (20 GiB), before compression, counted by repository."
+    ),
+    "TR_QUOTA_OBJECTS": Variable("5000000", "Objects that an account may keep."),
+    "TR_QUOTA_REPOSITORIES": Variable("1000", "Repositories that an account may own."),
+    "TR_QUOTA_ACCOUNTS": Variable(
+        "20, with `--dev` 1000",
+        "Accounts that an address may make in a day; of guests twenty times as many.",
+    ),
+    "TR_RESERVE_BYTES": Variable(
+        "536870912", "Free bytes of the data folder's disk below which uploads are refused (512 MiB)."
+    ),
+    "TR_RESERVE_INODES": Variable("1000", "Likewise, files that can still be made."),
+    "TR_AUDIT_DAYS": Variable("365", "Days after which lines of the audit log are swept."),
     "DATABASE_URL": Variable(
         "`sqlite:///DATA/relay.db`", "Database: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`."
     ),

@@ -69,7 +69,7 @@ TOOLS = {
     "landing live_record live_rules once seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file collect connect database gate idempotency known_address listener live_batch names "
     "nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
-    "verification",
+    "usage verification",
     "api": "answer connection http http1 identity origin patience pool private_file proxy transport",
 }
 

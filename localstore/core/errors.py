@@ -14,6 +14,8 @@
     ├── RateLimited 429
     ├── EditionLacks 501
     ├── Unavailable 503       a dependency is down
+    ├── NoSpace 507           the node keeps the room it has left
+    │   └── QuotaExceeded     an account has used up its own
     └── ClientError           raised on this machine, never sent over the wire
         ├── UsageError        exit 2
         ├── LocalEdits, NotLinked, UnpulledSeal, …
@@ -102,6 +104,12 @@ class IdentityLevel(Forbidden):
     """Guests may read, star and use documents; more needs an account."""
 
     code = "identity_level"
+
+
+class SignUpClosed(Forbidden):
+    """Accounts of this node are made by its operator."""
+
+    code = "sign_up_closed"
 
 
 class GuestNoRefresh(Forbidden):
@@ -280,6 +288,21 @@ class Unavailable(SvcError):
 
 class E2eeUnavailable(Unavailable):
     code = "e2ee_unavailable"
+
+
+class NoSpace(SvcError):
+    """The node's disk is nearly full: uploads are refused, reading and deleting go on."""
+
+    code, status, title = "no_space", 507, "Insufficient Storage"
+
+
+class QuotaExceeded(NoSpace):
+    """`used` and `limit` of `what`: bytes, objects, repositories of the owner; accounts of an address."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, detail: str, what: str = "", used: int = 0, limit: int = 0) -> None:
+        super().__init__(detail, what=what, used=used, limit=limit)
 
 
 class ClientError(SvcError):

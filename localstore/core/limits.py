@@ -85,6 +85,7 @@ PACK_BYTES = 64 * MIB
 PACK_TOC_BYTES = 8 * MIB
 PACK_RAW_BYTES = 1 * GIB  # sum of the frames' raw lengths: what one pack may unpack to
 FRAME_RAW = 512 * KIB  # text objects share frames of this raw size: one text costs what stands before it
+FRAME_SHARED_MAX = 1 * MIB  # a relay takes no larger frame of several objects: one tiny text costs all
 FRAME_RAW_MAX = 32 * MIB  # hard cap of one frame's declared raw length: a TEXT_FILE fits
 HAVE_DIGESTS = 65_536  # digests in one `have` query
 

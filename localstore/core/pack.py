@@ -253,6 +253,11 @@ class PackReader:
             self._waiting += len(data)
         return self._complete()
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that arrived and belong to no complete frame, or table, yet."""
+        return self._waiting + len(self._head)
+
     def close(self) -> None:
         """The stream has ended: Invalid unless every frame arrived and was taken."""
         if self.toc is None or self._next < len(self.toc):

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
 
-from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, repo, repo_object, seal
+from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, ref, repo, repo_object, seal
 
 # --- what is referred to. A repository has its rows until it is purged.
 
@@ -16,8 +16,19 @@ SEAL_ROOTS = (
     .where(repo.c["class"] != "private_e2ee")
     .distinct()
 )
-LANES = select(lane.c.digest, lane.c.genesis)
-FINALS = select(lane_final.c.genesis).distinct()
+# Of a live frontier: the files that are there. One that was deleted, or whose branch was, is named by seals
+# or by nobody.
+LANES = (
+    select(lane.c.digest, lane.c.genesis)
+    .select_from(lane.join(ref, ref.c.id == lane.c.branch_id))
+    .where(lane.c.kind != "gone", ref.c.deleted_at.is_(None))
+)
+FINALS = (
+    select(lane_final.c.genesis)
+    .select_from(lane_final.join(ref, ref.c.id == lane_final.c.branch_id))
+    .where(ref.c.deleted_at.is_(None))
+    .distinct()
+)
 PREPARED = select(prepare.c.seals)
 
 # --- what nobody refers to
@@ -26,7 +37,7 @@ _OLD = object_.c.last_seen < bindparam("cutoff")
 _DIGESTS: Any = bindparam("digests", expanding=True)
 
 SCOPES = (
-    select(repo_object.c.repo_id, repo_object.c.digest)
+    select(repo_object.c.repo_id, repo_object.c.digest, object_.c.size)
     .select_from(repo_object.join(object_, object_.c.digest == repo_object.c.digest))
     .where(
         tuple_(repo_object.c.repo_id, repo_object.c.digest)
@@ -47,8 +58,10 @@ OBJECTS = (
 _UNTOUCHED = (
     select(object_.c.digest).where(object_.c.digest.in_(_DIGESTS), _OLD).with_for_update(skip_locked=True)
 )
-DROP_SCOPES = delete(repo_object).where(
-    repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest.in_(_UNTOUCHED)
+DROP_SCOPES = (
+    delete(repo_object)
+    .where(repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest.in_(_UNTOUCHED))
+    .returning(repo_object.c.digest)
 )
 DROP_OBJECTS = delete(object_).where(object_.c.digest.in_(_UNTOUCHED))
 

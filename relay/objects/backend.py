@@ -6,15 +6,17 @@ Packs are written once and read by ranges. A name is never used again. What is d
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from localstore.core.errors import Unavailable
 from localstore.core.frame import Stored
 
 R = TypeVar("R")
+Run = Callable[..., Awaitable[Any]]
+"""How a call is carried out: on the event loop, where it is short, or on some thread."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,6 +40,11 @@ class PackGone(Unavailable):
     """The pack is not there, or ends before the range: it may have been rewritten under another name."""
 
 
+async def inline(call: Callable[..., R], *arguments: object) -> R:
+    """Run what is so short that it may block the event loop."""
+    return call(*arguments)
+
+
 def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> None:
     """Show whole pieces, one after the other."""
     for piece in pieces:
@@ -57,10 +64,10 @@ class Packs(Protocol):
         """Bytes at (offset, length) of a pack that is durable. PackGone when they are not there."""
 
     async def read_with(
-        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], inline: bool
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         """What `use` makes of these stored frames at (offset, length), which it need not read to their ends;
-        `inline`: so little that it may run on the event loop. PackGone when they are not there."""
+        `run`: where it does. PackGone when they are not there."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -2,12 +2,11 @@
 
 A stored frame may also hold objects that the asker does not want, or that only another repository may reach.
 It is sent as it is only when the wanted objects fill it without a gap; from any other frame they are taken
-out and framed anew.
+out and framed anew. One answer does so with little; the rest is left for the next one, as what does not fit.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,13 +14,20 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.frame import ZSTD
+from localstore.core.limits import MIB
 from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
+from relay.buffers import Lease
 from relay.db.object import Located
 from relay.objects.frames import FrameKey
-from relay.objects.store import ObjectStore
+from relay.objects.store import PORTION, ObjectStore
+from relay.portions import portions
+from relay.threads import bulk
 
 _HEADER = len(next(Pack(b"", []).parts()))
 _TOC_OBJECT, _TOC_FRAME, _TOC = 40, 17, 5  # upper bounds of the table's encoding, bytes
+REFRAMED = 16 * MIB  # of objects that one answer frames anew: its frames are in memory until they are sent
+UNPACKED = 256 * MIB  # of frames that are unpacked for it
+_ROW, _STREAM = 256, 2 * MIB  # bytes in memory of the place of a frame, and of what is being sent
 
 
 @dataclass(slots=True)
@@ -43,6 +49,8 @@ class _Plan:
     stored: int = 0
     raw: int = 0
     toc: int = _TOC
+    reframed: int = 0
+    unpacked: int = 0
 
     def take(self, group: list[Located], whole: bool) -> bool:
         """Add a frame's objects unless the pack would grow over a limit."""
@@ -54,6 +62,12 @@ class _Plan:
             and self.raw + size <= limits.PACK_RAW_BYTES
             and _HEADER + self.toc + toc + _TOC_FRAME + self.stored + stored <= limits.PACK_BYTES
         )
+        if not whole:
+            reach = group[-1].offset + group[-1].size
+            fits = fits and (not self.parts or self._affords(size, reach))
+            if fits:
+                self.reframed += size
+                self.unpacked += reach
         if fits:
             (self.whole if whole else self.parts).append(group)
             self.objects += len(group)
@@ -62,14 +76,22 @@ class _Plan:
             self.toc += toc + _TOC_FRAME
         return fits
 
+    def _affords(self, size: int, reach: int) -> bool:
+        """Whether one answer may take some more out of frames."""
+        return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
-async def export(store: ObjectStore, located: Sequence[Located]) -> Export:
-    """A pack of these objects, which the caller may all have, in the order given as far as they fit."""
+
+async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
+    """A pack of these objects, which the caller may all have, in the order given as far as they fit. `lease`
+    holds the memory of it until the answer was sent."""
     plan = _plan(located)
+    await lease.wait(len(plan.whole) * _ROW + _STREAM)
+    held = await lease.wait(2 * plan.reframed)
     frames = await _reframe(store, plan.parts)
     rows = [frame.row for frame in frames] + [_row(group) for group in plan.whole]
     head = Pack(msgspec.msgpack.encode(rows), frames)
     stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
+    lease.give_back(max(0, held - head.size))
     length = head.size + sum(size for _, size in stored)
     return Export(length, len(located) - plan.objects, _stream(store, head, stored))
 
@@ -103,19 +125,25 @@ def _row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    located = [one for group in groups for one in group]
-    if not located:
-        return []
-    data = await store.read_located(located)
-    return await asyncio.to_thread(_framed, located, data)
-
-
-def _framed(located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
+    """Objects of these frames in frames of their own: a portion of them is in memory as it is."""
     writer = PackWriter()
+    frames: list[Frame] = []
+    for part in portions(groups, PORTION, _size):
+        located = [one for group in part for one in group]
+        data = await store.read_located(located, heavy=True)
+        frames += await bulk(_framed, writer, located, data)
+    return frames + [frame for pack in writer.finish() for frame in pack.frames]
+
+
+def _size(group: list[Located]) -> int:
+    return sum(one.size for one in group)
+
+
+def _framed(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
     packs = []
     for one in located:
         packs += writer.add(one.digest, data[one.digest], text=one.codec == ZSTD)
-    return [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
+    return [frame for pack in packs for frame in pack.frames]
 
 
 async def _stream(store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:

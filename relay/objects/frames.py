@@ -22,6 +22,11 @@ class FrameCache:
         self._size = 0
         self._frames: OrderedDict[FrameKey, bytes] = OrderedDict()
 
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest frame that is kept."""
+        return self._limit // 8
+
     def get(self, key: FrameKey) -> bytes | None:
         raw = self._frames.get(key)
         if raw is not None:
@@ -29,7 +34,7 @@ class FrameCache:
         return raw
 
     def put(self, key: FrameKey, raw: bytes) -> None:
-        if key in self._frames or len(raw) > self._limit // 8:
+        if key in self._frames or len(raw) > self.largest:
             return
         self._frames[key] = raw
         self._size += len(raw)
@@ -39,20 +44,26 @@ class FrameCache:
 
 
 def unpacked(
-    groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: bool, verify: bool
+    groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
     """The objects of these groups, each of one frame, whose stored bytes are given; and the raw bytes of the
-    frames if they are to be kept. If not, no frame is unpacked further than it takes, and the memory of one
-    serves for the next. Unavailable for damaged ones, which `verify` finds by their digests."""
+    frames of at most `keep` bytes. Of the others none is unpacked further than it takes, and the memory of
+    one serves for the next. Unavailable for damaged ones, which `verify` finds by their digests."""
     found: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
         frame = group[0]
-        raw = _raw(frame, data, frame.raw_len if keep else max(one.offset + one.size for one in group))
+        raw = _raw(frame, data, reach(group, keep))
         found |= cut(group, raw, verify)
-        if keep:
+        if frame.raw_len <= keep:
             whole[frame.frame] = raw
     return found, whole
+
+
+def reach(group: Sequence[Located], keep: int) -> int:
+    """How many raw bytes of their frame are unpacked for these objects."""
+    whole = group[0].raw_len
+    return whole if whole <= keep else max(one.offset + one.size for one in group)
 
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:

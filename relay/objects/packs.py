@@ -26,7 +26,7 @@ from localstore.core.frame import Fetched, Stored
 from localstore.core.limits import GIB, KIB, MIB
 from relay.clock import now_ms
 from relay.ids import new_id
-from relay.objects.backend import PackGone, PackInfo, Place
+from relay.objects.backend import PackGone, PackInfo, Place, Run
 from relay.threads import apart
 
 R = TypeVar("R")
@@ -105,12 +105,11 @@ class PackFiles:
             return await asyncio.to_thread(read_ranges, self.folder, name, ranges)
 
     async def read_with(
-        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], inline: bool
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         with _reading(name):
-            if inline:
-                return _use_ranges(self.folder, name, ranges, use)
-            return await asyncio.to_thread(_use_ranges, self.folder, name, ranges, use)
+            found: R = await run(_use_ranges, self.folder, name, ranges, use)
+            return found
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

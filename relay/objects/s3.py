@@ -28,7 +28,7 @@ from relay.config import S3
 from relay.environment import StartRefused
 from relay.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.ids import new_id
-from relay.objects.backend import PackGone, PackInfo, Place, use_each
+from relay.objects.backend import PackGone, PackInfo, Place, Run, use_each
 
 R = TypeVar("R")
 PART_BYTES = 16 * MIB
@@ -122,11 +122,11 @@ class S3Packs:
         return data
 
     async def read_with(
-        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], inline: bool
+        self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         """Whole ranges in one go: bytes cost less here than asking twice."""
-        found = await self.read(name, ranges)
-        return use(found) if inline else await asyncio.to_thread(use, found)
+        made: R = await run(use, await self.read(name, ranges))
+        return made
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -13,29 +13,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.frame import RAW
 from localstore.core.limits import MIB
 from localstore.core.pack import Frame, FrameRow, PackWriter
+from relay import quota as quotas
 from relay.clock import now_ms
 from relay.db import object as rows
+from relay.db import usage
 from relay.db.database import Database, Tx
 from relay.db.object import Located
-from relay.objects.backend import PackGone, Packs, Place, use_each
-from relay.objects.frames import FrameCache, FrameKey, cut, unpacked
+from relay.objects.backend import PackGone, Packs, Place, inline, use_each
+from relay.objects.frames import FrameCache, FrameKey, cut, reach, unpacked
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
+from relay.objects.ranges import is_plain, lots, runs
+from relay.objects.room import Room
+from relay.portions import portions
+from relay.quota import Quota
+from relay.threads import bulk
 
 CACHE_BYTES = 64 * MIB
-SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
+ROOM_BYTES = 64 * MIB  # of frames being unpacked, in the whole process
+PORTION = 8 * MIB  # of frames that are unpacked in one go, unless one alone is larger
 STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
 
 
@@ -49,7 +55,8 @@ class FrameAt:
 
 class ObjectStore:
     """Packs and their index. `packs`: where they lie, else in files of the data folder, each closed at
-    `pack_file_bytes`. `verify`: compare every object read with its digest."""
+    `pack_file_bytes`. `verify`: compare every object read with its digest. `quota`: what owners of
+    repositories may have, None: there is no limit."""
 
     def __init__(
         self,
@@ -60,12 +67,15 @@ class ObjectStore:
         pack_file_bytes: int = ROLL_BYTES,
         cache_bytes: int = CACHE_BYTES,
         verify: bool = False,
+        quota: Quota | None = None,
     ) -> None:
         self.packs: Packs = packs or PackFiles(data_dir / FOLDER, pack_file_bytes)
         self._db = db
         self._streaming: Counter[str] = Counter()
         self._cache = FrameCache(cache_bytes)
+        self._room = Room(ROOM_BYTES)
         self._verify = verify
+        self._quota = quota
 
     async def close(self) -> None:
         await self.packs.close()
@@ -124,10 +134,13 @@ class ObjectStore:
         await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
-        """Let a repository reach objects that are stored. The caller has made sure that it may."""
-        await tx.many(
-            rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in sorted(set(digests))]
-        )
+        """Let a repository reach objects that are stored, and count them. The caller has made sure that it
+        may. QuotaExceeded when its owner has too much then."""
+        unique = sorted(set(digests))
+        found = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
+        await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in unique])
+        if objects := sum(row[0] for row in found):
+            await quotas.count(tx, repo_id, objects, sum(row[1] for row in found), self._quota)
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
         """Store one object; returns its digest. See `put_many`."""
@@ -247,26 +260,29 @@ class ObjectStore:
         tx: Tx | None = None,
         *,
         cache: bool = True,
+        heavy: bool = False,
     ) -> dict[bytes, bytes]:
-        """The bytes of all; each frame is read and unpacked once. NotFound unless every one is there."""
+        """The bytes of all; each frame is read and unpacked once. NotFound unless every one is there. See
+        `read_located`."""
         found = await self.locate(digests, repo_id, tx)
         if len(found) < len(set(digests)):
             raise NotFound
-        return await self.read_located(list(found.values()), tx, cache=cache)
+        return await self.read_located(list(found.values()), tx, cache=cache, heavy=heavy)
 
     async def read_located(
-        self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True
+        self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
     ) -> dict[bytes, bytes]:
         """The bytes of objects whose places are known. Those that the collector has moved since are found
-        again. `cache`: whole frames are unpacked and kept; False for objects that nobody asks for twice, nor
-        for what lies beside them."""
+        again. `cache`: whole frames are unpacked and kept, unless they are too large; False for objects that
+        nobody asks for twice, nor for what lies beside them. `heavy`: for an answer that would keep a core
+        busy."""
         try:
-            return await self._read(located, cache)
+            return await self._read(located, cache, heavy)
         except PackGone:
             moved = await self.locate([one.digest for one in located], None, tx)
-            return await self._read([moved.get(one.digest, one) for one in located], cache)
+            return await self._read([moved.get(one.digest, one) for one in located], cache, heavy)
 
-    async def _read(self, located: Sequence[Located], cache: bool) -> dict[bytes, bytes]:
+    async def _read(self, located: Sequence[Located], cache: bool, heavy: bool) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
@@ -278,30 +294,41 @@ class ObjectStore:
                 unread.append(group)
             else:
                 found |= cut(group, raw, self._verify)
-        return found | await self._load(unread, cache)
+        return found | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
-    async def _load(self, groups: Sequence[list[Located]], cache: bool) -> dict[bytes, bytes]:
-        """Objects, grouped by frame, out of their packs: one request for each pack."""
+    async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
+        """Objects, grouped by frame, out of their packs, a portion of each pack at a time: tiny objects may
+        lie in large frames. Frames of at most `keep` bytes go into the cache."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
         found: dict[bytes, bytes] = {}
         for name, here in by_pack.items():
-            ranges = [(group[0].frame_offset, group[0].stored_len) for group in here]
-            inline = sum(group[0].raw_len for group in here) <= INLINE_BYTES
-            use = partial(unpacked, here, keep=cache, verify=self._verify)
-            objects, whole = await self.packs.read_with(name, ranges, use, inline)
-            found |= objects
-            for key, raw in whole.items():
-                self._cache.put(key, raw)
+            for part in portions(here, PORTION, lambda group: _weight(group, keep)):
+                found |= await self._unpack(name, part, keep, heavy)
         return found
+
+    async def _unpack(
+        self, name: str, part: list[list[Located]], keep: int, heavy: bool
+    ) -> dict[bytes, bytes]:
+        ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
+        use = partial(unpacked, part, keep=keep, verify=self._verify)
+        if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
+            objects, whole = await self.packs.read_with(name, ranges, use, inline)
+        else:
+            async with self._room.of(sum(_weight(group, keep) for group in part)):
+                run = bulk if heavy else asyncio.to_thread
+                objects, whole = await self.packs.read_with(name, ranges, use, run)
+        for key, raw in whole.items():
+            self._cache.put(key, raw)
+        return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
         """Call `use` with the bytes of these, one behind the other, off the event loop; a piece is there for
         its call only. Those stored as they are and side by side come in large pieces, without a copy."""
-        for lot in _lots(located):
-            if not self._verify and _is_plain(lot[0]):
-                [(name, merged)] = _runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
+        for lot in lots(located):
+            if not self._verify and is_plain(lot[0]):
+                [(name, merged)] = runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
@@ -314,7 +341,7 @@ class ObjectStore:
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
-            for name, merged in _runs(ranges, MIB):
+            for name, merged in runs(ranges, MIB):
                 yield b"".join(await self.packs.read(name, merged))
         finally:
             self._streaming.subtract(packs)
@@ -324,32 +351,9 @@ class ObjectStore:
         return self._streaming[name] > 0
 
 
-def _is_plain(one: Located) -> bool:
-    """Whether its bytes are its frame, as it is stored."""
-    return one.codec == RAW and one.size == one.raw_len
-
-
-def _lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """At most SHOWN_OBJECTS each, of one pack, all of them plain or none."""
-    for _, same in itertools.groupby(located, lambda one: (one.pack, _is_plain(one))):
-        while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
-            yield lot
-
-
-def _runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """(pack, [(offset, length)]) of about `enough` bytes each, adjacent frames merged."""
-    pack, merged, size = "", list[tuple[int, int]](), 0
-    for (name, offset), length in ranges:
-        if merged and (name != pack or size >= enough):
-            yield pack, merged
-            merged, size = [], 0
-        pack, size = name, size + length
-        if merged and sum(merged[-1]) == offset:
-            merged[-1] = (merged[-1][0], merged[-1][1] + length)
-        else:
-            merged.append((offset, length))
-    if merged:
-        yield pack, merged
+def _weight(group: list[Located], keep: int) -> int:
+    """Bytes in memory while these objects of one frame are taken out of it: unpacked, and as stored."""
+    return reach(group, keep) + group[0].stored_len
 
 
 def _objects(

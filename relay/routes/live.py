@@ -22,19 +22,19 @@ BASE = "/api/v1/repos/{id}/branches/{branch}/live"
 ENVELOPE = 4 * KIB  # what a batch holds beside its updates
 
 
-@route("POST", f"{BASE}/bootstrap", access=Write(), flag=FLAG, returns=Bootstrap, errors=(409,))
+@route("POST", f"{BASE}/bootstrap", access=Write(), flag=FLAG, returns=Bootstrap, errors=(409,), grows=False)
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
     """The frontier's rows, whole or since a number, and the folder's replica id"""
     return await live.bootstrap(view, branch, body)
 
 
-@route("POST", f"{BASE}/lanes", access=Write(archived=True), flag=FLAG, returns=LaneStates)
+@route("POST", f"{BASE}/lanes", access=Write(archived=True), flag=FLAG, returns=LaneStates, grows=False)
 async def lanes(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes and the last states of older epochs"""
     return await lane.read(view, branch, body)
 
 
-@route("POST", f"{BASE}/proof-context", access=Write(), flag=FLAG, returns=ProofContext)
+@route("POST", f"{BASE}/proof-context", access=Write(), flag=FLAG, returns=ProofContext, grows=False)
 async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
     """The exact bytes that a device signs for an update"""
     return await live.proof_context(view, branch, body)

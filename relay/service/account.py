@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 from localstore.core import limits, names
-from localstore.core.errors import Forbidden, Invalid, NameTaken, Unauthorized
+from localstore.core.errors import Invalid, NameTaken, SignUpClosed, Unauthorized
 from localstore.core.model import Handle
+from relay import quota
 from relay.caller import Caller
 from relay.clock import now_ms
 from relay.db import account as rows
@@ -20,6 +21,10 @@ from relay.service.guesses import Guesses, is_known
 from relay.service.session import Made
 
 PHASE = "local"  # an account that a person holds by password or device key
+ASK = (
+    "ask its operator for one (relay account add HANDLE), then run: svc login --device-key --handle HANDLE "
+    "--pair CODE"
+)
 
 _PASSWORDS = Guesses("password", 100, 3600)
 _PER_ADDRESS = Attempts("password.address", 40, 600)
@@ -30,7 +35,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
     """A new account with a password, signed in. NameTaken, or Invalid with what is wrong."""
     config, state = caller.node.config, caller.node.sign_in
     if not config.local_sign_up:
-        raise Forbidden("this node makes no accounts by password; ask its operator")
+        raise SignUpClosed(f"this node makes no accounts by password; {ASK}")
     name = names.handle(handle)
     _check_password(password, name)
     _SIGN_UPS.take(caller.node.limiter, caller.network)
@@ -38,7 +43,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
     async with caller.write(f"handle {name}") as tx:
-        made = await create(tx, name, new_account_id(), password_hash)
+        made = await create_counted(tx, caller, name, new_account_id(), password_hash)
         await audit.record(tx, made.id, "account.create", made.id, handle=name, address=caller.address)
     return await sessions.start_browser(caller, made, "password")
 
@@ -60,6 +65,15 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     _PASSWORDS.give_back(caller, name, known)
     _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
     return await sessions.start_browser(caller, account, "password")
+
+
+async def create_counted(
+    tx: Tx, caller: Caller, handle: str, account_id: str, password_hash: str | None = None
+) -> AccountRow:
+    """As `create`, for somebody who signs up: QuotaExceeded when the address made too many accounts."""
+    caller.node.reserve.require()
+    await quota.count_account(tx, caller.network, caller.node.config.quota)
+    return await create(tx, handle, account_id, password_hash)
 
 
 async def create(tx: Tx, handle: str, account_id: str, password_hash: str | None = None) -> AccountRow:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from localstore.core.limits import GC_GRACE
+from relay import quota
 from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import chunked_file as large_files
@@ -90,10 +91,12 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
         repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
         living = await marks.among(bytes(one[1]) for one in page)
         for of, group in groupby(page, key=lambda one: str(one[0])):
-            dead = [name for one in group if (name := bytes(one[1])) not in living]
+            dead = {name: int(one[2]) for one in group if (name := bytes(one[1])) not in living}
             if dead:
                 async with db.write(repo_name(of)) as tx:
-                    await tx.run(rows.DROP_SCOPES, repo_id=of, digests=dead, cutoff=cutoff)
+                    found = await tx.all(rows.DROP_SCOPES, repo_id=of, digests=sorted(dead), cutoff=cutoff)
+                    size = sum(dead[bytes(one[0])] for one in found)
+                    await quota.count(tx, of, -len(found), -size, None)
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:

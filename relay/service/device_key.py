@@ -23,6 +23,7 @@ from localstore.core.errors import (
     HandleTaken,
     Invalid,
     NotFound,
+    SignUpClosed,
     Unauthorized,
 )
 from localstore.core.keys import (
@@ -153,6 +154,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     if account is None:
         if pair is not None:
             raise _nobody(taken.account)
+        _require_sign_up(caller)
         _ACCOUNTS.take(caller.node.limiter, caller.network)
     elif paired:
         _PAIRING_TRIES.take(caller, taken.account, known)
@@ -174,7 +176,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     async with caller.write(f"handle {taken.account}") as tx:
         account, key = await _who(tx, taken)
         if account is None:
-            account = await account_rules.create(tx, taken.account, account_id)
+            account = await account_rules.create_counted(tx, caller, taken.account, account_id)
             await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
         elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
             raise _taken(taken.account)
@@ -359,6 +361,11 @@ def _future_account(challenge_id: bytes) -> str:
 def _require_allowed(caller: Caller) -> None:
     if not caller.node.config.device_key_sign_in:
         raise Forbidden("this node does not sign people in by device key; run: svc login")
+
+
+def _require_sign_up(caller: Caller) -> None:
+    if not caller.node.config.device_key_sign_up:
+        raise SignUpClosed(f"this node makes no accounts by device key; {account_rules.ASK}")
 
 
 def _bytes(text: str, size: int, pointer: str) -> bytes:

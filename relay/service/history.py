@@ -203,7 +203,7 @@ async def blob(view: View, sha: str, path: str) -> Blob:
     text = file.kind == "text"
     content = None
     if file.size <= BLOB_INLINE:
-        view.lease.take(2 * file.size)  # as bytes and as text
+        await view.lease.wait(2 * file.size)  # as bytes and as text
         data = await sealed.content(view, file)
         content = data.decode("utf-8") if text else base64.b64encode(data).decode("ascii")
     return Blob(
@@ -228,7 +228,7 @@ async def raw(view: View, sha: str, path: str) -> Reply:
     }
     if file.kind == "chunked":
         return chunked.reply(view, file.digest, file.size, headers)
-    view.lease.take(file.size)
+    await view.lease.wait(file.size)
     data = await sealed.content(view, file)
     return Reply(
         body=data,

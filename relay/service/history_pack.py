@@ -35,6 +35,7 @@ from relay.threads import apart
 from relay.trees import MANY
 
 PIECE = 256 * 1024
+LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -48,6 +49,12 @@ class _Manifest:
     blobs: dict[bytes, Entry] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
     held: int = 0
+    leased: int = LEASED
+
+    async def lease(self, view: View) -> None:
+        """Count the memory of some more files."""
+        await view.lease.wait(LEASED * BLOB_BYTES)
+        self.leased += LEASED
 
     async def write(self, data: bytes) -> None:
         self.pending.append(data)
@@ -127,6 +134,8 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         comma = b","
         if before is None:
             manifest.blobs.setdefault(file.digest, file)
+            if len(manifest.blobs) >= manifest.leased:
+                await manifest.lease(view)
     await manifest.write(b"]}\n")
     manifest.lines += 1
     if before is not None:
@@ -141,6 +150,8 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     brought = {path: file for path, (_, file) in found.items()}
     for file in brought.values():
         _name(manifest, file)
+    while len(manifest.blobs) >= manifest.leased:
+        await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
     await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1

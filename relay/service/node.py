@@ -3,47 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gzip
 import hmac
 import io
+import os
 import tarfile
+import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from localstore.core.errors import NotFound, Unavailable
+from localstore.core.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
 from relay import edition, flags
 from relay.caller import Caller
+from relay.clock import now_ms
 from relay.config import Config
 from relay.db import node as rows
+from relay.db import usage
 from relay.logs import logger
 from relay.migrations import HEAD
 from relay.node import Node
 from relay.routing import TABLE
 
+PROBE_BYTES = 16 * KIB  # more than a file system keeps beside its inodes
 ROOMS = ("svc", "tui", "relay", "localstore", "llm")
 SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
 Check = Callable[[Node], Awaitable[None]]
 
 
 async def ready(node: Node) -> Health:
-    """Readiness of what every request needs: the database and the hub."""
+    """Readiness of what every request needs: the database, which takes writes, and the hub."""
     return await _checked(node, {"database": _database, "sync": _sync})
 
 
 async def node_ready(node: Node) -> Health:
-    """Readiness of the whole node, for the proxy in front of it and for upgrades."""
+    """Readiness of the whole node, for the proxy in front of it and for upgrades. While the reserve of the
+    disk is touched it is ready, and says `space: low`: people can read, delete and sign in."""
     checks: dict[str, Check] = {
         "database": _database,
         "sync": _sync,
+        "data_folder": _data_folder,
         "object_store": _object_store,
         "signer": _signer,
         "schema": _schema,
     }
     if _e2ee(node).status != "disabled":
         checks["e2ee"] = _e2ee_processes
-    return await _checked(node, checks)
+    found = await _checked(node, checks)
+    with contextlib.suppress(OSError):
+        found.checks["space"] = "low" if node.reserve.lacking() else "ok"
+    return found
 
 
 def version(node: Node) -> Version:
@@ -129,8 +142,30 @@ async def _checked(node: Node, checks: dict[str, Check]) -> Health:
 
 
 async def _database(node: Node) -> None:
-    async with node.db.read() as tx:
-        await tx.value(rows.ALIVE)
+    await node.probes.look("database", partial(_beat, node))
+
+
+async def _beat(node: Node) -> None:
+    """A database on a full disk answers all questions and takes nothing."""
+    now = now_ms()
+    async with node.db.write() as tx:
+        if not await tx.run(usage.BEAT, now=now):
+            await tx.many(usage.BEAT_FIRST, [{"id": 1, "at": now}])
+
+
+async def _data_folder(node: Node) -> None:
+    await node.probes.look("data_folder", partial(asyncio.to_thread, _write_probe, node.config.data))
+
+
+def _write_probe(folder: Path) -> None:
+    """Write and sync a small file, and take it away again."""
+    fd, name = tempfile.mkstemp(prefix=".ready-", dir=folder)
+    try:
+        os.write(fd, bytes(PROBE_BYTES))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+        Path(name).unlink()
 
 
 async def _sync(node: Node) -> None:
@@ -139,7 +174,7 @@ async def _sync(node: Node) -> None:
 
 
 async def _object_store(node: Node) -> None:
-    await node.objects.packs.check()
+    await node.probes.look("object_store", node.objects.packs.check)
 
 
 async def _signer(node: Node) -> None:

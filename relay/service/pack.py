@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
 from localstore.core.classify import kind_of
 from localstore.core.encoding import DIGEST_SIZE
-from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing
+from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing, TooLarge
 from localstore.core.frame import ZSTD
-from localstore.core.limits import HAVE_DIGESTS, MIB
+from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
 from localstore.core.model.history import HaveAnswer, PackStored
-from localstore.core.pack import Frame, PackReader
+from localstore.core.pack import Frame, FrameRow, PackReader
+from relay import quota
+from relay.buffers import BEGUN_PATIENCE
 from relay.caller import View
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
 from relay.routing import Upload
 from relay.service import chunked
+from relay.threads import bulk
 
+LONG_LIST = 2000
 STEP = 4 * MIB  # bytes verified at once, off the event loop
+# In memory: of an object that a table names, of the place of one that is asked for, of a digest asked about.
+ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     """Which of these objects and large files the repository lacks. What it has is kept from the collector for
     another day."""
     require_plaintext(view)
-    async with view.write() as tx:
+    await view.lease.wait(len(digests) * DIGEST_BYTES)
+    async with _turn(view, digests), view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
@@ -55,15 +63,24 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
     """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
     lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
     require_plaintext(view)
-    asked = list(dict.fromkeys(digests))
-    found = await view.node.objects.locate(asked, view.repo.id)
-    missing = [one for one in asked if one not in found or found[one].directory]
-    if missing:
-        raise PayloadMissing(
-            f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
-            missing=[one.hex() for one in missing[:100]],
-        )
-    return await export(view.node.objects, [found[one] for one in asked])
+    held = await view.lease.wait(len(digests) * PLACE_BYTES)
+    async with _turn(view, digests):
+        asked = list(dict.fromkeys(digests))
+        found = await view.node.objects.locate(asked, view.repo.id)
+        missing = [one for one in asked if one not in found or found[one].directory]
+        if missing:
+            raise PayloadMissing(
+                f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
+                missing=[one.hex() for one in missing[:100]],
+            )
+        made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+    view.lease.give_back(held)
+    return made
+
+
+def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
+    """Who comes with a long list waits for those who came before; a short one costs too little to wait."""
+    return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
@@ -92,11 +109,15 @@ class _Intake:
         self.stored_bytes = 0
         self._placed: list[FrameAt] = []
         self._promised = False
+        self._held = 0  # bytes of the lease
 
     async def take(self, step: Sequence[bytes], upload: Upload) -> None:
-        frames, texts = await asyncio.to_thread(self._verified, step)
+        self._view.node.reserve.require()
+        await self._hold(sum(map(len, step)))
+        frames, texts = await bulk(self._verified, step)
         self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
+            await self._admit(self.reader.toc)
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
         for frame in frames:
@@ -104,6 +125,25 @@ class _Intake:
             self.stored_bytes += frame.row.stored_len
         fresh = await self._unknown(frames)
         self._placed += await self._store.append(fresh, sync=False)
+
+    async def _hold(self, arrived: int) -> None:
+        """Lease the memory of what arrived and waits for the rest of its frame, and of the table."""
+        needed = arrived + self.reader.waiting
+        if needed > self._held:
+            self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
+
+    async def _admit(self, table: Sequence[FrameRow]) -> None:
+        """Refuse, before anything is written, what the table alone tells."""
+        for row in table:
+            if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
+                raise TooLarge(
+                    f"a frame that several objects share unpacks to at most {FRAME_SHARED_MAX} bytes, "
+                    f"this one to {row.raw_len}; a larger object has a frame of its own"
+                )
+        sizes = [(one.digest, one.size) for row in table for one in row.objects]
+        self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES, BEGUN_PATIENCE)
+        async with self._view.read() as tx:
+            await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
         """Make it durable, then reachable."""

@@ -8,6 +8,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.encoding import hex_digest, unhex
 from localstore.core.errors import DigestMismatch, NotFound
 from localstore.core.model.history import ChunkedStored, PayloadStored
+from relay import quota
 from relay.caller import View
 from relay.routing import Reply, Upload
 from relay.service import chunked
@@ -24,6 +25,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
         raise DigestMismatch(f"the body is not the payload {name[:12]}")
     await upload.finish()
     store = view.node.objects
+    async with view.read() as tx:
+        await quota.require(tx, view.repo.id, [(digest, len(data))], view.node.config.quota)
     placed = await store.place({digest: data}, view.repo.id)
     async with view.write() as tx:
         new = not await store.has_all(tx, view.repo.id, [digest])
@@ -38,7 +41,7 @@ async def get(view: View, name: str) -> Reply:
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
     if digest in found and not found[digest].directory:
-        view.lease.take(found[digest].size)
+        await view.lease.wait(found[digest].size)
         data = (await store.read_located([found[digest]]))[digest]
         return Reply(data, content_type=BYTES, etag=f'"{name}"')
     async with view.read() as tx:
@@ -58,5 +61,5 @@ async def get_manifest(view: View, name: str) -> Reply:
     """Of which chunks the large file `name` is made."""
     require_plaintext(view)
     raw = await chunked.manifest(view, name)
-    view.lease.take(len(raw))
+    await view.lease.wait(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

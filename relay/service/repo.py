@@ -17,6 +17,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model import Deleted, Page, Repo, Viewer
 from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
+from relay import quota
 from relay.caller import Caller, Principal, View, account_name, repo_name
 from relay.clock import now_ms, rfc3339
 from relay.db import ref as refs
@@ -40,12 +41,14 @@ async def create(caller: Caller, wish: RepoCreate, once: Once) -> Repo:
     async with caller.write() as tx:
         if (before := await once.answer(tx, me, Repo)) is not None:
             return before
+        caller.node.reserve.require()
         await _claim_name(tx, made)
         try:
             await tx.run(rows.INSERT, **_columns(made))
         except UniqueViolation:
             raise NameTaken(f"there is already a repository {made.full_name}") from None
         await _insert_branch(tx, made)
+        await quota.count_repository(tx, me.account_id, made.id, caller.node.config.quota)
         await caller.node.hub.announce(tx, made.id, "repo", action="created")
         shown = _shown(made, "owner")
         await once.remember(tx, me, shown)
@@ -132,6 +135,7 @@ async def delete(view: View) -> Deleted:
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
             raise NotFound
+        await quota.delete(tx, view.repo.id)
         await view.node.hub.announce(tx, view.repo.id, "repo", action="deleted")
     return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
 
@@ -142,6 +146,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     async with caller.write(repo_name(repo_id)) as tx:
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
+        await quota.restore(tx, repo_id)
         await caller.node.hub.announce(tx, repo_id, "repo", action="restored")
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:

@@ -1,9 +1,11 @@
 """Every object that something refers to: where the collector and the audit begin.
 
-Roots are all seals with their trees and files, what is prepared for sealing, the files of live frontiers, the
-genesis texts of lanes in this epoch and the older ones that are kept. The lists of roots are read in one
-snapshot; the trees below them afterwards, since nothing but the collector takes objects away. The collector
-adds the chunks of large files, when it has dropped those that none of this names.
+Roots are all seals with their trees and files, what is prepared for sealing, the files that live frontiers
+have now, the genesis texts of their lanes in this epoch and of the older epochs that are kept. A file that
+was deleted before any seal is no root, nor is the frontier of a deleted branch, nor a checkpoint. The lists
+of roots are read in one snapshot; the trees below them afterwards, since nothing but the collector takes
+objects away. The collector adds the chunks of large files, when it has dropped those that none of this
+names.
 """
 
 from __future__ import annotations

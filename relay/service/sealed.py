@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
@@ -17,17 +18,23 @@ from localstore.core.tree import Child, Entry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.read import Change
 from relay import trees
+from relay.buffers import BEGUN_PATIENCE
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
 from relay.db.database import Tx
 from relay.db.seal import SealRow
+from relay.portions import portions
 from relay.service import chunked
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
 TURN = 1000  # files of a walk after which the event loop serves others
+AHEAD_BYTES = 4 * MIB  # of directories that are read together
+DECODED = 8  # bytes in memory for each byte of a directory
 AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
+
+_size = attrgetter("size")
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
@@ -104,17 +111,17 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
     """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
-    file at hand, and some of those that come next."""
+    file at hand, and some of those that come next; the caller's lease holds large ones."""
     above, _, name = prefix.rpartition("/")
+    require_plaintext(view)
     if not prefix:
         top = [Child("", "dir", root, 0)] if root != tree.EMPTY_ROOT else []
     else:
         top = [child for child in await children(view, root, above) if child.name == name]
         if not top:
             raise NotFound
-    load = _loader(view)
     stack = [(prefix, child) for child in top]
-    met = 0
+    met = held = 0
     ready: dict[bytes, bytes] = {}
     while stack:
         path, child = stack.pop()
@@ -126,10 +133,24 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
             continue
         if child.digest not in ready:
             ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
-            ready = await load(list({child.digest, *ahead}))
+            ready = await _some(view, child.digest, ahead)
         raw = ready[child.digest]
+        if len(raw) > trees.LARGE and len(raw) * DECODED > held:
+            more = len(raw) * DECODED - held
+            held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
         below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
         stack += [(join(path, one.name), one) for one in below]
+
+
+async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
+    """A directory, and of those that come next as many as are small enough together."""
+    store = view.node.objects
+    located = await store.locate(list(dict.fromkeys([first, *ahead])))
+    if first not in located:
+        raise NotFound
+    rest = sorted((one for digest, one in located.items() if digest != first), key=_size)
+    part = next(portions([located[first], *rest], AHEAD_BYTES, _size))
+    return await store.read_located(part)
 
 
 def _below(raw: bytes) -> list[Child]:
@@ -161,7 +182,8 @@ class Piece:
 
 
 async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
-    """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces."""
+    """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces.
+    The caller's lease holds what is read until it is taken; Unavailable when it waits too long for that."""
     batch: list[int] = []
     weight = 0
     for at, file in enumerate(files):
@@ -183,9 +205,14 @@ async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
 async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIterator[Piece]:
     if not batch:
         return
-    found = await view.node.objects.read_many([files[at].digest for at in batch], view.repo.id)
-    for at in batch:
-        yield Piece(at, found[files[at].digest], True, True)
+    held = await view.lease.wait(sum(files[at].size for at in batch), BEGUN_PATIENCE)
+    try:
+        digests = [files[at].digest for at in batch]
+        found = await view.node.objects.read_many(digests, view.repo.id, heavy=True)
+        for at in batch:
+            yield Piece(at, found[files[at].digest], True, True)
+    finally:
+        view.lease.give_back(held)
 
 
 async def _large(view: View, at: int, file: Entry) -> AsyncIterator[Piece]:

@@ -24,6 +24,7 @@ from localstore.core.errors import (
 )
 from localstore.core.keys import key_id
 from localstore.core.model import Page, Session, SessionGrant, UserInfo
+from relay import quota
 from relay.caller import Caller, Principal, account_name
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import account as accounts
@@ -148,6 +149,7 @@ async def start_guest(caller: Caller) -> Made:
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
     made = await plan(caller.node, account_id, "guest", "guest", expires_at)
     async with caller.write() as tx:
+        await quota.count_account(tx, caller.network, caller.node.config.quota, guest=True)
         await tx.run(
             accounts.INSERT,
             id=account_id,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from sqlalchemy import Delete
+
+from relay import quota
 from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
@@ -14,6 +18,9 @@ from relay.service import checkpoint, live_record
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
+DAY = 24 * 3600_000
+SESSIONS_KEPT = 2 * DAY  # after their end
+SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:
@@ -44,15 +51,31 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 
 async def sweep(node: Node) -> int:
-    """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, and old
-    jobs. Answers how many rows went."""
+    """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, sessions
+    that ended, guests that nobody can be any more, old lines of the audit log, and old jobs. Answers how many
+    rows went; more than SWEPT of one kind are left for the next time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
-        async with node.db.write() as tx:
-            gone += await tx.run(statement, now=now)
+        gone += await _swept(node, statement, now=now)
+    gone += await _swept(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+    gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
+    gone += await _swept(node, rows.AUDIT, before=now - node.config.audit_days * DAY)
     async with node.db.write() as tx:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
+
+
+async def _swept(node: Node, statement: Delete, **when: int) -> int:
+    """A lot at a time, so that nobody waits for long behind the writer."""
+    gone = 0
+    while gone < SWEPT:
+        async with node.db.write() as tx:
+            went = await tx.run(statement, limit=SWEPT_AT_ONCE, **when)
+        gone += went
+        if went < SWEPT_AT_ONCE:
+            break
+        await asyncio.sleep(0)
+    return gone
 
 
 async def purge(node: Node) -> int:
@@ -64,6 +87,7 @@ async def purge(node: Node) -> int:
         async with node.db.write(repo_name(repo_id)) as tx:
             if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
                 continue  # restored, or forked, in between
+            await quota.purge(tx, repo_id)
             for statement in rows.PURGE:
                 await tx.run(statement, repo_id=repo_id)
     return len(due)

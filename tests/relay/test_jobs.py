@@ -6,8 +6,10 @@ import asyncio
 
 from sqlalchemy import func, insert, select, update
 
+from relay import config
 from relay import jobs as module
 from relay.clock import now_ms
+from relay.db import audit as audit_rows
 from relay.db import schema
 from relay.jobs import Jobs
 from relay.service import upkeep
@@ -114,8 +116,9 @@ async def test_hourly_work_is_done_once_an_hour_by_all_together(tmp_path, monkey
 
 
 class Node:
-    def __init__(self, db):
+    def __init__(self, db, **variables):
         self.db = db
+        self.config = config.read(variables, dev=True, host="127.0.0.1", port=1, data=None)
 
 
 async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
@@ -139,3 +142,64 @@ async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
             left = {row[0] for row in await tx.all(select(schema.repo.c.id))}
             assert left == {fresh, forked, fork}
             assert await tx.value(select(func.count()).select_from(schema.repo_object)) == 2
+
+
+async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 2)
+    async with database(tmp_path) as db:
+        ann, now = await make_account(db, "ann"), now_ms()
+        old = now - 3 * DAY
+        async with db.write() as tx:
+            for number in range(5):
+                await _guest(tx, f"old{number}", old)
+            await _guest(tx, "fresh", now)
+            for name, parent, ended, revoked in (
+                ("parent", None, old, None),
+                ("child", "parent", now + DAY, None),
+                ("revoked", None, now + DAY, old),
+                ("lately", None, now - 1, None),
+            ):
+                await _session(tx, name, ann, ended, revoked, parent)
+            for at in (now - 8 * DAY, now - 6 * DAY):
+                await tx.run(audit_rows.INSERT, at=at, actor="", action="x", subject="", data="{}")
+        node = Node(db, TR_AUDIT_DAYS="7")
+        assert await upkeep.sweep(node) == 5 + 5 + 1 + 1
+        assert await upkeep.sweep(node) == 0
+        async with db.read() as tx:
+            accounts = {row[0] for row in await tx.all(select(schema.account.c.id))}
+            sessions = {row[0] for row in await tx.all(select(schema.session.c.id))}
+            lines = await tx.all(select(schema.audit.c.at))
+        assert accounts == {ann, "fresh"}
+        assert sessions >= {"parent", "child", "lately", "session of fresh"}
+        assert not sessions & {"revoked", "session of old0"}
+        assert [now - at for (at,) in lines] == [6 * DAY]
+
+
+async def _guest(tx, name, created_at):
+    await tx.run(
+        insert(schema.account),
+        id=name,
+        kind="guest",
+        phase="ephemeral",
+        operator=False,
+        created_at=created_at,
+        **dict.fromkeys(("handle", "email", "name", "password_hash", "disabled_at")),
+    )
+    await _session(tx, f"session of {name}", name, created_at, None, None)
+
+
+async def _session(tx, name, account_id, expires_at, revoked_at, parent_id):
+    await tx.run(
+        insert(schema.session),
+        id=name,
+        account_id=account_id,
+        parent_id=parent_id,
+        kind="cli",
+        label="",
+        device_key_id=None,
+        caps="",
+        created_at=1,
+        expires_at=expires_at,
+        last_used_at=None,
+        revoked_at=revoked_at,
+    )

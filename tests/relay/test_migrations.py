@@ -17,6 +17,26 @@ from relay import migrations
 from relay.db.schema import metadata
 from relay.environment import StartRefused
 
+OLDER_USE = """
+    INSERT INTO account (id, kind, handle, phase, operator, created_at) VALUES
+        ('a', 'user', 'ann', 'x', FALSE, 1), ('b', 'user', 'bob', 'x', FALSE, 1);
+    INSERT INTO repo (id, owner_id, name, kind, class, description, default_branch, state, tree_key,
+                      tree_key_id, created_at, updated_at) VALUES
+        ('r1', 'a', 'one', 'app', 'x', '', 'main', 'active', 'k', 'k', 1, 1),
+        ('r2', 'a', 'two', 'app', 'x', '', 'main', 'deleted', 'k', 'k', 1, 1),
+        ('r3', 'b', 'one', 'app', 'x', '', 'main', 'archived', 'k', 'k', 1, 1);
+    INSERT INTO pack (id, name, size, created_at) VALUES (1, 'p', 99, 1);
+    INSERT INTO frame (pack_id, "offset", stored_len, raw_len, codec) VALUES (1, 0, 99, 99, 0);
+    INSERT INTO object (digest, pack_id, frame_offset, "offset", size, directory, last_seen) VALUES
+        ('x', 1, 0, 0, 60, FALSE, 1), ('y', 1, 0, 60, 39, TRUE, 1);
+    INSERT INTO repo_object (repo_id, digest) VALUES ('r1', 'x'), ('r1', 'y'), ('r2', 'x');
+"""
+USED = [("a", 99, 2, 1, 60, 1, 1), ("b", 0, 0, 1, 0, 0, 0)]
+USED_BY = (
+    "SELECT account_id, bytes, objects, repositories, deleted_bytes, deleted_objects, deleted_repositories "
+    "FROM account_usage ORDER BY account_id"
+)
+
 
 def test_migrations_make_the_schema(tmp_path):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
@@ -126,3 +146,19 @@ def test_what_is_no_database_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "relay.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(StartRefused, match="is not an SQLite database"):
         migrations.upgrade(f"sqlite:///{tmp_path / 'relay.db'}")
+
+
+def test_what_accounts_use_already_is_counted(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0005")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.executescript(OLDER_USE)
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        assert db.execute(USED_BY).fetchall() == USED
+        kept = db.execute(
+            "SELECT repo_id, bytes, objects, deleted FROM repo_usage ORDER BY repo_id"
+        ).fetchall()
+        assert kept == [("r1", 99, 2, 0), ("r2", 60, 1, 1), ("r3", 0, 0, 0)]

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
+import zstandard
 from sqlalchemy import func, select
 
 from localstore.core.encoding import digest
-from localstore.core.limits import BLOB_FILE, HAVE_DIGESTS, PACK_BYTES
-from localstore.core.pack import Pack, PackReader, write_packs
+from localstore.core.frame import ZSTD
+from localstore.core.limits import BLOB_FILE, FRAME_SHARED_MAX, HAVE_DIGESTS, PACK_BYTES
+from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
 from relay.db import schema
 from tests.relay.conftest import Account, Relay
 from tests.relay.node_fixture import make_repo
@@ -260,3 +263,21 @@ def test_a_fetch_that_does_not_fit_says_how_much_is_left(relay, monkeypatch):
             left = [one for one in left if one not in found]
             assert got.headers["svc-remaining"] == str(len(left))
     assert found == {digest(data): data for data in datas}
+
+
+def test_a_large_frame_of_several_objects_is_refused_before_it_is_stored(relay):
+    """Whoever asked for one of them would have all of it unpacked; one object alone may be as large."""
+    ann, mine, _, _ = two_repos(relay)
+    small, filler = os.urandom(40), bytes(FRAME_SHARED_MAX)
+    stored = zstandard.ZstdCompressor().compress(small + filler)
+    row = FrameRow(
+        ZSTD, len(small + filler), len(stored), [ObjectRow(digest(d), len(d)) for d in (small, filler)]
+    )
+    shared = Pack(msgspec.msgpack.encode([row]), [Frame(row, stored)])
+    before = rows(relay)
+    with relay.client(ann) as client:
+        answer = client.post(f"/api/v1/repos/{mine}/packs", **signed(b"".join(shared.parts())))
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+        assert rows(relay) == before
+        alone = b"".join(pack_of(filler + small, text=True).parts())
+        assert client.post(f"/api/v1/repos/{mine}/packs", **signed(alone)).status_code == 201

@@ -133,9 +133,11 @@ def test_migrate_then_strict_start_then_readyz(tmp_path):
         assert answer.json()["checks"] == {
             "database": "ok",
             "sync": "ok",
+            "data_folder": "ok",
             "object_store": "ok",
             "signer": "down",
             "schema": "ok",
+            "space": "ok",
         }
         config = httpx.get(f"{one.url}/api/v1/client-config", trust_env=False).json()
         assert config["node"]["identity"] == "https://node.example"

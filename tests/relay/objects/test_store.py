@@ -7,18 +7,22 @@ import contextlib
 import dataclasses
 import os
 import tempfile
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
+from localstore.core.frame import ZSTD
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, PackReader, write_packs
-from relay.objects.export import export
+from localstore.core.pack import Frame, FrameRow, ObjectRow, PackReader, write_packs
+from relay.buffers import Buffers, Lease
+from relay.objects.export import REFRAMED, export
 from relay.objects.store import ObjectStore
 from tests import buckets
 from tests.relay.node_fixture import database, make_account, make_repo
@@ -40,6 +44,10 @@ async def opened(
 
 def frames_of(datas: list[bytes], text: bool) -> list[Frame]:
     return [frame for pack in write_packs((digest(d), d, text) for d in datas) for frame in pack.frames]
+
+
+def lease() -> Lease:
+    return Lease(Buffers(), "")
 
 
 def unpack(pack: bytes) -> dict[bytes, bytes]:
@@ -90,7 +98,7 @@ def test_what_goes_in_comes_out_and_only_to_those_who_put_it(s3, batches, random
                             await store.read(name_, repo)
                     wanted = random.sample(sorted(held), len(held) // 2)
                     located = await store.locate(wanted, repo)
-                    made = await export(store, [located[one] for one in wanted])
+                    made = await export(store, [located[one] for one in wanted], lease())
                     sent = b"".join([part async for part in made.stream])
                     assert len(sent) == made.length
                     assert made.left == 0
@@ -251,3 +259,59 @@ async def test_a_failing_disk_is_reported_and_its_file_abandoned(tmp_path, monke
             await store.sync(unsynced)
         after = await store.put(mine, b"after")
         assert await store.read_many([kept, after], mine) == {kept: b"before", after: b"after"}
+
+
+def hostile(count: int, raw_len: int) -> tuple[list[Frame], list[bytes]]:
+    """Frames of a filler that compresses to nothing and a few bytes behind it; and the digests of these."""
+    frames, tiny = [], []
+    for _ in range(count):
+        small, filler = os.urandom(9), os.urandom(9) + bytes(raw_len - 18)
+        stored = zstandard.ZstdCompressor(level=1).compress(filler + small)
+        rows = [ObjectRow(digest(filler), len(filler)), ObjectRow(digest(small), len(small))]
+        frames.append(Frame(FrameRow(ZSTD, raw_len, len(stored), rows), stored))
+        tiny.append(digest(small))
+    return frames, tiny
+
+
+@pytest.mark.parametrize("raw_len", [MIB, 12 * MIB], ids=["kept in the cache", "too large for it"])
+async def test_tiny_objects_in_large_frames_are_unpacked_a_portion_at_a_time(tmp_path, raw_len):
+    count = 240 * MIB // raw_len
+    async with opened(tmp_path, cache_bytes=16 * MIB) as (store, repo, _):
+        frames, tiny = hostile(count, raw_len)
+        placed = await store.append(frames)
+        async with store._db.write() as tx:
+            await store.index(tx, placed, repo)
+        frames.clear()
+        located = await store.locate(tiny, repo)
+        tracemalloc.start()
+        try:
+            packs = await asyncio.gather(*(export(store, [*located.values()], lease()) for _ in range(4)))
+            read = await store.read_many(tiny, repo)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert set(read) == set(tiny)
+        assert [pack.left for pack in packs] == [0] * 4
+        assert peak < 112 * MIB
+
+
+async def test_an_answer_frames_only_so_much_anew(tmp_path):
+    """The rest is left for the next one, as what does not fit."""
+    datas = [os.urandom(8) * 32_000 for _ in range(100)]  # 256 kB each, two in a frame
+    async with opened(tmp_path) as (store, repo, _):
+        placed = await store.append(frames_of(datas, text=True))
+        async with store._db.write() as tx:
+            await store.index(tx, placed, repo)
+        asked = [digest(data) for data in datas[::2]] + [digest(data) for data in datas[1:40:2]]
+        left, answers, found = list(dict.fromkeys(asked))[::2], 0, dict[bytes, bytes]()
+        wanted = set(left)
+        while left:
+            located = await store.locate(left, repo)
+            made = await export(store, [located[one] for one in left], lease())
+            got = unpack(b"".join([part async for part in made.stream]))
+            assert len(got) == len(left) - made.left
+            assert sum(map(len, got.values())) <= REFRAMED + 512_000
+            found |= got
+            left = [one for one in left if one not in got]
+            answers += 1
+        assert found == {digest(data): data for data in datas if digest(data) in wanted}

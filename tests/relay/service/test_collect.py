@@ -14,6 +14,8 @@ from sqlalchemy import func, select
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
+from relay.clock import now_ms
+from relay.db import ref as refs
 from relay.db import schema
 from relay.objects import store as objects
 from relay.service import roots, verification
@@ -123,6 +125,44 @@ async def test_a_checkpoint_keeps_nothing(tmp_path):
             await made.node.objects.read(digest(b"\0 in between"))
         await sound(made)
         assert (await device.seal(head)).id
+
+
+async def test_files_deleted_before_any_seal_keep_nothing(tmp_path):
+    async with world(tmp_path) as made:
+        device, other = await made.device(), await made.device()
+        await device.send(await device.create("sealed.txt", b"sealed"))
+        gen, lane = await device.text("note.txt", b"a note of one turn\n")
+        (blob,) = await device.send(await device.blob("x.bin", b"\0 of one turn"), turn="first")
+        late = other.edit("note.txt", lane, gen, b"a late word\n")
+        gone = [device.delete("note.txt", gen, blob.seq), device.delete("x.bin", blob.gen, blob.seq)]
+        assert [one.result for one in await device.send(*gone, turn="second")] == ["ok", "ok"]
+        age(tmp_path)
+        assert (await gc(made))[0] == 2
+        for data in (b"a note of one turn\n", b"\0 of one turn"):
+            with pytest.raises(NotFound):
+                await made.node.objects.read(digest(data))
+        assert (await other.one(late)).result == "stale"
+        head = (await device.seal()).id
+        await device.text("note.txt", b"another note\n")
+        sealed = await device.seal(head)
+        assert await made.files(sealed.id) == {"sealed.txt": b"sealed", "note.txt": b"another note\n"}
+        await sound(made)
+
+
+async def test_a_deleted_branch_keeps_what_is_sealed(tmp_path):
+    async with world(tmp_path) as made:
+        device = await made.device()
+        await device.send(await device.create("sealed.txt", b"sealed"))
+        head = (await device.seal()).id
+        await device.send(await device.create("open.txt", b"never sealed"))
+        async with made.node.db.write() as tx:
+            await tx.run(refs.DELETE, ref_id=made.branch_id, now=now_ms())
+        age(tmp_path)
+        assert (await gc(made))[0] == 1
+        assert await made.files(head) == {"sealed.txt": b"sealed"}
+        with pytest.raises(NotFound):
+            await made.node.objects.read(digest(b"never sealed"))
+        await sound(made)
 
 
 async def test_mostly_dead_packs_are_written_anew_and_deleted(tmp_path):

@@ -1,0 +1,46 @@
+"""How objects and stored frames are read together: in lots, and in ranges of packs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from localstore.core.frame import RAW
+from relay.db.object import Located
+from relay.objects.frames import FrameKey
+
+SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
+
+
+def is_plain(one: Located) -> bool:
+    """Whether its bytes are its frame, as it is stored."""
+    return one.codec == RAW and one.size == one.raw_len
+
+
+def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
+    """At most SHOWN_OBJECTS each, of one pack, all of them plain or none."""
+    for _, same in itertools.groupby(located, lambda one: (one.pack, is_plain(one))):
+        while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
+            yield lot
+
+
+def runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """(pack, [(offset, length)]) of about `enough` bytes each, adjacent frames merged, longer ones cut."""
+    pack, merged, size = "", list[tuple[int, int]](), 0
+    for (name, offset), length in _cut(ranges, enough):
+        if merged and (name != pack or size >= enough):
+            yield pack, merged
+            merged, size = [], 0
+        pack, size = name, size + length
+        if merged and sum(merged[-1]) == offset:
+            merged[-1] = (merged[-1][0], merged[-1][1] + length)
+        else:
+            merged.append((offset, length))
+    if merged:
+        yield pack, merged
+
+
+def _cut(ranges: Sequence[tuple[FrameKey, int]], most: int) -> Iterator[tuple[FrameKey, int]]:
+    for (name, offset), length in ranges:
+        for start in range(0, max(length, 1), most):
+            yield (name, offset + start), min(most, length - start)

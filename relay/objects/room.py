@@ -1,0 +1,51 @@
+"""Memory in which stored frames are unpacked: a bound for the whole process, whoever asks for how many."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+
+
+class Room:
+    """`total` bytes, given out in the order in which they were asked for. They are held while frames are
+    unpacked and the wanted objects taken out of them, never while somebody reads an answer."""
+
+    def __init__(self, total: int) -> None:
+        self._total = self._free = total
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @contextlib.asynccontextmanager
+    async def of(self, size: int) -> AsyncIterator[None]:
+        """Hold `size` bytes; of more than there are, all."""
+        size = min(size, self._total)
+        if self._waiting or size > self._free:
+            await self._turn(size)
+        else:
+            self._free -= size
+        try:
+            yield
+        finally:
+            self._free += size
+            self._pass_on()
+
+    async def _turn(self, size: int) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._free += size  # it was given just now
+            else:
+                self._waiting.remove((size, turn))
+            self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._free:
+            size, turn = self._waiting.popleft()
+            if not turn.done():
+                self._free -= size
+                turn.set_result(None)

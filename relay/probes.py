@@ -1,0 +1,46 @@
+"""Looks at whether something works that cost a write: one at a time, and not again within moments, so that
+whoever asks for readiness in a loop costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+FRESH = 3.0  # seconds for which a good answer holds; a bad one is looked at again after RETRY
+RETRY = 1.0
+PATIENCE = 5.0  # seconds after which what does not answer counts as down
+
+
+@dataclass(slots=True)
+class _Last:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    until: float = float("-inf")
+    error: Exception | None = None
+
+
+class Probes:
+    """The last answers, by name."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _Last] = {}
+
+    async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
+        """Raise what `check` raises, or raised a moment ago; TimeoutError when it does not end."""
+        last = self._last.setdefault(name, _Last())
+        async with last.lock:
+            if time.monotonic() >= last.until:
+                last.error = await _tried(check)
+                last.until = time.monotonic() + (RETRY if last.error else FRESH)
+        if last.error is not None:
+            raise last.error
+
+
+async def _tried(check: Callable[[], Awaitable[None]]) -> Exception | None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await check()
+    except Exception as error:
+        return error
+    return None

@@ -1,0 +1,54 @@
+"""What a nearly full disk keeps free: uploads are refused; deleting, reading and signing in still work."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from localstore.core.errors import NoSpace
+from localstore.core.limits import MIB
+
+FRESH = 0.5  # seconds for which a look at the disk holds
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes and inodes of a file system."""
+
+    bytes: int
+    inodes: int
+
+
+class Reserve:
+    """Of the file system of `folder`. Databases and buckets elsewhere have limits of their own."""
+
+    def __init__(self, folder: Path, kept: Space) -> None:
+        self._folder, self._kept = folder, kept
+        self._looked_at = float("-inf")
+        self._lacking: str | None = None
+
+    def lacking(self) -> str | None:
+        """What there is too little of, in words; None while there is enough. OSError when nobody can tell."""
+        now = time.monotonic()
+        if now - self._looked_at > FRESH:
+            self._lacking, self._looked_at = self._look(), now
+        return self._lacking
+
+    def require(self) -> None:
+        """NoSpace when the reserve is touched."""
+        if found := self.lacking():
+            raise NoSpace(
+                f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; "
+                "ask its operator to make room (relay gc, relay quota, a larger disk)"
+            )
+
+    def _look(self) -> str | None:
+        stat = os.statvfs(self._folder)
+        free, inodes = stat.f_bavail * stat.f_frsize, stat.f_favail
+        if free < self._kept.bytes:
+            return f"{free // MIB} MiB are free, and {self._kept.bytes // MIB} MiB are kept in reserve"
+        if stat.f_files and inodes < self._kept.inodes:  # some file systems count none
+            return f"{inodes} files can be made, and {self._kept.inodes} are kept in reserve"
+        return None
