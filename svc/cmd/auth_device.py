@@ -10,7 +10,7 @@ from localstore.core.errors import NotFound
 from localstore.core.model import DeviceKey, PairingCode
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -22,6 +22,7 @@ COLUMNS = (
 CODE_COLUMNS = (Column("code"), Column("expires_at", kind="time"))
 
 
+@answers(CODE_COLUMNS, PairingCode)
 def add(ctx: Ctx) -> None:
     """Make a one-time code with which another device joins
 
@@ -44,6 +45,7 @@ def add(ctx: Ctx) -> None:
     )
 
 
+@answers((*COLUMNS, Column("this")), DeviceKey)
 def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     """List the device keys of your account
 
@@ -58,6 +60,7 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     ctx.out.rows(ctx.api.device.list(limit), columns, DeviceKey, empty="no device key is registered yet")
 
 
+@answers(COLUMNS, DeviceKey)
 def revoke(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],

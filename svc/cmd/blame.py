@@ -12,7 +12,7 @@ from localstore.core.limits import TEXT_FILE
 from localstore.core.model import Blame
 from svc.cmd.context import Ctx
 from svc.cmd.refs import head_of
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("line"),
@@ -23,6 +23,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def blame(
     ctx: Ctx,
     path: Annotated[str, typer.Argument(help="A text file")],

@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, NoReturn
 
 import typer
@@ -15,9 +16,10 @@ from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.cmd.context import Ctx
+from svc.cmd.json_word import is_list_of, with_fields
 from svc.cmd.table import COMMANDS, GROUPS, children
 from svc.cmd.words import WORDS
-from svc.out import Format
+from svc.out import Answers, Format, answers_of
 
 EXAMPLES = "\nExamples:\n"
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -56,7 +58,7 @@ def shared_options() -> list[TyperOption]:
         option(
             "json", "--json", metavar="[FIELDS]", help="Answer as JSON; without FIELDS, the table's columns"
         ),
-        option("jq", "--jq", metavar="EXPR", help="Filter the JSON with a jq program"),
+        option("jq", "--jq", "-q", metavar="EXPR", help="Filter the JSON with a jq program"),
         option(
             "template", "--template", metavar="TEXT", help="Format each item, such as '{{name}} {{head}}'"
         ),
@@ -67,6 +69,7 @@ class Command(TyperCommand):
     """One command: its own options, the global ones, examples in its help."""
 
     context_class = Ctx
+    answers: Answers
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
@@ -76,6 +79,12 @@ class Command(TyperCommand):
         super().__init__(*args, **settings)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        required = sum(param.param_type_name == "argument" and param.required for param in self.own_params)
+        fields = self.answers.fields
+        decide = partial(is_list_of, fields, required)
+        return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         own = [param for param in self.get_params(ctx) if not (param.name or "").startswith("global_")]
@@ -90,8 +99,10 @@ class Command(TyperCommand):
                     formatter.write(f"  {line}\n" if line else "\n")
 
     def invoke(self, ctx: Any) -> Any:
-        given = ctx.obj.given
-        ctx.obj.out.format = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        given, out = ctx.obj.given, ctx.obj.out
+        wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        self.answers.check(wanted)
+        out.format, out.answers = wanted, self.answers
         return super().invoke(ctx)
 
 
@@ -109,7 +120,9 @@ class Group(TyperGroup):
             self.params.append(_version_option())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, args or ["--help"])
+        below = children(self.path)
+        words = with_fields(args, self.params, lambda text, _others: text not in below, leading=True)
+        return super().parse_args(ctx, words or ["--help"])
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(children(self.path))
@@ -141,9 +154,12 @@ class Group(TyperGroup):
 
 def build(path: str) -> Any:
     """The command at `path`, its module imported."""
+    function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function_of(path))
-    return typer.main.get_command(app)
+    app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
+    command: Any = typer.main.get_command(app)
+    command.answers = answers_of(function)
+    return command
 
 
 def function_of(path: str) -> Callable[..., None]:

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import HandleTaken, NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("handle"),
@@ -19,6 +19,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def login(
     ctx: Ctx,
     device_key: Annotated[
@@ -101,6 +102,7 @@ def _not_known(handle: str, pair: str) -> str:
     )
 
 
+@answers((Column("server"),))
 def logout(ctx: Ctx) -> None:
     """End this machine's session
 

@@ -12,7 +12,7 @@ from svc.cmd.options import DryRun
 from svc.cmd.working import by_whom, count, named, note_conflicts, note_skipped, skipped_record, to_read
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("seal", kind="id"),
@@ -24,6 +24,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def pull(
     ctx: Ctx,
     force: Annotated[

@@ -13,7 +13,7 @@ from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx, read_address
 from svc.cmd.working import count, key_for, note_skipped
 from svc.flows.clone import clone as clone_branch
-from svc.out import Column
+from svc.out import Column, answers
 from svc.out.table import size
 
 COLUMNS = (
@@ -26,6 +26,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def clone(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",

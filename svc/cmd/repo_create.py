@@ -13,6 +13,7 @@ from localstore.core.model.repo import RepoCreate
 from localstore.core.names import repository_name
 from svc.cmd.context import Ctx
 from svc.cmd.repo_view import COLUMNS
+from svc.out import answers
 
 
 class Kind(StrEnum):
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     dataset = "dataset"
 
 
+@answers(COLUMNS, Repo)
 def create(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="Its name, without the owner")],

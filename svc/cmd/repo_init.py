@@ -13,7 +13,7 @@ from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx, read_address
 from svc.cmd.working import count, named
 from svc.flows.init import init as link_folder
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("repo"),
@@ -26,6 +26,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def init(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",

@@ -10,7 +10,7 @@ from localstore.core.errors import UsageError
 from localstore.core.model import Repo
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("full_name"),
@@ -22,6 +22,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS, Repo)
 def list_repos(
     ctx: Ctx,
     owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
@@ -44,6 +45,7 @@ def list_repos(
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
 
+@answers(COLUMNS, Repo)
 def search(
     ctx: Ctx,
     query: Annotated[str, typer.Argument(help="Words of the name or the description")],

@@ -9,15 +9,15 @@ import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
-from localstore.core.model import Deleted, Repo
+from localstore.core.model import Repo
 from localstore.core.names import repository_name
 from localstore.link import write_repo
 from svc.cmd.context import Ctx
 from svc.cmd.options import DryRun
 from svc.cmd.repo_view import COLUMNS
-from svc.out import Column
+from svc.out import Column, answers
 
-DELETED = (Column("restore_id"), Column("purge_at", kind="time"))
+DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
 
 
 class Visibility(StrEnum):
@@ -25,6 +25,7 @@ class Visibility(StrEnum):
     private = "private"
 
 
+@answers(COLUMNS, Repo)
 def edit(
     ctx: Ctx,
     description: Annotated[
@@ -47,6 +48,7 @@ def edit(
     _patch(ctx, changes, "Changed {0}")
 
 
+@answers(COLUMNS, Repo)
 def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, without the owner")]) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
@@ -65,6 +67,7 @@ def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, wit
         write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
 
 
+@answers(COLUMNS, Repo)
 def visibility(
     ctx: Ctx, who: Annotated[Visibility, typer.Argument(metavar="public|private", help="Who may read it")]
 ) -> None:
@@ -82,6 +85,7 @@ def visibility(
     _patch(ctx, {"visibility": who.value}, "{0} is now " + who.value, repo)
 
 
+@answers(COLUMNS, Repo)
 def archive(ctx: Ctx) -> None:
     """Refuse every write until it is unarchived
 
@@ -91,6 +95,7 @@ def archive(ctx: Ctx) -> None:
     _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
 
 
+@answers(COLUMNS, Repo)
 def unarchive(ctx: Ctx) -> None:
     """Accept writes again
 
@@ -100,6 +105,7 @@ def unarchive(ctx: Ctx) -> None:
     _patch(ctx, {"archived": False}, "{0} accepts writes again")
 
 
+@answers(DELETED)
 def delete(ctx: Ctx, dry_run: DryRun = False) -> None:
     """Delete a repository; it can be restored for 30 days
 
@@ -111,20 +117,21 @@ def delete(ctx: Ctx, dry_run: DryRun = False) -> None:
     """
     repo = ctx.repo
     if dry_run:
-        ctx.out.done(f"Would delete {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+        would = {"full_name": repo.full_name, "id": repo.id}
+        ctx.out.done(f"Would delete {repo.full_name}", would, DELETED, value=repo.full_name)
         return
     ctx.confirm(f"Deleting {repo.full_name}")
     gone = ctx.api.repo.delete(repo.id)
     ctx.out.done(
         f"Deleted {repo.full_name}. Until {gone.purge_at} this restores it: "
         f"svc repo restore {gone.restore_id}",
-        gone,
+        {"full_name": repo.full_name, "id": repo.id, **msgspec.to_builtins(gone)},
         DELETED,
-        Deleted,
         value=gone.restore_id,
     )
 
 
+@answers(COLUMNS, Repo)
 def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo delete printed")]) -> None:
     """Bring a deleted repository back
 

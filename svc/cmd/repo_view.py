@@ -9,7 +9,7 @@ import typer
 from localstore.core.model import Repo
 from svc.cmd.context import Ctx, read_address
 from svc.cmd.options import Web
-from svc.out import Column
+from svc.out import Column, answers
 
 
 def role(record: dict[str, object]) -> object:
@@ -31,6 +31,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS, Repo)
 def view(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(help="Instead of -R")] = "",

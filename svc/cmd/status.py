@@ -11,7 +11,7 @@ from svc.cmd.context import Ctx
 from svc.cmd.working import skipped_record, to_look, why
 from svc.flows.status import Status
 from svc.flows.status import status as look_at
-from svc.out import Column
+from svc.out import Column, answers
 
 ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
 FIELDS = tuple(
@@ -33,6 +33,7 @@ FIELDS = tuple(
 )
 
 
+@answers(FIELDS, table=ROWS)
 def status(
     ctx: Ctx,
     offline: Annotated[

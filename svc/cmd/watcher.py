@@ -15,11 +15,12 @@ from svc.cmd.context import Ctx
 from svc.flows.watcher import running, stay
 from svc.flows.watcher import start as start_watcher
 from svc.flows.watcher import stop as stop_watcher
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column("directories"))
 
 
+@answers(COLUMNS)
 def start(
     ctx: Ctx,
     foreground: Annotated[
@@ -44,6 +45,7 @@ def start(
     _done(ctx, "Watching" if new else "Already watching", found)
 
 
+@answers(COLUMNS)
 def stop(ctx: Ctx) -> None:
     """End the watcher of this folder
 
@@ -59,6 +61,7 @@ def stop(ctx: Ctx) -> None:
     _done(ctx, "No longer watching", found)
 
 
+@answers(COLUMNS)
 def list_watched(ctx: Ctx) -> None:
     """List the folders that are watched on this machine
 

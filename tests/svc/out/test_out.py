@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Ref
-from svc.out import Column, Format, Out
+from localstore.core.model import Ref, Repo
+from svc.out import Answers, Column, Format, Out
 from svc.out.progress import Meter
 from svc.out.select import chosen_fields, run_jq, run_template, to_json
 from svc.out.table import age, aligned, cells, human, plain, size, tsv
@@ -61,6 +61,27 @@ def test_an_unknown_field_lists_the_valid_ones() -> None:
         chosen_fields(Format(("nam",)), ["name", "head"], ["id"])
     assert "did you mean name?" in raised.value.detail
     assert "name, head, id" in raised.value.detail
+
+
+def test_no_field_is_given_that_was_not_declared() -> None:
+    """Or `--json` could refuse it only after the command's work."""
+    out = Out({}, io.StringIO(), io.StringIO())
+    out.answers = Answers((Column("name"),), Ref, (Column("upper"),))
+    out.rows(ROWS, COLUMNS, Ref)
+    for columns, model in (((Column("other"),), None), ((Column("name"),), Repo)):
+        with pytest.raises(TypeError, match="does not declare"):
+            out.record({}, columns, model)
+
+
+def test_what_cannot_be_answered_is_refused_before_anything_runs() -> None:
+    declared = Answers((Column("name"),), Ref)
+    for good in (Format(()), Format(("head",)), Format(jq=".nope"), Format(template="{{name}} {{range(2)}}")):
+        declared.check(good)
+    for bad in (Format(("nope",)), Format(jq=".["), Format(template="{{nope}}"), Format((), template="{%")):
+        with pytest.raises(UsageError):
+            declared.check(bad)
+    with pytest.raises(UsageError, match="the fields are: name"):
+        declared.check(Format(("name",), template="{{head}}"))
 
 
 def test_jq_and_template() -> None:
