@@ -10,7 +10,7 @@ import typer
 from localstore.core.errors import UsageError
 from localstore.link import RepoLink
 from svc.api.transport import BranchTransport
-from svc.cmd.context import Ctx, read_address
+from svc.cmd.context import Ctx
 from svc.cmd.working import count, named
 from svc.flows.init import init as link_folder
 from svc.out import Column, answers
@@ -44,8 +44,7 @@ def init(
     svc repo init alice/notes -b parser
     """
     run = ctx.obj
-    if repository:
-        run.named = read_address(repository)
+    run.name(repository)
     if run.named is None:
         raise UsageError("which repository? svc repo init OWNER/NAME")
     repo = ctx.readable_repo

@@ -25,6 +25,7 @@ COLUMNS = (
 @answers(COLUMNS, Repo)
 def list_repos(
     ctx: Ctx,
+    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="Whose, as --owner")] = "",
     owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
     deleted: Annotated[bool, typer.Option("--deleted", help="Yours that can still be restored")] = False,
     limit: Limit = 30,
@@ -35,12 +36,15 @@ def list_repos(
 
     Examples:
     svc repo list
-    svc repo list --owner alice --json full_name --jq '.[].full_name'
+    svc repo list alice --json full_name --jq '.[].full_name'
     svc repo list --deleted
     """
+    if whose and owner and whose != owner:
+        raise UsageError(f"{whose} and --owner {owner} are two owners; name one")
+    owner = whose or owner
     api = ctx.api if deleted or owner == "@me" else ctx.reader
-    whose = owner or ("@me" if api.signed_in else None)
-    found = api.repo.list(whose, "deleted" if deleted else None, limit)
+    chosen = owner or ("@me" if api.signed_in else None)
+    found = api.repo.list(chosen, "deleted" if deleted else None, limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 

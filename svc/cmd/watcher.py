@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import NotLinked, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.watch.talk import Watching
 from svc.cmd.context import Ctx
@@ -80,13 +79,8 @@ def _stay(ctx: Ctx, folder: Path, record: Path) -> None:
 
 def _here(ctx: Ctx) -> tuple[Path, Path]:
     """The linked folder around here, and its record."""
-    run = ctx.obj
-    if run.given.get("repo"):
-        raise UsageError("this command works on the folder you stand in; leave -R away")
-    if run.linked is None:
-        raise NotLinked(str(run.folder))
-    folder, link = run.linked
-    return folder, run.home.copy_folder(folder, link.repo_id)
+    folder, link = ctx.obj.in_folder()
+    return folder, ctx.obj.home.copy_folder(folder, link.repo_id)
 
 
 def _record(found: Watching) -> dict[str, object]:
