@@ -9,6 +9,7 @@ from localstore.core.model.ref import RefCreate, RefUpdate
 from relay.caller import View
 from relay.clock import now_ms
 from relay.db import ref as rows
+from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.database import Tx, UniqueViolation
 from relay.db.ref import RefRow
@@ -83,11 +84,11 @@ async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
         head = await seals.resolve(tx, view.repo.id, wish.head)
         if head is None:
             raise Invalid(f"no seal {wish.head[:12]} in {view.repo.full_name}", pointer="/head")
-        moved = await tx.run(
-            rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now_ms()
-        )
+        now = now_ms()
+        moved = await tx.run(rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now)
         if not moved:
             raise StaleHead(name, ref.head)
+        await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await _land(tx, view, ref, head)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
         return shown(view, await find(tx, view.repo.id, type, name))

@@ -20,6 +20,7 @@ from relay.caller import View
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import lane as lanes
 from relay.db import ref as refs
+from relay.db import repo as repos
 from relay.db import seal as rows
 from relay.db.database import Tx
 from relay.db.lane import LaneRow
@@ -140,10 +141,12 @@ async def take(tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: 
 
 
 async def move(tx: Tx, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Compare-and-swap of the branch's head."""
-    moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now_ms())
+    """Compare-and-swap of the branch's head; the repository was changed now."""
+    now = now_ms()
+    moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
         raise StaleHead(ref.name, ref.head, remedy)
+    await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:

@@ -18,7 +18,7 @@ from svc import __version__
 from svc.cmd.context import Ctx
 from svc.cmd.json_word import is_list_of, with_fields
 from svc.cmd.table import COMMANDS, GROUPS, children
-from svc.cmd.words import WORDS
+from svc.cmd.words import OTHER_NAMES, WORDS
 from svc.out import Answers, Format, answers_of
 
 EXAMPLES = "\nExamples:\n"
@@ -135,7 +135,7 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in children(self.path):
-            _unknown(self.path, args[0])
+            _unknown(self.path, args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -175,12 +175,22 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
             formatter.write_dl(records)
 
 
-def _unknown(group: str, typed: str) -> NoReturn:
-    """A word that is no command: one of that name elsewhere, else the nearest one below here."""
-    here = children(group)
-    if not group and typed in WORDS:
-        raise UsageError(f"there is no command '{typed}'; {WORDS[typed]}")
-    near = [path for path in COMMANDS if path.split()[-1] == typed]
+def _unknown(group: str, words: list[str]) -> NoReturn:
+    """Words that are no command: one of the specification, one of git's or gh's, one of that name elsewhere,
+    else the nearest one below here."""
+    from svc.cmd.specified import not_built
+
+    typed, here = words[0], children(group)
+    renamed = OTHER_NAMES.get(typed, "").split() if not group else []
+    absent = not_built(group, [*renamed, *words[1:]] if renamed else words)
+    if absent:
+        raise UsageError(f"svc {absent} is not in this version of svc; svc --help lists what is")
+    for length in (2, 1):
+        habit = f"{group} {' '.join(words[:length])}".strip()
+        if habit in WORDS:
+            raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
+    near = [" ".join(renamed)] if renamed else []
+    near += [path for path in COMMANDS if path.split()[-1] == typed]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
     raise UsageError(f"there is no command '{terminal_safe(f'{group} {typed}'.strip()[:100])}'{hint}")

@@ -117,8 +117,8 @@ class Run:
         if named is not None and f"{named.owner}/{named.name}" != link.repo:
             what = self._names_repo
             raise UsageError(
-                f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand in, "
-                f"which is linked to {link.repo}; leave {what} away, or go to another folder"
+                f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
+                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
             )
         self.speak_to(link.server)
         return self.linked
