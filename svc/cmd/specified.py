@@ -47,12 +47,11 @@ def missing() -> list[str]:
 def not_built(group: str, words: list[str]) -> str | None:
     """What of the specification `svc GROUP WORDS` begins, if it is not built: the command, or the group of
     commands. None for words that the specification does not have either."""
-    known = {*COMMANDS, *GROUPS}
     absent = missing()
     path, found = group, None
     for word in words:
         path = f"{path} {word}".strip()
-        if path in known or not any(one == path or one.startswith(f"{path} ") for one in absent):
+        if path in COMMANDS or not any(one == path or one.startswith(f"{path} ") for one in absent):
             break
-        found = path
+        found = None if path in GROUPS else path
     return found
