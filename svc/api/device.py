@@ -19,10 +19,10 @@ class DeviceCalls:
         return self._http.pages(f"{ROOT}/device-keys", DeviceKey, limit=limit)
 
     def challenge(self, body: DeviceKeyStart) -> Challenge:
-        return self._http.call("POST", f"{ROOT}/device-key-challenges", Challenge, body=body)
+        return self._http.call("POST", f"{ROOT}/device-key-challenges", Challenge, body=body, creates=True)
 
     def register(self, body: DeviceKeyProof) -> DeviceKey:
-        return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body)
+        return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body, creates=True)
 
     def revoke(self, key_id: str) -> None:
         """The key signs nothing any more and its sessions end; what it sealed stays valid."""
