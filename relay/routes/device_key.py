@@ -11,6 +11,7 @@ from localstore.core.model import (
     PairingCode,
     SessionGrant,
 )
+from localstore.core.model.auth import DeviceKeyPatch
 from relay.caller import Caller
 from relay.routes.auth import ListQuery
 from relay.routing import Anonymous, Reply, SignedIn, route
@@ -51,6 +52,14 @@ async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKe
 async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
     return await keys.page(caller, query.cursor, query.limit)
+
+
+@route(
+    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
+)
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+    """Give one's own device another name"""
+    return await keys.rename(caller, key_id, body.name)
 
 
 @route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)

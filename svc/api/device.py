@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
+from localstore.core.model.auth import DeviceKeyPatch
 from svc.api.http import Http, segment
 
 ROOT = "/api/v1/repos"
@@ -23,6 +24,10 @@ class DeviceCalls:
 
     def register(self, body: DeviceKeyProof) -> DeviceKey:
         return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body, creates=True)
+
+    def rename(self, key_id: str, name: str) -> DeviceKey:
+        body = DeviceKeyPatch(name=name)
+        return self._http.call("PATCH", f"{ROOT}/device-keys/{segment(key_id)}", DeviceKey, body=body)
 
     def revoke(self, key_id: str) -> None:
         """The key signs nothing any more and its sessions end; what it sealed stays valid."""

@@ -59,12 +59,12 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """`svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option."""
+    """`svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option:
+    it is marked with `=`, which the commands take away."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
-        dashed = [word for word in words if re.fullmatch(_DASHED_KEY_ID, word)]
-        words = [word for word in words if word not in dashed] + (["--", *dashed] if dashed else [])
+        words = [f"={word}" if re.fullmatch(_DASHED_KEY_ID, word) else word for word in words]
     return words
 
 

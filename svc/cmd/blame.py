@@ -16,10 +16,10 @@ from svc.out import Column, answers
 
 COLUMNS = (
     Column("line"),
-    Column("seal_id", kind="id"),
+    Column("seal_id", kind="id", spare=1),
     Column("author"),
-    Column("sealed_at", kind="time"),
-    Column("text"),
+    Column("sealed_at", kind="time", spare=2),
+    Column("text", kind="code"),
 )
 
 

@@ -14,10 +14,10 @@ from svc.out import Column, answers
 
 COLUMNS = (
     Column("full_name"),
-    Column("description", kind="line"),
-    Column("visibility"),
-    Column("kind"),
-    Column("state", kind="state"),
+    Column("description", kind="line", spare=2),
+    Column("visibility", spare=1),
+    Column("kind", spare=4),
+    Column("state", kind="state", spare=3),
     Column("updated_at", kind="time"),
 )
 

@@ -150,8 +150,8 @@ def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> No
     ctx.confirm(f"Deleting {repo.full_name}")
     gone = ctx.api.repo.delete(repo.id)
     ctx.out.done(
-        f"Deleted {repo.full_name}. Until {gone.purge_at} this restores it: "
-        f"svc repo restore {gone.restore_id}",
+        f"Deleted {repo.full_name}. It is gone for good {ctx.out.when(gone.purge_at)}; until then this "
+        f"restores it: svc repo restore {gone.restore_id}",
         {"full_name": repo.full_name, "id": repo.id, **msgspec.to_builtins(gone)},
         DELETED,
         value=gone.restore_id,

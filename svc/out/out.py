@@ -16,7 +16,7 @@ from svc.out import select
 from svc.out.answers import Answers, members
 from svc.out.progress import Meter
 from svc.out.select import Format
-from svc.out.table import Column, Record, aligned, listed, plain, tsv
+from svc.out.table import Column, Record, age, aligned, listed, plain, tsv
 
 
 class Out:
@@ -64,7 +64,9 @@ class Out:
             if not found:
                 self.note(empty or "nothing to list")
                 return
-            self._show(list(aligned(found, columns, self.width, _now(), self.tint)), header=True)
+            self._show(
+                list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
+            )
 
     def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
         """One thing with its fields. `body`: prose below them, for people."""
@@ -155,20 +157,28 @@ class Out:
         shown = terminal_safe(url)
         self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
 
+    def when(self, moment: str) -> str:
+        """A moment for a sentence: `in 29 d` on a terminal, the whole time elsewhere."""
+        return age(moment, _now()) if self.terminal else f"at {moment}"
+
     @property
     def width(self) -> int:
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
     def tint(self, text: str, colour: str) -> str:
-        """`text` in a colour (red, green, yellow, blue, bold) where colours are wanted."""
-        codes = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1"}
+        """`text` in a colour (red, green, yellow, cyan, bold) where colours are wanted."""
+        codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
+
+    def _narrow(self, headers: list[str]) -> None:
+        names = ", ".join(header.lower() for header in headers)
+        self.note(f"not shown at {self.width} columns: {names}")
 
     def _tint_diff(self, line: str) -> str:
         if line.startswith(("+++", "---", "diff ")):
             return self.tint(line, "bold")
         if line.startswith("@@"):
-            return self.tint(line, "blue")
+            return self.tint(line, "cyan")
         return self.tint(line, {"+": "green", "-": "red"}[line[0]]) if line[:1] in ("+", "-") else line
 
     def _show(self, lines: list[str], *, header: bool = False) -> None:

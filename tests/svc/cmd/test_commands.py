@@ -34,7 +34,7 @@ def handle() -> str:
     ("words", "read"),
     [
         (["help", "repo", "list"], ["repo", "list", "--help"]),
-        (["auth", "device", "revoke", KEY, "--yes"], ["auth", "device", "revoke", "--yes", "--", KEY]),
+        (["auth", "device", "revoke", KEY, "--yes"], ["auth", "device", "revoke", f"={KEY}", "--yes"]),
         (["auth", "device", "revoke", "--yes", "--", KEY], ["auth", "device", "revoke", "--yes", "--", KEY]),
     ],
 )

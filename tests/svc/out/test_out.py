@@ -130,9 +130,9 @@ def test_tsv_keeps_one_line_for_each_record() -> None:
     ("moment", "said"),
     [
         ("2026-11-21T11:59:30Z", "just now"),
-        ("2026-11-21T11:59:00Z", "1 minute ago"),
-        ("2026-11-21T09:00:00Z", "3 hours ago"),
-        ("2026-11-22T13:00:00Z", "in 1 day"),
+        ("2026-11-21T11:59:00Z", "1 min ago"),
+        ("2026-11-21T09:00:00Z", "3 h ago"),
+        ("2026-11-22T13:00:00Z", "in 1 d"),
         ("2025-01-02T13:00:00Z", "2025-01-02"),
         ("yesterday", "yesterday"),
     ],
@@ -153,6 +153,62 @@ def test_a_table_fits_its_terminal(width: int) -> None:
     records = [{"a": "x" * 50, "b": "漢" * 30, "c": "1"}]
     for line in aligned(records, (Column("a"), Column("b"), Column("c")), width, NOW):
         assert cells(line) <= width
+
+
+REPOS = (
+    Column("full_name"),
+    Column("description", kind="line", spare=2),
+    Column("kind", spare=4),
+    Column("updated_at", kind="time"),
+)
+BLAME = (
+    Column("line"),
+    Column("seal_id", kind="id", spare=1),
+    Column("author"),
+    Column("sealed_at", kind="time", spare=2),
+    Column("text", kind="code"),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "header", "gone"),
+    [
+        (100, "FULL NAME DESCRIPTION KIND UPDATED", []),
+        (50, "FULL NAME DESCRIPTION UPDATED", ["KIND"]),
+        (36, "FULL NAME UPDATED", ["KIND", "DESCRIPTION"]),
+    ],
+)
+def test_a_narrow_table_leaves_out_what_is_spare_and_says_so(
+    width: int, header: str, gone: list[str]
+) -> None:
+    name = "alice/parser-of-headers"
+    record = {"full_name": name, "description": "x" * 60, "kind": "app", "updated_at": "2026-11-21T10:00:00Z"}
+    left_out: list[str] = []
+    lines = list(aligned([record], REPOS, width, NOW, left_out=left_out.extend))
+    assert (lines[0].split(), left_out) == (header.split(), gone)
+    assert all(cells(line) <= width for line in lines)
+    assert lines[1].startswith(f"{name}  ")
+    assert lines[1].endswith("2 h ago" if width == 100 else "2 h")
+
+
+def test_blame_shortens_its_own_columns_and_no_code() -> None:
+    code = "\tif (header == NULL || header->length > MAXIMUM) return refused(header, reason);"
+    record = {
+        "line": 120,
+        "seal_id": "a" * 64,
+        "author": "somebody-with-a-long-handle",
+        "sealed_at": "2026-11-21T10:00:00Z",
+        "text": code,
+    }
+    wide = list(aligned([record], BLAME, 200, NOW))
+    assert wide[1].endswith(code.expandtabs(8))
+    for width, beside in ((80, ["120", "a" * 7, "somebod…", "2", "h"]), (50, ["120", "somebod…"])):
+        header, *lines = aligned([record], BLAME, width, NOW)
+        assert all(cells(line) <= width for line in (header, *lines))
+        at = header.index("TEXT")
+        assert "".join(line[at:].ljust(width - at) for line in lines).rstrip() == code.expandtabs(8)
+        assert lines[0][:at].split() == beside
+        assert not "".join(line[:at] for line in lines[1:]).strip()
 
 
 def test_progress_is_silent_where_nobody_watches_and_clears_its_line() -> None:
