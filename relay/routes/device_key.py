@@ -16,6 +16,7 @@ from relay.caller import Caller
 from relay.routes.auth import ListQuery
 from relay.routing import Anonymous, Reply, SignedIn, route
 from relay.service import device_key as keys
+from relay.service import device_name
 from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
@@ -59,7 +60,7 @@ async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
 )
 async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
     """Give one's own device another name"""
-    return await keys.rename(caller, key_id, body.name)
+    return await device_name.rename(caller, key_id, body.name)
 
 
 @route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)

@@ -97,21 +97,6 @@ async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[De
     return Page(items=[shown(item) for item in items], next_cursor=next_cursor)
 
 
-async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
-    """Call one of the caller's keys by another name. NotFound for what is no key of theirs."""
-    me, chosen = caller.me, label(name)
-    if not chosen:
-        raise Invalid("a name has at least one character", pointer="/name")
-    async with caller.write() as tx:
-        if not await tx.run(rows.RENAME, key_id=id, account=me.account_id, new_name=chosen):
-            raise NotFound
-        await audit.record(tx, me.account_id, "device_key.rename", id, name=chosen, address=caller.address)
-        row = await tx.one(rows.ONE, id=id)
-        if row is None:
-            raise NotFound
-        return shown(rows.row(row))
-
-
 async def revoke(caller: Caller, id: str) -> None:
     """Refuse this key from now on and end the sessions bound to it. Seals it signed before stay valid."""
     me = caller.me

@@ -16,7 +16,7 @@ from svc.out import Column, answers
 COLUMNS = (
     Column("id", kind="id"),
     Column("name"),
-    Column("created_at", kind="time"),
+    Column("created_at", kind="time", spare=1),
     Column("last_used_at", kind="time"),
     Column("revoked_at", kind="time"),
 )

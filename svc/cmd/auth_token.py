@@ -14,12 +14,12 @@ from svc.out import Column, answers
 
 COLUMNS = (
     Column("id"),
-    Column("kind"),
+    Column("kind", spare=1),
     Column("label"),
-    Column("created_at", kind="time"),
+    Column("created_at", kind="time", spare=4),
     Column("expires_at", kind="time"),
-    Column("last_used_at", kind="time"),
-    Column("current"),
+    Column("last_used_at", kind="time", spare=3),
+    Column("current", spare=2),
 )
 
 

@@ -112,7 +112,7 @@ class Run:
         if self.linked is None:
             raise NotLinked(str(self.folder))
         link = self.linked[1]
-        self.require_server_of_link(link)
+        self.require_server_of_link(link, "or go to a folder of that server")
         named = self.named
         if named is not None and f"{named.owner}/{named.name}" != link.repo:
             what = self._names_repo
@@ -123,13 +123,15 @@ class Run:
         self.speak_to(link.server)
         return self.linked
 
-    def require_server_of_link(self, link: RepoLink) -> None:
+    def require_server_of_link(
+        self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
+    ) -> None:
         """UsageError where a flag or variable names another server than that of the folder's repository."""
         typed = self._typed_server()
         if typed and not _same(typed[1], link.server):
             raise UsageError(
                 f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"leave {typed[0]} away, or name a repository there: -R OWNER/NAME"
+                f"leave {typed[0]} away, {remedy}"
             )
 
     def name(self, typed: str) -> None:

@@ -119,8 +119,9 @@ class _Table:
         while self._crowded() and (spare := max(column.spare for column in self.columns)):
             gone.append(self._leave_out(spare))
         least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
-        while self._over() and (widest := max(self._others(), default=(0, 0)))[0] > least:
-            self.widths[widest[1]] -= 1
+        for kinds in (("text",), ("line", "state", "id", "size", "time", "text")):
+            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > least:
+                self.widths[widest[1]] -= 1
         for at in self._code():
             self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
         return gone
@@ -171,16 +172,16 @@ class _Table:
                 if column.kind == "id":
                     row[at] = row[at][:ID_CHARS_NARROW]
                 elif column.kind == "time":
-                    row[at] = row[at].removesuffix(" ago")
+                    row[at] = row[at].removesuffix(" ago").removeprefix("just ")
         self._measure()
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
-    def _others(self) -> Iterator[tuple[int, int]]:
-        """(width, place) of every column without code."""
-        return ((wide, at) for at, wide in enumerate(self.widths) if at not in self._code())
+    def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+        """(width, place) of the columns of these kinds."""
+        return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
