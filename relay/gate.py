@@ -38,6 +38,7 @@ from relay.db.database import Contended
 from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
+from relay.service.once import Once
 
 SUBPROTOCOLS = ("svc-sync.v1",)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
@@ -89,6 +90,10 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["body"] = _body(request, route, body, decode_body)
             if route.stream:
                 arguments["upload"] = incoming
+            if route.creates:
+                arguments["once"] = Once.of(request, arguments.get("body"))
+            elif route.status == 201 and route.method == "POST" and not route.stream:
+                _require_no_key(request)
             wanted = {name: arguments[name] for name in asked}
             if speaks:
                 return await _converse(route, request, caller, wanted)
@@ -192,6 +197,12 @@ def _require_plain(request: Request) -> None:
     coding = request.headers.get("content-encoding")
     if coding is not None and coding.lower() != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
+
+
+def _require_no_key(request: Request) -> None:
+    """A key promises that nothing is made twice; where it cannot be kept it is refused."""
+    if request.headers.get("idempotency-key") is not None:
+        raise Invalid("Idempotency-Key needs a session; without an account it belongs to nobody")
 
 
 def _segment(raw: str) -> str:

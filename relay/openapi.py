@@ -38,6 +38,14 @@ TITLES = {
 _REF = "#/components/schemas/{name}"
 _SECURITY: list[dict[str, list[str]]] = [{"session": []}, {"bearer": []}]
 
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A request that is sent again with its key gets its first answer, for 24 hours",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+}
+
 
 @functools.cache
 def document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -77,7 +85,11 @@ def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any])
         "operationId": route.name,
         "summary": route.summary,
         "tags": [route.name.partition(".")[0]],
-        "parameters": [*_path_parameters(route), *_query_parameters(route, schema, components)],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(route, schema, components),
+            *([_KEY] if route.creates else []),
+        ],
         "responses": _responses(route, schema),
     }
     if route.body is not None:
@@ -139,7 +151,7 @@ def _problems(route: Route) -> set[int]:
         codes |= {404}
     if route.body is not None or route.stream:
         codes |= {400, 408, 413, 415, 422}
-    if route.query is not None:
+    if route.query is not None or (route.method, route.status) == ("POST", 201):  # its Idempotency-Key
         codes |= {422}
     if route.grows:
         codes |= {507}

@@ -7,8 +7,9 @@
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
-every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open),
+`once` (Once: the answer of a request that is sent again; a route that creates takes it), and every path
+parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
@@ -131,6 +132,16 @@ class Route:
     name: str
     summary: str
 
+    @property
+    def creates(self) -> bool:
+        """Whether a request that is sent again must get its first answer. Streamed bytes are kept by their
+        digest: sent twice they are there once. Without an account there is nobody a key could belong to."""
+        return (
+            (self.method, self.status) == ("POST", 201)
+            and not self.stream
+            and not isinstance(self.access, Anonymous)
+        )
+
 
 TABLE: list[Route] = []
 
@@ -163,32 +174,33 @@ def route(
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         names = frozenset(inspect.signature(handler).parameters)
-        TABLE.append(
-            Route(
-                method=method,
-                path=path,
-                access=access,
-                handler=handler,
-                flag=flag,
-                returns=returns,
-                status=status,
-                body=hints.get("body"),
-                query=hints.get("query"),
-                params=parameters(path),
-                wants=names,
-                max_body=max_body,
-                stream=stream,
-                errors=errors,
-                others=others,
-                media=media,
-                cost=cost,
-                per_minute=per_minute,
-                forms=forms,
-                grows=grows and isinstance(access, Write) and method in ("POST", "PUT"),
-                name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
-                summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
-            )
+        declared = Route(
+            method=method,
+            path=path,
+            access=access,
+            handler=handler,
+            flag=flag,
+            returns=returns,
+            status=status,
+            body=hints.get("body"),
+            query=hints.get("query"),
+            params=parameters(path),
+            wants=names,
+            max_body=max_body,
+            stream=stream,
+            errors=errors,
+            others=others,
+            media=media,
+            cost=cost,
+            per_minute=per_minute,
+            forms=forms,
+            grows=grows and isinstance(access, Write) and method in ("POST", "PUT"),
+            name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
+            summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )
+        if declared.creates != ("once" in names):
+            raise TypeError(f"{declared.name} must take `once` exactly if it creates something")
+        TABLE.append(declared)
         return handler
 
     return declare

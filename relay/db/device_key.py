@@ -82,6 +82,11 @@ SELF = (
     )
 )
 INSERT = insert(device_key)
+RENAME = (
+    update(device_key)
+    .where(device_key.c.id == bindparam("key_id"), device_key.c.account_id == bindparam("account"))
+    .values(name=bindparam("new_name"))
+)
 TOUCH = (
     update(device_key).where(device_key.c.id == bindparam("key_id")).values(last_used_at=bindparam("used_at"))
 )

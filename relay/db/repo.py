@@ -179,6 +179,7 @@ EDIT = (
         }
     )
 )
+TOUCH = update(repo).where(_THIS).values(updated_at=bindparam("now"))
 DELETE = (
     update(repo)
     .where(_THIS, ALIVE)

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Delete, Table, and_, bindparam, delete, or_, select, tuple_
+from sqlalchemy import ColumnElement, Delete, Table, and_, bindparam, delete, or_, select, tuple_
 
 from relay.db.schema import (
     account,
     account_usage,
     address_usage,
     audit,
-    blame_cache,
     challenge,
-    checkpoint,
-    chunked_file,
     collaborator,
     device_code,
     device_key,
-    event,
     idempotency,
-    lane,
-    lane_final,
-    lane_log,
-    live_batch,
+    metadata,
     nonce,
     pairing_code,
     prepare,
-    ref,
     refresh_token,
     replica,
     repo,
     repo_alias,
-    repo_object,
-    repo_usage,
     seal,
-    seal_change,
-    seal_live,
-    seal_parent,
     session,
-    update_answer,
 )
 
 _EXPIRING = (
@@ -97,39 +83,40 @@ _DUE = select(repo.c.id).where(
     repo.c.purge_at < bindparam("now"),
     ~select(_fork.c.id).where(_fork.c.parent_id == repo.c.id).exists(),
 )
-PURGEABLE = _DUE.order_by(repo.c.purge_at).limit(bindparam("limit"))
+_NEXT = or_(
+    repo.c.purge_at > bindparam("after_at"),
+    and_(repo.c.purge_at == bindparam("after_at"), repo.c.id > bindparam("after_id")),
+)
+PURGEABLE = (
+    _DUE.add_columns(repo.c.purge_at)
+    .where(_NEXT)
+    .order_by(repo.c.purge_at, repo.c.id)
+    .limit(bindparam("limit"))
+)
 STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
-_ID: Any = bindparam("repo_id")
-_BRANCHES = select(ref.c.id).where(ref.c.repo_id == _ID)
-_SEALS = select(seal.c.id).where(seal.c.repo_id == _ID)
-_REPLICAS = select(replica.c.id).where(replica.c.branch_id.in_(_BRANCHES))
+
+def hanging() -> dict[Table, ColumnElement[bool]]:
+    """Every table whose rows hang on a repository by foreign keys, over any number of tables, with the
+    condition for the rows of `repo_id`; parents first."""
+    found: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
+    for table in metadata.sorted_tables:
+        if table is not repo and (ways := [_way(key, found) for key in _keys_into(table, found)]):
+            found[table] = or_(*ways)
+    return found
 
 
-def _of_branches(table: Table) -> Delete:
-    return delete(table).where(table.c.branch_id.in_(_BRANCHES))
+def _keys_into(table: Table, found: dict[Table, ColumnElement[bool]]) -> list[Any]:
+    return [key for key in table.foreign_key_constraints if key.referred_table in found]
+
+
+def _way(key: Any, found: dict[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
+    (element,) = key.elements  # a key of several columns into a repository's rows is not known here
+    parent = element.column.table
+    if parent is repo:
+        return element.parent == bindparam("repo_id")  # type: ignore[no-any-return]
+    return element.parent.in_(select(element.column).where(found[parent]))  # type: ignore[no-any-return]
 
 
 # Everything of one repository, children first. Its bytes are left to the collector.
-PURGE: tuple[Delete, ...] = (
-    delete(update_answer).where(update_answer.c.replica.in_(_REPLICAS)),
-    delete(seal_live).where(seal_live.c.seal_id.in_(_SEALS)),
-    *map(_of_branches, (replica, lane, lane_log, lane_final, live_batch, checkpoint, prepare)),
-    delete(seal_change).where(seal_change.c.seal_id.in_(_SEALS)),
-    delete(seal_parent).where(seal_parent.c.seal_id.in_(_SEALS)),
-    *(
-        delete(table).where(table.c.repo_id == _ID)
-        for table in (
-            seal,
-            blame_cache,
-            collaborator,
-            repo_alias,
-            ref,
-            repo_object,
-            repo_usage,
-            chunked_file,
-            event,
-        )
-    ),
-    delete(repo).where(repo.c.id == _ID),
-)
+PURGE: tuple[Delete, ...] = tuple(delete(table).where(rows) for table, rows in reversed(hanging().items()))

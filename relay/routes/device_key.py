@@ -11,10 +11,13 @@ from localstore.core.model import (
     PairingCode,
     SessionGrant,
 )
+from localstore.core.model.auth import DeviceKeyPatch
 from relay.caller import Caller
 from relay.routes.auth import ListQuery
 from relay.routing import Anonymous, Reply, SignedIn, route
 from relay.service import device_key as keys
+from relay.service import device_name
+from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
@@ -27,9 +30,9 @@ FLAG = "TR_REPOS_ENABLED"
     returns=Challenge,
     status=201,
 )
-async def challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
+async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challenge:
     """A challenge that only the holder of both keys can answer"""
-    return await keys.begin_registration(caller, body)
+    return await keys.begin_registration(caller, body, once)
 
 
 @route(
@@ -41,15 +44,23 @@ async def challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
     status=201,
     errors=(409, 410),
 )
-async def register(caller: Caller, body: DeviceKeyProof) -> DeviceKey:
+async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKey:
     """Register the key whose challenge this answers"""
-    return await keys.register(caller, body)
+    return await keys.register(caller, body, once)
 
 
 @route("GET", "/api/v1/repos/device-keys", access=SignedIn(), flag=FLAG, returns=Page[DeviceKey])
 async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
     return await keys.page(caller, query.cursor, query.limit)
+
+
+@route(
+    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
+)
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+    """Give one's own device another name"""
+    return await device_name.rename(caller, key_id, body.name)
 
 
 @route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
@@ -93,6 +104,6 @@ async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
     status=201,
     errors=(429,),
 )
-async def pairing_code(caller: Caller) -> PairingCode:
+async def pairing_code(caller: Caller, once: Once) -> PairingCode:
     """A one-time code with which one more device joins this account"""
-    return await keys.pairing_code(caller)
+    return await keys.pairing_code(caller, once)

@@ -8,6 +8,7 @@ from localstore.core.model.ref import RefCreate, RefType, RefUpdate
 from relay.caller import View
 from relay.routing import Read, Reply, Write, route
 from relay.service import ref as refs
+from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
@@ -34,9 +35,9 @@ async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
 
 
 @route("POST", "/api/v1/repos/{id}/refs", access=Write(), flag=FLAG, returns=Ref, status=201, errors=(409,))
-async def create_ref(view: View, body: RefCreate) -> Ref:
+async def create_ref(view: View, body: RefCreate, once: Once) -> Ref:
     """Create a branch or tag; its head is validated in the same transaction"""
-    return await refs.create(view, body)
+    return await refs.create(view, body, once)
 
 
 @route("GET", "/api/v1/repos/{id}/refs/{type}/{name...}", access=Read(), flag=FLAG, returns=Ref)

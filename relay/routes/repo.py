@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sanic.request import Request
-
 from localstore.core.model import Deleted, Page, Repo
 from localstore.core.model.base import Model
 from localstore.core.model.repo import RepoCreate, RepoPatch
@@ -30,9 +28,9 @@ class RepoQuery(Model, frozen=True):
 @route(
     "POST", "/api/v1/repos", access=SignedIn(), flag=FLAG, returns=Repo, status=201, errors=(409, 503), cost=5
 )
-async def create_repo(caller: Caller, body: RepoCreate, request: Request) -> Reply:
+async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
     """Create a repository with its default branch"""
-    made = await repos.create(caller, body, Once.of(request, body))
+    made = await repos.create(caller, body, once)
     return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
 
 

@@ -16,6 +16,7 @@ from localstore.core.model.seal import (
 from relay.caller import View
 from relay.routing import Write, route
 from relay.service import seal, seal_trees
+from relay.service.once import Once
 
 FLAG = "TR_REPO_SEALING"
 REPO = "/api/v1/repos/{id}"
@@ -30,9 +31,9 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 
 @route("POST", f"{BRANCH}/finalize", access=Write(), flag=FLAG, returns=Seal, status=201, errors=(409, 410))
-async def finalize(view: View, branch: str, body: FinalizeRequest) -> Seal:
+async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -> Seal:
     """Record the signed seal and move the branch's head"""
-    return await seal.finalize(view, branch, body)
+    return await seal.finalize(view, branch, body, once)
 
 
 @route(
@@ -58,6 +59,6 @@ async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     status=201,
     errors=(409, 410),
 )
-async def finalize_seals(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
+async def finalize_seals(view: View, body: FinalizeSealsRequest, once: Once) -> Page[Seal]:
     """Record signed seals and move the branch's head once"""
-    return await seal_trees.finalize(view, body)
+    return await seal_trees.finalize(view, body, once)

@@ -7,6 +7,7 @@ from localstore.core.model.auth import ScriptTokenRequest
 from relay.caller import Caller
 from relay.routing import Browser, route
 from relay.service import token as tokens
+from relay.service.once import Once
 
 
 @route(
@@ -18,6 +19,6 @@ from relay.service import token as tokens
     errors=(403, 429),
     forms=True,
 )
-async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
+async def create(caller: Caller, body: ScriptTokenRequest, once: Once) -> ScriptToken:
     """Make a token for scripts; it is shown this once"""
-    return await tokens.create(caller, body)
+    return await tokens.create(caller, body, once)

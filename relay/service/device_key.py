@@ -49,6 +49,7 @@ from relay.service import account as account_rules
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.guesses import Guesses, is_known, remember
+from relay.service.once import Once
 from relay.service.session import Made
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)
@@ -58,21 +59,26 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives t
 _LATEST = 2**62  # later than any time in milliseconds
 
 
-async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
+async def begin_registration(caller: Caller, start: DeviceKeyStart, once: Once) -> Challenge:
     """A challenge for a key that a signed-in account wants to register; bound to account and session."""
-    me = caller.me
-    return await _challenge(caller, Purpose.REGISTER, me.account_id, me.account_id, me.session_id, start)
+    me, account = caller.me, caller.me.account_id
+    return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start, once)
 
 
-async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
+async def register(caller: Caller, proof: DeviceKeyProof, once: Once) -> DeviceKey:
     """Keep the key whose challenge this answers. Gone, SignatureInvalid or DeviceKeyExists otherwise."""
     me = caller.me
+    async with caller.read() as tx:  # before the challenge is burnt, which a repeat has no more
+        if (before := await once.answer(tx, me, DeviceKey)) is not None:
+            return before
     taken, challenge = await _take(caller, Purpose.REGISTER, proof)
     if (taken.account, taken.session_id) != (me.account_id, me.session_id):
         raise _no_challenge()
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        return shown(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+        answer = shown(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+        await once.remember(tx, me, answer)
+    return answer
 
 
 async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[DeviceKey]:
@@ -105,7 +111,7 @@ async def revoke(caller: Caller, id: str) -> None:
         await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
 
 
-async def pairing_code(caller: Caller) -> PairingCode:
+async def pairing_code(caller: Caller, once: Once) -> PairingCode:
     """A one-time code with which one more device joins the caller's account."""
     me, now = caller.me, now_ms()
     if me.handle is None:
@@ -114,7 +120,10 @@ async def pairing_code(caller: Caller) -> PairingCode:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
     _PAIRING_CODES.take(caller.node.limiter, me.account_id)
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
+    answer = PairingCode(code=code, expires_at=rfc3339(expires_at))
     async with caller.write() as tx:
+        if (before := await once.answer(tx, me, PairingCode)) is not None:
+            return before
         await tx.run(rows.SWEEP_PAIRING, now=now)
         await tx.run(
             rows.INSERT_PAIRING,
@@ -124,7 +133,8 @@ async def pairing_code(caller: Caller) -> PairingCode:
             used_at=None,
         )
         await audit.record(tx, me.account_id, "pairing_code.create", me.account_id, address=caller.address)
-    return PairingCode(code=code, expires_at=rfc3339(expires_at))
+        await once.remember(tx, me, answer)
+    return answer
 
 
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
@@ -233,7 +243,9 @@ async def _challenge(
     registered_to: str | None,
     session_id: str | None,
     start: DeviceKeyStart,
+    once: Once | None = None,
 ) -> Challenge:
+    """`once` only for a signed-in caller."""
     ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
     name, now = label(start.name), now_ms()
     made = device_grant.Challenge(
@@ -245,7 +257,17 @@ async def _challenge(
         x25519=x25519,
         secret=secrets.token_bytes(CHALLENGE_BYTES),
     )
+    answer = Challenge(
+        v=1,
+        challenge_id=b64u(made.challenge_id),
+        sealed_challenge=b64u(made.seal()),
+        origin=made.origin,
+        expires_in=limits.CHALLENGE,
+        account=registered_to or _future_account(made.challenge_id),
+    )
     async with caller.write() as tx:
+        if once is not None and (before := await once.answer(tx, caller.me, Challenge)) is not None:
+            return before
         await tx.run(rows.SWEEP_CHALLENGES, now=now)
         await tx.run(
             rows.INSERT_CHALLENGE,
@@ -259,14 +281,9 @@ async def _challenge(
             secret=made.secret,
             expires_at=now + limits.CHALLENGE * 1000,
         )
-    return Challenge(
-        v=1,
-        challenge_id=b64u(made.challenge_id),
-        sealed_challenge=b64u(made.seal()),
-        origin=made.origin,
-        expires_in=limits.CHALLENGE,
-        account=registered_to or _future_account(made.challenge_id),
-    )
+        if once is not None:
+            await once.remember(tx, caller.me, answer)
+    return answer
 
 
 async def _take(

@@ -10,12 +10,14 @@ from relay.caller import View
 from relay.clock import now_ms
 from relay.db import live_batch as batches
 from relay.db import ref as rows
+from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.database import Tx, UniqueViolation
 from relay.db.ref import RefRow
 from relay.ids import new_branch_id
 from relay.paging import Cursor, page_size
 from relay.service import frontier, landing
+from relay.service.once import Once
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
@@ -44,11 +46,13 @@ async def get(view: View, type: str, name: str) -> Ref:
         return shown(view, await find(tx, view.repo.id, type, name))
 
 
-async def create(view: View, wish: RefCreate) -> Ref:
+async def create(view: View, wish: RefCreate, once: Once) -> Ref:
     """A ref starts at a seal: the one named, or the sealed head of the branch named."""
     names.ref_name(wish.name)
     now = now_ms()
     async with view.write() as tx:
+        if (before := await once.answer(tx, view.me, Ref)) is not None:
+            return before
         made = RefRow(new_branch_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)
         if wish.type == "tag" and made.head is None:
             raise Invalid("a tag needs a seal; push first", pointer="/head")
@@ -72,7 +76,9 @@ async def create(view: View, wish: RefCreate) -> Ref:
         if made.type == "branch" and made.head is not None:
             await frontier.start(tx, view.node, made)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
-    return shown(view, made)
+        answer = shown(view, made)
+        await once.remember(tx, view.me, answer)
+    return answer
 
 
 async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
@@ -85,11 +91,11 @@ async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
         head = await seals.resolve(tx, view.repo.id, wish.head)
         if head is None:
             raise Invalid(f"no seal {wish.head[:12]} in {view.repo.full_name}", pointer="/head")
-        moved = await tx.run(
-            rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now_ms()
-        )
+        now = now_ms()
+        moved = await tx.run(rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now)
         if not moved:
             raise StaleHead(name, ref.head)
+        await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await _land(tx, view, ref, head)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
         return shown(view, await find(tx, view.repo.id, type, name))

@@ -34,6 +34,7 @@ from relay.db.ref import RefRow
 from relay.service import content, frontier, landing, seal
 from relay.service.epochs import Texts
 from relay.service.live_rules import file_cap, over_cap
+from relay.service.once import NEVER_BEFORE, Once
 from relay.service.seal_payload import Draft, Wish, check_message, draft, record, require_same_capability
 
 SEALS_PER_REQUEST = 1000
@@ -101,10 +102,12 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
     )
 
 
-async def finalize(view: View, wish: FinalizeSealsRequest) -> Page[Seal]:
+async def finalize(view: View, wish: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(wish.prepare_id)
     async with view.write() as tx:
+        if (before := await once.answer(tx, view.me, Page[Seal])) is not None:
+            return before
         known = await seal.find(tx, view.repo.id, [wish.prepare_id])
         if known:
             drafts = await _remembered(tx, wish.prepare_id)
@@ -124,16 +127,18 @@ async def finalize(view: View, wish: FinalizeSealsRequest) -> Page[Seal]:
             seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
         await seal.move(tx, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
-        before = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         for made, signature in zip(drafts, signatures, strict=True):
             await seal.require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
-        await landing.land(tx, view.node, ref, before, drafts[-1].root, view.me.account_id, key.id)
+        await landing.land(tx, view.node, ref, old_root, drafts[-1].root, view.me.account_id, key.id)
         await view.node.hub.announce(
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-    return Page(items=[seal.shown(one) for one in found])
+        answer = Page(items=[seal.shown(one) for one in found])
+        await once.remember(tx, view.me, answer)
+    return answer
 
 
 async def _drafts(

@@ -14,6 +14,7 @@ from relay.limiter import Attempts
 from relay.service import audit
 from relay.service import session as sessions
 from relay.service.device_key import label
+from relay.service.once import NEVER_BEFORE, Once
 
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
@@ -21,7 +22,7 @@ CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read"
 _NEW = Attempts("script_token.account", 60, 3600)
 
 
-async def create(caller: Caller, wish: ScriptTokenRequest) -> ScriptToken:
+async def create(caller: Caller, wish: ScriptTokenRequest, once: Once = NEVER_BEFORE) -> ScriptToken:
     """A token for SVC_TOKEN. Neither it nor the binding seed inside is kept here: lost is lost."""
     me = caller.me
     if me.via != "cookie":
@@ -44,11 +45,14 @@ async def create(caller: Caller, wish: ScriptTokenRequest) -> ScriptToken:
         bound_key=binding.public,
         caps=CAPS[wish.access],
     )
+    text = bearer.format_script_token(caller.node.config.public_url, bearer.from_text(plan.token), binding)
+    answer = ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
     async with caller.write() as tx:
+        if (before := await once.answer(tx, me, ScriptToken)) is not None:
+            return before
         await plan.write(tx)
         await audit.record(
             tx, me.account_id, "token.create", plan.id, label=name, access=wish.access, address=caller.address
         )
-    origin = caller.node.config.public_url
-    text = bearer.format_script_token(origin, bearer.from_text(plan.token), binding)
-    return ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
+        await once.remember(tx, me, answer)
+    return answer

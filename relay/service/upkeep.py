@@ -13,6 +13,7 @@ from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
+from relay.logs import logger
 from relay.node import Node
 from relay.service import checkpoint, live_record
 
@@ -21,6 +22,10 @@ PURGED_AT_ONCE = 20
 DAY = 24 * 3600_000
 SESSIONS_KEPT = 2 * DAY  # after their end
 SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
+
+
+class PurgeFailed(Exception):
+    """Some repositories stay, though their time is over; the log says why."""
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:
@@ -33,8 +38,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         await sweep(node)
 
     async def purge_job(_: dict[str, Any]) -> None:
-        while await purge(node):
-            pass
+        await purge(node)
 
     async def checkpoint_job(data: dict[str, Any]) -> None:
         if "branch_id" in data:  # jobs of earlier versions name none
@@ -79,15 +83,35 @@ async def _swept(node: Node, statement: Delete, **when: int) -> int:
 
 
 async def purge(node: Node) -> int:
-    """Take away the rows of some repositories whose time to be restored is over; each in a transaction of its
-    own. Answers how many went."""
-    async with node.db.read() as tx:
-        due = [row[0] for row in await tx.all(rows.PURGEABLE, now=now_ms(), limit=PURGED_AT_ONCE)]
-    for repo_id in due:
-        async with node.db.write(repo_name(repo_id)) as tx:
-            if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
-                continue  # restored, or forked, in between
-            await quota.purge(tx, repo_id)
-            for statement in rows.PURGE:
-                await tx.run(statement, repo_id=repo_id)
-    return len(due)
+    """Take away the rows of every repository whose time to be restored is over; each in a transaction of its
+    own. Answers how many went. One that fails keeps no other from going; at the end PurgeFailed names it."""
+    gone, failed = 0, []
+    after_at, after_id = -1, ""
+    while True:
+        async with node.db.read() as tx:
+            due = await tx.all(
+                rows.PURGEABLE, now=now_ms(), after_at=after_at, after_id=after_id, limit=PURGED_AT_ONCE
+            )
+        for repo_id, _ in due:
+            try:
+                gone += await _purge(node, repo_id)
+            except Exception as error:
+                logger().error("purge failed", repo=repo_id, reason=f"{type(error).__name__}: {error}")
+                failed.append(repo_id)
+        if len(due) < PURGED_AT_ONCE:
+            break
+        after_id, after_at = due[-1]
+    if failed:
+        raise PurgeFailed(f"{len(failed)} repositories could not be purged: {', '.join(failed)}")
+    return gone
+
+
+async def _purge(node: Node, repo_id: str) -> int:
+    """1, or 0 for a repository that was restored, or forked, in between."""
+    async with node.db.write(repo_name(repo_id)) as tx:
+        if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
+            return 0
+        await quota.purge(tx, repo_id)
+        for statement in rows.PURGE:
+            await tx.run(statement, repo_id=repo_id)
+    return 1

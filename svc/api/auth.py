@@ -53,7 +53,7 @@ class AuthCalls:
 
     def pairing_code(self) -> PairingCode:
         """A one-time code with which one more device joins this account."""
-        return self._http.call("POST", f"{ROOT}/pairing-codes", PairingCode)
+        return self._http.call("POST", f"{ROOT}/pairing-codes", PairingCode, creates=True)
 
     def sessions(self, limit: int | None = None) -> Iterator[Session]:
         """Sessions and script tokens of this account."""

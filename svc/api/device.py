@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
+from localstore.core.model.auth import DeviceKeyPatch
 from svc.api.http import Http, segment
 
 ROOT = "/api/v1/repos"
@@ -19,10 +20,14 @@ class DeviceCalls:
         return self._http.pages(f"{ROOT}/device-keys", DeviceKey, limit=limit)
 
     def challenge(self, body: DeviceKeyStart) -> Challenge:
-        return self._http.call("POST", f"{ROOT}/device-key-challenges", Challenge, body=body)
+        return self._http.call("POST", f"{ROOT}/device-key-challenges", Challenge, body=body, creates=True)
 
     def register(self, body: DeviceKeyProof) -> DeviceKey:
-        return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body)
+        return self._http.call("POST", f"{ROOT}/device-keys", DeviceKey, body=body, creates=True)
+
+    def rename(self, key_id: str, name: str) -> DeviceKey:
+        body = DeviceKeyPatch(name=name)
+        return self._http.call("PATCH", f"{ROOT}/device-keys/{segment(key_id)}", DeviceKey, body=body)
 
     def revoke(self, key_id: str) -> None:
         """The key signs nothing any more and its sessions end; what it sealed stays valid."""

@@ -24,7 +24,7 @@ TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What a sign-in leaves behind. `origin` is pinned: this token goes nowhere else. `registered`: the
-    account knows this machine's device key, so that it may seal."""
+    account knows this machine's device key, so that it may seal. `device_name`: what it is registered as."""
 
     v: Literal[1] = 1
     origin: str
@@ -34,6 +34,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     handle: str | None
     expires_at: str
     registered: bool = False
+    device_name: str = ""
 
     def seconds_left(self, now: datetime) -> float:
         """Until the session ends; negative after it."""

@@ -16,6 +16,7 @@ from localstore.core.paths import terminal_safe
 from localstore.core.request_signature import SAFE_METHODS
 from svc.api.answer import Raw
 from svc.cmd.context import Ctx
+from svc.out import answers_any
 
 PREFIX = "/api/v1/"
 PAGES_MAX = 10_000
@@ -26,6 +27,7 @@ _OWN_HEADERS = frozenset(
 )
 
 
+@answers_any
 def api(
     ctx: Ctx,
     path: Annotated[str, typer.Argument(help="The route; {owner}, {repo} and {id} are filled in")],
@@ -156,12 +158,15 @@ def _filled(ctx: Ctx, path: str) -> str:
 
 def _print(ctx: Ctx, answer: Raw) -> None:
     value = _decoded(answer)
+    failed = answer.status >= 400
     if value is not None:
-        ctx.out.data(value[0])
+        ctx.out.data(value[0], filtered=not failed)  # a program for the answer says nothing about a problem
     elif answer.body:
         ctx.out.foreign(answer.body)
-    if answer.status >= 400:
-        ctx.out.fail(f"the server answered {answer.status}")
+    if failed:
+        problem = value[0] if value is not None and isinstance(value[0], dict) else {}
+        said = problem.get("detail") or problem.get("title") or ""
+        ctx.out.fail(f"the server answered {answer.status}" + (f": {said}" if said else ""))
         ctx.exit(EXIT_SIGN_IN if answer.status == 401 else EXIT_FAILED)
 
 

@@ -22,7 +22,6 @@ from svc.cmd.context import Run
 from svc.out import Out
 
 _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
-_FIELDS = r"[a-z_][a-z0-9_]*(,[a-z_][a-z0-9_]*)*"
 
 
 def run(words: list[str]) -> int:
@@ -60,28 +59,13 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """`--json` may stand alone: it takes the next word only when that can be a list of fields.
-    `svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option."""
+    """`svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option:
+    it is marked with `=`, which the commands take away."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
-        dashed = [word for word in words if re.fullmatch(_DASHED_KEY_ID, word)]
-        words = [word for word in words if word not in dashed] + (["--", *dashed] if dashed else [])
-    found: list[str] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        if word == "--":
-            return found + words[at:]
-        if word == "--json":
-            following = words[at + 1] if at + 1 < len(words) else ""
-            takes = re.fullmatch(_FIELDS, following) is not None
-            found.append(f"--json={following if takes else ''}")
-            at += 2 if takes else 1
-        else:
-            found.append(word)
-            at += 1
-    return found
+        words = [f"={word}" if re.fullmatch(_DASHED_KEY_ID, word) else word for word in words]
+    return words
 
 
 def _call(words: list[str], out: Out) -> int:

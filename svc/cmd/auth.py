@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core.errors import ServerUnreachable, Unauthorized
 from svc.cmd.context import Ctx
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("server"),
@@ -19,6 +19,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def status(ctx: Ctx) -> None:
     """Show who you are on the server, and until when
 

@@ -9,19 +9,22 @@ import typer
 from localstore.core.errors import NotFound
 from localstore.core.model import DeviceKey, PairingCode
 from svc.cmd.context import Ctx
+from svc.cmd.login import device_name
 from svc.cmd.options import Limit
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("id", kind="id"),
     Column("name"),
-    Column("created_at", kind="time"),
+    Column("created_at", kind="time", spare=1),
     Column("last_used_at", kind="time"),
     Column("revoked_at", kind="time"),
 )
+KEY_MARK = "="  # in front of an id that begins with a dash, which would be an option
 CODE_COLUMNS = (Column("code"), Column("expires_at", kind="time"))
 
 
+@answers(CODE_COLUMNS, PairingCode)
 def add(ctx: Ctx) -> None:
     """Make a one-time code with which another device joins
 
@@ -44,6 +47,7 @@ def add(ctx: Ctx) -> None:
     )
 
 
+@answers((*COLUMNS, Column("this")), DeviceKey)
 def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     """List the device keys of your account
 
@@ -58,6 +62,23 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     ctx.out.rows(ctx.api.device.list(limit), columns, DeviceKey, empty="no device key is registered yet")
 
 
+@answers(COLUMNS, DeviceKey)
+def rename(
+    ctx: Ctx,
+    id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
+    name: Annotated[str, typer.Argument(help="What to call the device")],
+) -> None:
+    """Call a device by another name
+
+    Examples:
+    svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
+    """
+    chosen = device_name(name)
+    key = ctx.api.device.rename(_mine(ctx, id).id, chosen)
+    ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
+
+
+@answers(COLUMNS, DeviceKey)
 def revoke(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
@@ -69,12 +90,18 @@ def revoke(
     Examples:
     svc auth device revoke nUv3kX2pQ0aB --yes
     """
-    known = [key for key in ctx.api.device.list() if key.id.startswith(id) and key.revoked_at is None]
-    if len(known) != 1:
-        what = "more than one key begins" if known else "you have no active key that begins"
-        raise NotFound(f"{what} with {id}; see: svc auth device list")
-    key = known[0]
+    key = _mine(ctx, id)
     here = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
     ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{here}")
     ctx.api.device.revoke(key.id)
     ctx.out.done(f"Revoked {key.id[:12]}{here}", key, COLUMNS, DeviceKey, value=key.id)
+
+
+def _mine(ctx: Ctx, id: str) -> DeviceKey:
+    """The active key of the account whose id begins so."""
+    begins = id.removeprefix(KEY_MARK)
+    known = [key for key in ctx.api.device.list() if key.id.startswith(begins) and key.revoked_at is None]
+    if len(known) != 1:
+        what = "more than one key begins" if known else "you have no active key that begins"
+        raise NotFound(f"{what} with {begins}; see: svc auth device list")
+    return known[0]

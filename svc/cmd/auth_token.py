@@ -10,19 +10,20 @@ from localstore.core.errors import NotFound
 from localstore.core.model import Session
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("id"),
-    Column("kind"),
+    Column("kind", spare=1),
     Column("label"),
-    Column("created_at", kind="time"),
+    Column("created_at", kind="time", spare=4),
     Column("expires_at", kind="time"),
-    Column("last_used_at", kind="time"),
-    Column("current"),
+    Column("last_used_at", kind="time", spare=3),
+    Column("current", spare=2),
 )
 
 
+@answers(COLUMNS, Session)
 def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     """List your sessions and script tokens
 
@@ -35,6 +36,7 @@ def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     ctx.out.rows(ctx.api.auth.sessions(limit), COLUMNS, Session, empty="no sessions")
 
 
+@answers((Column("id"),))
 def revoke(ctx: Ctx, id: Annotated[str, typer.Argument(help="From svc auth token list")]) -> None:
     """End a session or script token
 

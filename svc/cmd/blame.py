@@ -12,17 +12,18 @@ from localstore.core.limits import TEXT_FILE
 from localstore.core.model import Blame
 from svc.cmd.context import Ctx
 from svc.cmd.refs import head_of
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("line"),
-    Column("seal_id", kind="id"),
+    Column("seal_id", kind="id", spare=1),
     Column("author"),
-    Column("sealed_at", kind="time"),
-    Column("text"),
+    Column("sealed_at", kind="time", spare=2),
+    Column("text", kind="code"),
 )
 
 
+@answers(COLUMNS)
 def blame(
     ctx: Ctx,
     path: Annotated[str, typer.Argument(help="A text file")],

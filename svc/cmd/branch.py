@@ -13,11 +13,12 @@ from svc.cmd.context import Ctx
 from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
 from svc.cmd.refs import naming
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
 
 
+@answers(COLUMNS, Ref)
 def branch(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="The branch to create")] = "",
@@ -54,6 +55,7 @@ def branch(
     )
 
 
+@answers((Column("name"),))
 def branch_delete(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="The branch")],

@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, NoReturn
 
 import typer
@@ -15,9 +16,10 @@ from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.cmd.context import Ctx
+from svc.cmd.json_word import is_list_of, with_fields
 from svc.cmd.table import COMMANDS, GROUPS, children
-from svc.cmd.words import WORDS
-from svc.out import Format
+from svc.cmd.words import OTHER_NAMES, WORDS
+from svc.out import Answers, Format, answers_of
 
 EXAMPLES = "\nExamples:\n"
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -56,7 +58,7 @@ def shared_options() -> list[TyperOption]:
         option(
             "json", "--json", metavar="[FIELDS]", help="Answer as JSON; without FIELDS, the table's columns"
         ),
-        option("jq", "--jq", metavar="EXPR", help="Filter the JSON with a jq program"),
+        option("jq", "--jq", "-q", metavar="EXPR", help="Filter the JSON with a jq program"),
         option(
             "template", "--template", metavar="TEXT", help="Format each item, such as '{{name}} {{head}}'"
         ),
@@ -67,6 +69,7 @@ class Command(TyperCommand):
     """One command: its own options, the global ones, examples in its help."""
 
     context_class = Ctx
+    answers: Answers
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
@@ -76,6 +79,12 @@ class Command(TyperCommand):
         super().__init__(*args, **settings)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        required = sum(param.param_type_name == "argument" and param.required for param in self.own_params)
+        fields = self.answers.fields
+        decide = partial(is_list_of, fields, required)
+        return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         own = [param for param in self.get_params(ctx) if not (param.name or "").startswith("global_")]
@@ -90,8 +99,10 @@ class Command(TyperCommand):
                     formatter.write(f"  {line}\n" if line else "\n")
 
     def invoke(self, ctx: Any) -> Any:
-        given = ctx.obj.given
-        ctx.obj.out.format = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        given, out = ctx.obj.given, ctx.obj.out
+        wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        self.answers.check(wanted)
+        out.format, out.answers = wanted, self.answers
         return super().invoke(ctx)
 
 
@@ -109,7 +120,9 @@ class Group(TyperGroup):
             self.params.append(_version_option())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, args or ["--help"])
+        below = children(self.path)
+        words = with_fields(args, self.params, lambda text, _others: text not in below, leading=True)
+        return super().parse_args(ctx, words or ["--help"])
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(children(self.path))
@@ -122,7 +135,7 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in children(self.path):
-            _unknown(self.path, args[0])
+            _unknown(self.path, args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -141,9 +154,12 @@ class Group(TyperGroup):
 
 def build(path: str) -> Any:
     """The command at `path`, its module imported."""
+    function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function_of(path))
-    return typer.main.get_command(app)
+    app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
+    command: Any = typer.main.get_command(app)
+    command.answers = answers_of(function)
+    return command
 
 
 def function_of(path: str) -> Callable[..., None]:
@@ -159,12 +175,22 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
             formatter.write_dl(records)
 
 
-def _unknown(group: str, typed: str) -> NoReturn:
-    """A word that is no command: one of that name elsewhere, else the nearest one below here."""
-    here = children(group)
-    if not group and typed in WORDS:
-        raise UsageError(f"there is no command '{typed}'; {WORDS[typed]}")
-    near = [path for path in COMMANDS if path.split()[-1] == typed]
+def _unknown(group: str, words: list[str]) -> NoReturn:
+    """Words that are no command: one of the specification, one of git's or gh's, one of that name elsewhere,
+    else the nearest one below here."""
+    from svc.cmd.specified import not_built
+
+    typed, here = words[0], children(group)
+    renamed = OTHER_NAMES.get(typed, "").split() if not group else []
+    absent = not_built(group, [*renamed, *words[1:]] if renamed else words)
+    if absent:
+        raise UsageError(f"svc {absent} is not in this version of svc; svc --help lists what is")
+    for length in (2, 1):
+        habit = f"{group} {' '.join(words[:length])}".strip()
+        if habit in WORDS:
+            raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
+    near = [" ".join(renamed)] if renamed else []
+    near += [path for path in COMMANDS if path.split()[-1] == typed]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
     raise UsageError(f"there is no command '{terminal_safe(f'{group} {typed}'.strip()[:100])}'{hint}")

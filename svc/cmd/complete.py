@@ -20,6 +20,7 @@ REFS = {  # parameters that name a branch or tag, and which
     **dict.fromkeys(("branch", "default_branch", "repo branch-delete name"), frozenset({"branch"})),
     "repo tag delete name": frozenset({"tag"}),
 }
+WORDS = {"repo visibility words": ("public", "private")}  # parameters that take one of few words
 TRACKED = frozenset({"restore paths", "blame path", "log path", "diff paths"})
 PATHS_MAX = 500
 
@@ -95,6 +96,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
         yield from ((getattr(one, "value", one), "") for one in choices)
         return
     name = f"{path} {param.name}"
+    yield from ((word, "") for word in WORDS.get(name, ()))
     kinds = REFS.get(name) or REFS.get(param.name)
     if kinds:
         yield from _refs(environment, folder, kinds)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from svc.cmd.context import Ctx
+from svc.out import answers_text
 
 
 class Shell(StrEnum):
@@ -80,6 +81,7 @@ complete --command svc --no-files --arguments '(__svc_candidates)'
 }
 
 
+@answers_text
 def completions(ctx: Ctx, shell: Annotated[Shell, typer.Argument(help="Your shell")]) -> None:
     """Print a completion script for your shell
 

@@ -7,7 +7,7 @@ remote, the server that SVC_TOKEN is for, the server signed in to last.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,9 @@ class Run:
         """The origin to talk to. UsageError when nothing names one."""
         from svc.api.origin import parse_origin
 
-        typed = self.given.get("server") or (self.named.host if self.named else None)
-        typed = typed or self.environment.get("SVC_SERVER")
+        typed = self._typed_server()
         if typed:
-            return parse_origin(typed)
+            return parse_origin(typed[1])
         if self.linked:
             return parse_origin(self.linked[1].server)
         from svc.api.session import script_token
@@ -90,6 +89,62 @@ class Run:
         if kept is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return kept
+
+    def _typed_server(self) -> tuple[str, str] | None:
+        """(the flag or variable, what it says) that names a server. UsageError for two that disagree."""
+        flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
+        named = (self._names_repo, self.named.host) if self.named and self.named.host else None
+        beside = ("--server", flag) if flag else None
+        if beside is None and variable and self._names_repo == "SVC_REPO":
+            beside = ("SVC_SERVER", variable)
+        if named and beside and not _same(named[1], beside[1]):
+            raise UsageError(
+                f"{named[0]} names a repository on {named[1]}, and {beside[0]} says {beside[1]}; "
+                "use one of them"
+            )
+        return named or beside or (("SVC_SERVER", variable) if variable else None)
+
+    @property
+    def _names_repo(self) -> str:
+        """What named the repository, for a sentence."""
+        return "-R" if self.given.get("repo") else "SVC_REPO"
+
+    def in_folder(self) -> tuple[Path, RepoLink]:
+        """The linked folder around here, for a command that works on it; from now on the command speaks to
+        that link's server. NotLinked, or UsageError where a flag or variable names something else."""
+        if self.linked is None:
+            raise NotLinked(str(self.folder))
+        link = self.linked[1]
+        self.require_server_of_link(link, "or go to a folder of that server")
+        named = self.named
+        if named is not None and f"{named.owner}/{named.name}" != link.repo:
+            what = self._names_repo
+            raise UsageError(
+                f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
+                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
+            )
+        self.speak_to(link.server)
+        return self.linked
+
+    def require_server_of_link(
+        self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
+    ) -> None:
+        """UsageError where a flag or variable names another server than that of the folder's repository."""
+        typed = self._typed_server()
+        if typed and not _same(typed[1], link.server):
+            raise UsageError(
+                f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
+                f"leave {typed[0]} away, {remedy}"
+            )
+
+    def name(self, typed: str) -> None:
+        """The repository that an argument names; empty: none. UsageError where -R names another."""
+        if not typed:
+            return
+        address = read_address(typed)
+        if self.given.get("repo") and self.named != address:
+            raise UsageError(f"{typed} and -R {self.given['repo']} are two repositories; name one")
+        self.given["repo"], self.named = typed, address
 
     def speak_to(self, origin: str) -> None:
         """Fix the server: a linked folder's commands go where its repository is."""
@@ -122,17 +177,19 @@ class Run:
             )
         return found
 
-    def repo(self, api: Api) -> Repo:
-        """The repository this command is about, as `api`'s caller may see it."""
+    def repo(self, connect: Callable[[], Api]) -> Repo:
+        """The repository this command is about, as the caller of that API may see it."""
         if self.named is None and self.linked:
-            return api.repo.linked(self.linked[1].repo_id, self.linked[1].repo)
+            link = self.linked[1]
+            self.require_server_of_link(link)
+            return connect().repo.linked(link.repo_id, link.repo)
         address = self.named or self._git_remote()
         if address is None:
             raise UsageError(
                 "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
                 "(svc repo init, svc repo clone)"
             )
-        return api.repo.find(address.owner, address.name)
+        return connect().repo.find(address.owner, address.name)
 
     def _git_remote(self) -> RepoAddress | None:
         for folder in (self.folder, *self.folder.parents):
@@ -163,12 +220,12 @@ class Ctx(typer.Context):
     @property
     def repo(self) -> Repo:
         """The repository, for a command that changes it."""
-        return self.obj.repo(self.obj.api)
+        return self.obj.repo(lambda: self.obj.api)
 
     @property
     def readable_repo(self) -> Repo:
         """The repository, for a command that reads it and may do so without a session."""
-        return self.obj.repo(self.obj.reader)
+        return self.obj.repo(lambda: self.obj.reader)
 
     def branch_of(self, repo: Repo) -> str:
         """The branch this folder is on when it is linked to `repo`, else the default branch."""
@@ -202,3 +259,9 @@ def read_address(typed: str) -> RepoAddress:
         return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
     except Invalid as error:
         raise UsageError(error.detail) from None
+
+
+def _same(one: str, other: str) -> bool:
+    from svc.api.origin import parse_origin, same_server
+
+    return same_server(parse_origin(one), parse_origin(other))

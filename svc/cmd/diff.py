@@ -12,7 +12,7 @@ from svc.cmd.context import Ctx
 from svc.cmd.refs import head_of
 from svc.cmd.working import to_look
 from svc.flows.diff import diff as diff_folder
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("path"),
@@ -24,6 +24,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS, ChangedFile)
 def diff(
     ctx: Ctx,
     paths: Annotated[

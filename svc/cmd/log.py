@@ -14,7 +14,7 @@ from localstore.link import read_state
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
 from svc.cmd.refs import head_of
-from svc.out import Column
+from svc.out import Column, answers
 
 
 def author(record: dict[str, object]) -> object:
@@ -33,6 +33,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS, SealSummary)
 def log(
     ctx: Ctx,
     ref: Annotated[

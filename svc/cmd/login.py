@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import HandleTaken, NotFound, ServerUnreachable, Unauthorized, UsageError
+from localstore.core.limits import LABEL_CHARS
 from localstore.core.paths import terminal_safe
 from svc.cmd.context import Ctx
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("handle"),
@@ -19,6 +20,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def login(
     ctx: Ctx,
     device_key: Annotated[
@@ -30,6 +32,9 @@ def login(
     pair: Annotated[
         str,
         typer.Option("--pair", metavar="CODE", help="Join an account with a code from svc auth device add"),
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="What to call this machine; else user@host")
     ] = "",
     new_key: Annotated[
         bool, typer.Option("--new-key", help="Give this machine a new key first, as after a revocation")
@@ -46,13 +51,14 @@ def login(
     Examples:
     svc login --server https://node.example
     svc login --server node.example --device-key --handle alice
-    svc login --device-key --handle alice --pair BCDF-GHJK-LMNP
+    svc login --device-key --handle alice --pair BCDF-GHJK-LMNP --name "Alice's laptop"
     svc login --new-key
     """
     if (handle or pair) and not device_key:
         raise UsageError("--handle and --pair belong to --device-key; add it")
     if device_key and not handle:
         raise UsageError("--device-key needs the account's name; add --handle NAME")
+    chosen = device_name(name) if name else ""
     run = ctx.obj
     origin = run.server
     from svc.api.origin import is_loopback
@@ -65,16 +71,16 @@ def login(
         run.sessions.renew_identity()
     if device_key:
         try:
-            session = by_device_key(origin, run.sessions, handle, pair or None)
+            session = by_device_key(origin, run.sessions, handle, pair or None, chosen)
         except HandleTaken:
             raise HandleTaken(_not_known(handle, pair)) from None
         except NotFound:
             raise NotFound(f"{origin} does not offer the sign-in by device key; run: svc login") from None
     else:
-        session = by_browser(origin, run.sessions, lambda approval: _show(ctx, approval))
-    name = session.handle or session.user_id
+        session = by_browser(origin, run.sessions, lambda approval: _show(ctx, approval), chosen)
+    who = session.handle or session.user_id
     ctx.out.done(
-        f"Signed in to {origin} as {name}",
+        f"Signed in to {origin} as {who}",
         {
             "handle": session.handle,
             "server": origin,
@@ -82,8 +88,16 @@ def login(
             "device_key_id": run.sessions.identity.device.id,
         },
         COLUMNS,
-        value=name,
+        value=who,
     )
+
+
+def device_name(typed: str) -> str:
+    """A name for a machine as the relay takes it; UsageError otherwise."""
+    name = typed.strip()
+    if not name or len(name) > LABEL_CHARS or not name.isprintable():
+        raise UsageError(f"a device's name is one line of 1 to {LABEL_CHARS} characters")
+    return name
 
 
 def _not_known(handle: str, pair: str) -> str:
@@ -101,6 +115,7 @@ def _not_known(handle: str, pair: str) -> str:
     )
 
 
+@answers((Column("server"),))
 def logout(ctx: Ctx) -> None:
     """End this machine's session
 

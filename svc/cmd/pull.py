@@ -22,7 +22,7 @@ from svc.cmd.working import (
 )
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("seal", kind="id"),
@@ -34,6 +34,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def pull(
     ctx: Ctx,
     force: Annotated[

@@ -28,7 +28,7 @@ from svc.cmd.working import (
 )
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
-from svc.out import Column
+from svc.out import Column, answers
 from svc.out.table import size
 
 COLUMNS = (
@@ -46,6 +46,7 @@ COLUMNS = (
 LISTED = 200  # paths of each kind that the editor shows
 
 
+@answers(COLUMNS)
 def push(
     ctx: Ctx,
     message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")] = "",

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
+from localstore.core.model import Repo
 from localstore.link import RepoLink
 from svc.api.transport import BranchTransport
-from svc.cmd.context import Ctx, read_address
+from svc.cmd.context import Ctx
 from svc.cmd.working import count, key_for, note_skipped
+from svc.flows.clone import Cloned
 from svc.flows.clone import clone as clone_branch
-from svc.out import Column
+from svc.out import Column, answers
 from svc.out.table import size
 
 COLUMNS = (
@@ -26,6 +28,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def clone(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
@@ -44,19 +47,13 @@ def clone(
     svc repo clone alice/notes ~/notes-parser -b parser
     """
     run = ctx.obj
-    if repository:
-        run.named = read_address(repository)
+    run.name(repository)
     if run.named is None:
         raise UsageError("which repository? svc repo clone OWNER/NAME")
     repo = ctx.readable_repo
     chosen = branch or repo.default_branch
     target = run.folder / (folder or repo.name)
-    link = RepoLink(
-        server=run.server, repo_id=repo.id, repo=repo.full_name, branch=chosen, class_=repo.class_
-    )
-    transport = BranchTransport(ctx.reader, repo.id, chosen)
-    transport.head()  # NotFound before anything is written
-    done = clone_branch(transport, run.home, link, Path(target), key_for(ctx, repo), ctx.out.meter)
+    done = clone_into(ctx, repo, chosen, Path(target))
     note_skipped(ctx, done.skipped)
     record = {
         "repo": repo.full_name,
@@ -68,3 +65,14 @@ def clone(
     }
     what = f"{count(done.files, 'file')}, {size(done.bytes)}" if done.seal else "no seal yet"
     ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))
+
+
+def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path) -> Cloned:
+    """Make the folder `target` with the sealed head of `branch`, linked to it."""
+    run = ctx.obj
+    link = RepoLink(
+        server=run.server, repo_id=repo.id, repo=repo.full_name, branch=branch, class_=repo.class_
+    )
+    transport = BranchTransport(ctx.reader, repo.id, branch)
+    transport.head()  # NotFound before anything is written
+    return clone_branch(transport, run.home, link, target, key_for(ctx, repo), ctx.out.meter)

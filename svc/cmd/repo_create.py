@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
-from localstore.core.errors import Invalid, UsageError
+from localstore.core.errors import FolderNotEmpty, Invalid, UsageError
 from localstore.core.model import Repo
 from localstore.core.model.repo import RepoCreate
 from localstore.core.names import repository_name
 from svc.cmd.context import Ctx
+from svc.cmd.repo_clone import clone_into
 from svc.cmd.repo_view import COLUMNS
+from svc.out import Column, answers
+
+CREATED = (*COLUMNS, Column("folder"))
 
 
 class Kind(StrEnum):
@@ -23,6 +29,7 @@ class Kind(StrEnum):
     dataset = "dataset"
 
 
+@answers(CREATED, Repo)
 def create(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="Its name, without the owner")],
@@ -38,14 +45,18 @@ def create(
     default_branch: Annotated[
         str, typer.Option("--default-branch", metavar="NAME", help="Its first branch")
     ] = "main",
+    clone: Annotated[
+        bool, typer.Option("-c", "--clone", help="Also make a folder of its name here, linked to it")
+    ] = False,
 ) -> None:
     """Create a repository
 
     It belongs to you and is private unless --public. The folder you stand in is not linked: that is
-    `svc repo init`.
+    `svc repo init`. --clone makes a new folder beside it.
 
     Examples:
     svc repo create notes
+    svc repo create notes --clone
     svc repo create weights --kind model --public -d "Weights of the small model"
     """
     try:
@@ -59,11 +70,20 @@ def create(
         description=description,
         default_branch=default_branch,
     )
+    if clone and any_inside(ctx.obj.folder / checked):
+        raise FolderNotEmpty(ctx.obj.folder / checked)
     repo = ctx.api.repo.create(body)
-    ctx.out.done(
-        f"Created {repo.full_name} ({repo.visibility}). Link a folder to it: svc repo init {repo.full_name}",
-        repo,
-        COLUMNS,
-        Repo,
-        value=repo.full_name,
-    )
+    record = msgspec.to_builtins(repo) | {"folder": None}
+    created = f"Created {repo.full_name} ({repo.visibility})"
+    if clone:
+        target = ctx.obj.folder / repo.name
+        record["folder"] = str(clone_into(ctx, repo, repo.default_branch, target).folder)
+        said = f"{created}, and linked the new folder {target} to it"
+    else:
+        said = f"{created}. Link a folder to it: svc repo init {repo.full_name}"
+    ctx.out.done(said, record, CREATED, Repo, value=repo.full_name)
+
+
+def any_inside(folder: Path) -> bool:
+    """Whether something is in the way of a new folder."""
+    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

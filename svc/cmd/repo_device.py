@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.cmd.context import Ctx
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("id"),
@@ -14,6 +14,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def status(ctx: Ctx) -> None:
     """Show this machine's device key and whether it is registered
 

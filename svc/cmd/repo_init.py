@@ -10,10 +10,10 @@ import typer
 from localstore.core.errors import UsageError
 from localstore.link import RepoLink
 from svc.api.transport import BranchTransport
-from svc.cmd.context import Ctx, read_address
+from svc.cmd.context import Ctx
 from svc.cmd.working import count, named
 from svc.flows.init import init as link_folder
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("repo"),
@@ -26,6 +26,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def init(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
@@ -43,8 +44,7 @@ def init(
     svc repo init alice/notes -b parser
     """
     run = ctx.obj
-    if repository:
-        run.named = read_address(repository)
+    run.name(repository)
     if run.named is None:
         raise UsageError("which repository? svc repo init OWNER/NAME")
     repo = ctx.readable_repo

@@ -10,20 +10,22 @@ from localstore.core.errors import UsageError
 from localstore.core.model import Repo
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("full_name"),
-    Column("description", kind="line"),
-    Column("visibility"),
-    Column("kind"),
-    Column("state", kind="state"),
+    Column("description", kind="line", spare=2),
+    Column("visibility", spare=1),
+    Column("kind", spare=4),
+    Column("state", kind="state", spare=3),
     Column("updated_at", kind="time"),
 )
 
 
+@answers(COLUMNS, Repo)
 def list_repos(
     ctx: Ctx,
+    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="Whose, as --owner")] = "",
     owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
     deleted: Annotated[bool, typer.Option("--deleted", help="Yours that can still be restored")] = False,
     limit: Limit = 30,
@@ -34,16 +36,20 @@ def list_repos(
 
     Examples:
     svc repo list
-    svc repo list --owner alice --json full_name --jq '.[].full_name'
+    svc repo list alice --json full_name --jq '.[].full_name'
     svc repo list --deleted
     """
+    if whose and owner and whose != owner:
+        raise UsageError(f"{whose} and --owner {owner} are two owners; name one")
+    owner = whose or owner
     api = ctx.api if deleted or owner == "@me" else ctx.reader
-    whose = owner or ("@me" if api.signed_in else None)
-    found = api.repo.list(whose, "deleted" if deleted else None, limit)
+    chosen = owner or ("@me" if api.signed_in else None)
+    found = api.repo.list(chosen, "deleted" if deleted else None, limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
 
+@answers(COLUMNS, Repo)
 def search(
     ctx: Ctx,
     query: Annotated[str, typer.Argument(help="Words of the name or the description")],

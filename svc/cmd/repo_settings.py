@@ -9,15 +9,16 @@ import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
-from localstore.core.model import Deleted, Repo
+from localstore.core.model import Repo
 from localstore.core.names import repository_name
+from localstore.core.paths import terminal_safe
 from localstore.link import write_repo
 from svc.cmd.context import Ctx
-from svc.cmd.options import DryRun
+from svc.cmd.options import DryRun, Repository
 from svc.cmd.repo_view import COLUMNS
-from svc.out import Column
+from svc.out import Column, answers
 
-DELETED = (Column("restore_id"), Column("purge_at", kind="time"))
+DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
 
 
 class Visibility(StrEnum):
@@ -25,8 +26,10 @@ class Visibility(StrEnum):
     private = "private"
 
 
+@answers(COLUMNS, Repo)
 def edit(
     ctx: Ctx,
+    repository: Repository = "",
     description: Annotated[
         str | None, typer.Option("-d", "--description", metavar="TEXT", help="One line about it")
     ] = None,
@@ -38,8 +41,9 @@ def edit(
 
     Examples:
     svc repo edit -d "Notes on parsing"
-    svc repo edit -R alice/notes --default-branch trunk
+    svc repo edit alice/notes --default-branch trunk
     """
+    ctx.obj.name(repository)
     wanted = {"description": description, "default_branch": default_branch}
     changes = {name: value for name, value in wanted.items() if value is not None}
     if not changes:
@@ -47,14 +51,25 @@ def edit(
     _patch(ctx, changes, "Changed {0}")
 
 
-def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, without the owner")]) -> None:
+@answers(COLUMNS, Repo)
+def rename(
+    ctx: Ctx,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[OWNER/NAME] NEW", help="The repository, unless -R or this folder; its new name"
+        ),
+    ],
+) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
     Linked folders go on working.
 
     Examples:
     svc repo rename journal
+    svc repo rename alice/notes journal
     """
+    name = _beside_repository(ctx, words, "svc repo rename [OWNER/NAME] NEW")
     try:
         checked = repository_name(name)
     except Invalid as error:
@@ -65,8 +80,16 @@ def rename(ctx: Ctx, name: Annotated[str, typer.Argument(help="The new name, wit
         write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
 
 
+@answers(COLUMNS, Repo)
 def visibility(
-    ctx: Ctx, who: Annotated[Visibility, typer.Argument(metavar="public|private", help="Who may read it")]
+    ctx: Ctx,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[OWNER/NAME] public|private",
+            help="The repository, unless -R or this folder; who may read it",
+        ),
+    ],
 ) -> None:
     """Make a repository public or private
 
@@ -74,57 +97,68 @@ def visibility(
 
     Examples:
     svc repo visibility private
-    svc repo visibility public --yes
+    svc repo visibility alice/notes public --yes
     """
+    chosen = _beside_repository(ctx, words, "svc repo visibility [OWNER/NAME] public|private")
+    if chosen not in tuple(Visibility):
+        raise UsageError(f"'{terminal_safe(chosen[:60])}' is neither public nor private")
+    who = Visibility(chosen)
     repo = ctx.repo
     if who is Visibility.public and repo.visibility != "public":
         ctx.confirm(f"Showing the whole history of {repo.full_name} to everybody")
     _patch(ctx, {"visibility": who.value}, "{0} is now " + who.value, repo)
 
 
-def archive(ctx: Ctx) -> None:
+@answers(COLUMNS, Repo)
+def archive(ctx: Ctx, repository: Repository = "") -> None:
     """Refuse every write until it is unarchived
 
     Examples:
-    svc repo archive -R alice/notes
+    svc repo archive alice/notes
     """
+    ctx.obj.name(repository)
     _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
 
 
-def unarchive(ctx: Ctx) -> None:
+@answers(COLUMNS, Repo)
+def unarchive(ctx: Ctx, repository: Repository = "") -> None:
     """Accept writes again
 
     Examples:
-    svc repo unarchive -R alice/notes
+    svc repo unarchive alice/notes
     """
+    ctx.obj.name(repository)
     _patch(ctx, {"archived": False}, "{0} accepts writes again")
 
 
-def delete(ctx: Ctx, dry_run: DryRun = False) -> None:
+@answers(DELETED)
+def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> None:
     """Delete a repository; it can be restored for 30 days
 
     Prints the id that restores it. The name stays reserved until then.
 
     Examples:
-    svc repo delete -R alice/notes --yes
-    svc repo delete -R alice/notes --dry-run
+    svc repo delete alice/notes --yes
+    svc repo delete alice/notes --dry-run
     """
+    ctx.obj.name(repository)
     repo = ctx.repo
     if dry_run:
-        ctx.out.done(f"Would delete {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+        would = {"full_name": repo.full_name, "id": repo.id}
+        ctx.out.done(f"Would delete {repo.full_name}", would, DELETED, value=repo.full_name)
         return
     ctx.confirm(f"Deleting {repo.full_name}")
     gone = ctx.api.repo.delete(repo.id)
     ctx.out.done(
-        f"Deleted {repo.full_name}. Until {gone.purge_at} this restores it: "
-        f"svc repo restore {gone.restore_id}",
-        gone,
+        f"Deleted {repo.full_name}. It is gone for good {ctx.out.when(gone.purge_at)}; until then this "
+        f"restores it: svc repo restore {gone.restore_id}",
+        {"full_name": repo.full_name, "id": repo.id, **msgspec.to_builtins(gone)},
         DELETED,
-        Deleted,
         value=gone.restore_id,
     )
 
 
+@answers(COLUMNS, Repo)
 def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo delete printed")]) -> None:
     """Bring a deleted repository back
 
@@ -138,6 +172,16 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
     except NotFound:
         raise NotFound(f"{id} is nothing that you can restore; see: svc repo list --deleted") from None
     ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+
+
+def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
+    """The one word that is no repository. A second word, with a slash, names the repository."""
+    others = [word for word in words if "/" not in word]
+    named = [word for word in words if "/" in word]
+    if len(others) != 1 or len(named) > 1:
+        raise UsageError(f"this takes one word, and a repository if you like: {usage}")
+    ctx.obj.name("".join(named))
+    return others[0]
 
 
 def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> Repo:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from localstore.core.model import Repo
-from svc.cmd.context import Ctx, read_address
-from svc.cmd.options import Web
-from svc.out import Column
+from svc.cmd.context import Ctx
+from svc.cmd.options import Repository, Web
+from svc.out import Column, answers
 
 
 def role(record: dict[str, object]) -> object:
@@ -31,9 +27,10 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS, Repo)
 def view(
     ctx: Ctx,
-    repository: Annotated[str, typer.Argument(help="Instead of -R")] = "",
+    repository: Repository = "",
     web: Web = False,
 ) -> None:
     """Show a repository
@@ -45,8 +42,7 @@ def view(
     svc repo view alice/notes --json visibility,default_branch
     svc repo view alice/notes --web
     """
-    if repository:
-        ctx.obj.named = read_address(repository)
+    ctx.obj.name(repository)
     repo = ctx.readable_repo
     if web:
         from svc.cmd.browser import open_page

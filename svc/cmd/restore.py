@@ -10,11 +10,12 @@ from svc.cmd.context import Ctx
 from svc.cmd.refs import head_of
 from svc.cmd.working import count, named, to_look
 from svc.flows.restore import restore as restore_files
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("paths"), Column("trash"))
 
 
+@answers(COLUMNS)
 def restore(
     ctx: Ctx,
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders")],

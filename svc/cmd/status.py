@@ -16,7 +16,7 @@ from svc.cmd.working import skipped_record, to_look, why
 from svc.flows.meanwhile import Meanwhile
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
-from svc.out import Column
+from svc.out import Column, answers
 
 ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
 FIELDS = tuple(
@@ -38,6 +38,7 @@ FIELDS = tuple(
 )
 
 
+@answers(FIELDS, table=ROWS)
 def status(
     ctx: Ctx,
     offline: Annotated[

@@ -12,11 +12,12 @@ from svc.cmd.context import Ctx
 from svc.cmd.working import count, linked, note_conflicts, note_merged, to_read
 from svc.flows.pull import Mode
 from svc.flows.switch import switch as switch_copy
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("trash"))
 
 
+@answers(COLUMNS)
 def switch(
     ctx: Ctx,
     branch: Annotated[str, typer.Argument(help="An existing branch; svc repo branch makes one")],

@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "auth token revoke": Entry("auth_token:revoke", "End a session or script token"),
     "auth device add": Entry("auth_device:add", "Make a one-time code with which another device joins"),
     "auth device list": Entry("auth_device:list_devices", "List the device keys of your account"),
+    "auth device rename": Entry("auth_device:rename", "Call a device by another name"),
     "auth device revoke": Entry("auth_device:revoke", "Revoke a device key; what it sealed stays valid"),
     "repo init": Entry("repo_init:init", "Link this folder to a repository"),
     "repo create": Entry("repo_create:create", "Create a repository"),

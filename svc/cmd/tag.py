@@ -12,11 +12,12 @@ from svc.cmd.context import Ctx
 from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
 from svc.cmd.refs import naming
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"))
 
 
+@answers(COLUMNS, Ref)
 def create(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="The tag")],
@@ -37,6 +38,7 @@ def create(
     ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
 
 
+@answers(COLUMNS, Ref)
 def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     """List tags
 
@@ -48,6 +50,7 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     ctx.out.rows(remembering(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
 
 
+@answers((Column("name"),))
 def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
     """Delete a tag
 

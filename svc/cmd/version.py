@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core.errors import SvcError
 from svc import __version__
 from svc.cmd.context import Ctx
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (
     Column("version"),
@@ -18,6 +18,7 @@ COLUMNS = (
 )
 
 
+@answers(COLUMNS)
 def version(ctx: Ctx) -> None:
     """Show the versions of this program and of the server
 

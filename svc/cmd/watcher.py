@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import NotLinked, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.watch.talk import Watching
 from svc.cmd.context import Ctx
 from svc.flows.watcher import running, stay
 from svc.flows.watcher import start as start_watcher
 from svc.flows.watcher import stop as stop_watcher
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column("directories"))
 
 
+@answers(COLUMNS)
 def start(
     ctx: Ctx,
     foreground: Annotated[
@@ -44,6 +44,7 @@ def start(
     _done(ctx, "Watching" if new else "Already watching", found)
 
 
+@answers(COLUMNS)
 def stop(ctx: Ctx) -> None:
     """End the watcher of this folder
 
@@ -59,6 +60,7 @@ def stop(ctx: Ctx) -> None:
     _done(ctx, "No longer watching", found)
 
 
+@answers(COLUMNS)
 def list_watched(ctx: Ctx) -> None:
     """List the folders that are watched on this machine
 
@@ -77,13 +79,8 @@ def _stay(ctx: Ctx, folder: Path, record: Path) -> None:
 
 def _here(ctx: Ctx) -> tuple[Path, Path]:
     """The linked folder around here, and its record."""
-    run = ctx.obj
-    if run.given.get("repo"):
-        raise UsageError("this command works on the folder you stand in; leave -R away")
-    if run.linked is None:
-        raise NotLinked(str(run.folder))
-    folder, link = run.linked
-    return folder, run.home.copy_folder(folder, link.repo_id)
+    folder, link = ctx.obj.in_folder()
+    return folder, ctx.obj.home.copy_folder(folder, link.repo_id)
 
 
 def _record(found: Watching) -> dict[str, object]:

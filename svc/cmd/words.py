@@ -1,26 +1,62 @@
-"""Words that people bring from git, gh and hf, and what they are called here."""
+"""Words that people bring from git, gh and hf, and what to type here instead.
+
+Commands are looked up first: a word that is one needs no line here."""
 
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
     "add": "there is nothing to add: svc push sends every change that no ignore rule names",
+    "am": 'there are no patches by mail; svc push -m "What changed" sends and seals your changes',
+    "bisect": "svc log PATH lists the seals that changed a file, svc restore PATH --source SEAL tries one",
+    "branch": "svc repo branch lists branches, svc repo branch NAME makes one, svc switch NAME goes to it",
     "branches": "svc repo branch lists branches",
-    "checkout": "svc switch BRANCH turns this folder to a branch, svc restore PATH brings files back",
+    "browse": "svc repo view --web opens the repository's page",
     "cat": "svc repo api repos/{id}/raw/SEAL/PATH prints a file of a seal",
+    "checkout": "svc switch BRANCH turns this folder to a branch, svc restore PATH brings files back",
+    "cherry-pick": "svc restore PATH --source SEAL brings files of a seal here, svc push seals them",
+    "clean": "svc status lists new files; delete what you do not want",
+    "clone": "svc repo clone OWNER/NAME copies a repository into a new folder",
     "commit": 'a commit is called a seal: svc push -m "What changed" sends and seals your changes',
     "config": "there are no settings to keep; flags and SVC_ variables are in svc --help and the guide",
     "download": "svc repo clone OWNER/NAME",
     "fetch": "svc pull --dry-run looks, svc pull brings the changes",
+    "grep": "the files are here: grep -r WORDS . searches them",
+    "init": "svc repo create NAME makes a repository, svc repo init OWNER/NAME links this folder to it",
+    "ls-files": "svc status lists what differs from the branch; every file that no rule ignores is sent",
     "merge": "svc pull --merge joins your edits with the branch's",
     "mv": "rename it as you like; svc push finds out",
+    "rebase": "there is nothing to rebase: svc pull --merge puts your edits on top of the branch's",
+    "reflog": "svc log lists the seals; none is ever lost",
     "remote": "svc repo view shows where this folder is linked, svc repo init OWNER/NAME changes it",
     "reset": "svc restore PATH brings files back, svc pull --force takes the branch's",
     "rm": "delete it as you like; svc push removes it from the branch",
+    "search": "svc repo search WORDS",
     "show": "svc log lists seals, svc diff --base REF --head REF compares two",
     "stash": "svc switch BRANCH --merge carries your edits along",
+    "submodule": "a repository holds no others; svc repo clone puts one into any folder",
     "sync": "svc pull --merge, then svc push",
     "tag": "svc repo tag create NAME, svc repo tag list",
     "undo": "svc restore PATH brings files back; what they held is kept in a trash folder",
     "upload": 'svc push -m "What changed"',
     "whoami": "svc auth status",
+    "worktree": "svc repo clone OWNER/NAME FOLDER -b BRANCH makes a folder of its own for a branch",
+    "auth login": "svc login signs in",
+    "auth logout": "svc logout ends the session",
+    "auth token create": "tokens are made in the browser, at /settings?tab=tokens of the server",
+    "repo add": "there is nothing to add: svc push sends every change that no ignore rule names",
+    "repo set-default": "svc repo init OWNER/NAME links this folder to a repository",
+    "repo sync": "svc pull --merge, then svc push",
+    "repo unlink": "delete the folder .svc: the files stay, the link is gone",
+}
+
+OTHER_NAMES = {  # of groups of commands, in gh and glab
+    "issues": "issue",
+    "mr": "pr",
+    "prs": "pr",
+    "release": "repo release",
+    "releases": "repo release",
+    "run": "repo run",
+    "runs": "repo run",
+    "webhook": "repo webhook",
+    "workflow": "repo run",
 }

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from localstore.core.errors import NotLinked, UsageError
 from localstore.core.keys import DeviceKey
 from localstore.core.model import Repo
 from localstore.found import Skipped
@@ -23,14 +22,7 @@ SHOWN = 20  # paths that a summary names before it counts the rest
 
 def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
     """The linked folder around here; from now on the command speaks to that link's server."""
-    run = ctx.obj
-    if run.given.get("repo"):
-        raise UsageError("this command works on the folder you stand in; leave -R away")
-    found = run.linked
-    if found is None:
-        raise NotLinked(str(run.folder))
-    run.speak_to(found[1].server)
-    return found
+    return ctx.obj.in_folder()
 
 
 @contextmanager

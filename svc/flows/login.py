@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import platform
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
@@ -22,6 +24,7 @@ from localstore.core.errors import (
     AuthorizationPending,
     ExpiredToken,
     Invalid,
+    NotFound,
     ServerMisbehaved,
     SlowDown,
     UsageError,
@@ -51,25 +54,31 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def machine_name() -> str:
-    """What people will see this machine called."""
-    return (platform.node() or "a machine without a name")[:LABEL_CHARS]
+    """What people will see this machine called if nobody says otherwise: user@host."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        user = ""
+    return "@".join(part for part in (user, platform.node() or "nameless") if part)[:LABEL_CHARS]
 
 
 def by_browser(
     origin: str,
     sessions: Sessions,
     show: Callable[[Approval], None],
+    name: str = "",
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Ask for approval, wait for it, keep the session. `show` is called once, before the wait.
+    """Ask for approval, wait for it, keep the session. `show` is called once, before the wait; `name` is that
+    of this machine.
 
     Raises AccessDenied and ExpiredToken as the person and the clock decide.
     """
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
-        transport_x25519=b64u(transport), device_ed25519=b64u(device), label=machine_name()
+        transport_x25519=b64u(transport), device_ed25519=b64u(device), label=name or machine_name()
     )
     code = api.auth.device_code(start)
     _check_address(origin, code)
@@ -97,23 +106,28 @@ def by_browser(
         session_id=me.session_id,
         handle=me.handle,
         expires_at=datetime.fromtimestamp(grant.expires_at, UTC).isoformat().replace("+00:00", "Z"),
+        device_name=name,
     )
     sessions.save(session)
+    if name:
+        _rename(Api(Http(origin, token)), identity, name)
     return session
 
 
-def by_device_key(origin: str, sessions: Sessions, handle: str, pair: str | None = None) -> Session:
+def by_device_key(
+    origin: str, sessions: Sessions, handle: str, pair: str | None = None, name: str = ""
+) -> Session:
     """Prove this machine's key and keep the session. A free handle is claimed; a handle that knows the key
-    signs in; a further device needs `pair`, a code from `svc auth device add`.
+    signs in; a further device needs `pair`, a code from `svc auth device add`. `name`: of this machine.
 
     Raises HandleTaken when the handle belongs to an account that does not know this key.
     """
     identity = sessions.identity
-    name = _usage(check_handle, handle)
+    account = _usage(check_handle, handle)
     code = _usage(normalise_pairing_code, pair) if pair else None
     api = Api(Http(origin))
-    body = api.auth.challenge(_start(identity, name))
-    challenge = _opened(origin, identity, body, Purpose.LOGIN, name)
+    body = api.auth.challenge(_start(identity, account, name))
+    challenge = _opened(origin, identity, body, Purpose.LOGIN, account)
     grant = api.auth.device_login(_proof(identity, body, challenge, code))
     if not grant.token:
         raise ServerMisbehaved(f"{origin} signed in without giving a session; try again")
@@ -122,20 +136,28 @@ def by_device_key(origin: str, sessions: Sessions, handle: str, pair: str | None
         token=grant.token,
         user_id=grant.user_id,
         session_id=grant.session_id,
-        handle=grant.handle or name,
+        handle=grant.handle or account,
         expires_at=grant.expires_at,
         registered=True,
+        device_name=name,
     )
     sessions.save(session)
+    if name:  # a key that the account knew keeps the name it had, until now
+        _rename(Api(Http(origin, Credential(grant.token, identity.device))), identity, name)
     return session
 
 
-def register_device(api: Api, identity: Identity) -> DeviceKey:
-    """Register this machine's key with the signed-in account, if it is not yet."""
+def _rename(api: Api, identity: Identity, name: str) -> None:
+    with suppress(NotFound):  # the first push registers it, by this name
+        api.device.rename(identity.device.id, name)
+
+
+def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
+    """Register this machine's key with the signed-in account, if it is not yet, as `name`."""
     for key in api.device.list():
         if key.id == identity.device.id and key.revoked_at is None:
             return key
-    body = api.device.challenge(_start(identity, None))
+    body = api.device.challenge(_start(identity, None, name))
     challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
     return api.device.register(_proof(identity, body, challenge, None))
 
@@ -148,11 +170,11 @@ def _usage(check: Callable[[str], str], text: str) -> str:
         raise UsageError(error.detail) from None
 
 
-def _start(identity: Identity, handle: str | None) -> DeviceKeyStart:
+def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
     return DeviceKeyStart(
         ed25519=b64u(identity.device.public),
         x25519=b64u(identity.transport.public),
-        name=machine_name(),
+        name=name or machine_name(),
         handle=handle,
     )
 

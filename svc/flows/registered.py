@@ -17,6 +17,6 @@ def ensure_registered(api: Api, sessions: Sessions) -> None:
         return
     from svc.flows.login import register_device  # everything about signing in, for once only
 
-    register_device(api, sessions.identity)
+    register_device(api, sessions.identity, session.device_name if session else "")
     if session is not None:
         sessions.save(msgspec.structs.replace(session, registered=True))

@@ -6,8 +6,9 @@ values, ISO times), with the same columns in the same order. `--json`, `--jq` an
 either as data. Notes, progress, questions and errors go to stderr.
 """
 
+from svc.out.answers import Answers, answers, answers_any, answers_of, answers_text
 from svc.out.out import Out
 from svc.out.select import Format
 from svc.out.table import Column
 
-__all__ = ["Column", "Format", "Out"]
+__all__ = ["Answers", "Column", "Format", "Out", "answers", "answers_any", "answers_of", "answers_text"]

@@ -10,12 +10,13 @@ from typing import IO, Any, TextIO
 
 import msgspec
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import ClientError, SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.out import select
+from svc.out.answers import Answers, members
 from svc.out.progress import Meter
 from svc.out.select import Format
-from svc.out.table import Column, Record, aligned, listed, plain, tsv
+from svc.out.table import Column, Record, age, aligned, listed, plain, tsv
 
 
 class Out:
@@ -31,6 +32,7 @@ class Out:
         self._stderr = stderr or sys.stderr
         self._environment = environment
         self.format = Format()
+        self.answers: Answers | None = None  # what the running command declares
         self.terminal = self._stdout.isatty()
         smart = environment.get("TERM", "") not in ("", "dumb") and not environment.get("SVC_PLAIN")
         self._colour = self.terminal and smart and not environment.get("NO_COLOR")
@@ -49,9 +51,10 @@ class Out:
     ) -> None:
         """A list. `items` are Structs or dicts; `model` names the further fields of `--json`; `empty` is what
         a person reads when there are none."""
+        valid = self._fields(columns, model)
         records = (_record(item) for item in items)
         if self.format.as_data:
-            chosen = select.chosen_fields(self.format, _names(columns), _members(model))
+            chosen = select.chosen_fields(self.format, _names(columns), valid)
             self._data([_fields(record, columns, chosen) for record in records])
         elif not self.terminal:
             for line in tsv(records, columns):
@@ -61,10 +64,13 @@ class Out:
             if not found:
                 self.note(empty or "nothing to list")
                 return
-            self._show(list(aligned(found, columns, self.width, _now(), self.tint)), header=True)
+            self._show(
+                list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
+            )
 
     def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
         """One thing with its fields. `body`: prose below them, for people."""
+        self._fields(columns, model)
         record = _record(item)
         if self.format.as_data:
             self._one(record, columns, model)
@@ -85,7 +91,10 @@ class Out:
         """A change was made: the sentence for a person; in a pipe `value`, the one thing a script needs, with
         the sentence on stderr; with `--json` the changed thing."""
         if self.format.as_data:
-            self._one(_record(item), columns, model)
+            try:
+                self._one(_record(item), columns, model)
+            except UsageError as error:  # a jq program or template that only its input could prove wrong
+                raise ClientError(f"this was done: {sentence}. Its answer cannot be shown: {error}") from None
         elif self.terminal or not value:
             self._write(terminal_safe(sentence, keep=PROSE) + "\n")
         else:
@@ -100,9 +109,9 @@ class Out:
         lines = select.safe_for(text, terminal=True).splitlines()
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
-    def data(self, value: Any) -> None:
-        """Any JSON value, through `--jq` if there is one."""
-        if self.format.jq is not None:
+    def data(self, value: Any, *, filtered: bool = True) -> None:
+        """Any JSON value, through `--jq` if there is one and it is to be `filtered`."""
+        if self.format.jq is not None and filtered:
             results = select.run_jq(self.format.jq, value, pretty=self.terminal)
             self._results(results)
         else:
@@ -155,20 +164,28 @@ class Out:
         shown = terminal_safe(url)
         self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
 
+    def when(self, moment: str) -> str:
+        """A moment for a sentence: `in 29 d` on a terminal, the whole time elsewhere."""
+        return age(moment, _now()) if self.terminal else f"at {moment}"
+
     @property
     def width(self) -> int:
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
     def tint(self, text: str, colour: str) -> str:
-        """`text` in a colour (red, green, yellow, blue, bold) where colours are wanted."""
-        codes = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1"}
+        """`text` in a colour (red, green, yellow, cyan, bold) where colours are wanted."""
+        codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
+
+    def _narrow(self, headers: list[str]) -> None:
+        names = ", ".join(header.lower() for header in headers)
+        self.note(f"not shown at {self.width} columns: {names}")
 
     def _tint_diff(self, line: str) -> str:
         if line.startswith(("+++", "---", "diff ")):
             return self.tint(line, "bold")
         if line.startswith("@@"):
-            return self.tint(line, "blue")
+            return self.tint(line, "cyan")
         return self.tint(line, {"+": "green", "-": "red"}[line[0]]) if line[:1] in ("+", "-") else line
 
     def _show(self, lines: list[str], *, header: bool = False) -> None:
@@ -184,8 +201,19 @@ class Out:
 
         return page(text, self._environment)
 
+    def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
+        """The fields that may be asked for. TypeError for a column that the command does not declare: it
+        would be refused after the command's work instead of before it."""
+        given = _names(columns) + members(model)
+        if self.answers is None:
+            return given
+        unknown = set(given) - set(self.answers.fields) - set(_names(self.answers.table))
+        if unknown:
+            raise TypeError(f"the command answers {', '.join(sorted(unknown))} and does not declare it")
+        return self.answers.fields
+
     def _one(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
-        chosen = select.chosen_fields(self.format, _names(columns), _members(model))
+        chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
         self._data(_fields(record, columns, chosen))
 
     def _data(self, value: Record | list[Record]) -> None:
@@ -210,10 +238,6 @@ def _record(item: Any) -> Record:
 
 def _names(columns: Sequence[Column]) -> list[str]:
     return [column.name for column in columns]
-
-
-def _members(model: type | None) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(model)] if model else []
 
 
 def _fields(record: Record, columns: Sequence[Column], chosen: Sequence[str]) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -44,12 +45,19 @@ def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> 
         return valid
     for name in fmt.fields:
         if name not in valid:
-            near = get_close_matches(name, valid, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise UsageError(
-                f"there is no field '{terminal_safe(name[:60])}'{hint}; the fields are: {', '.join(valid)}"
-            )
+            raise UsageError(_unknown(name, valid))
     return list(fmt.fields or columns)
+
+
+def _unknown(name: str, valid: Sequence[str]) -> str:
+    near = get_close_matches(snake_case(name), valid, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"there is no field '{terminal_safe(name[:60])}'{hint}; the fields are: {', '.join(valid)}"
+
+
+def snake_case(name: str) -> str:
+    """`fullName`, as gh writes fields, in our spelling: `full_name`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def to_json(value: Any, *, pretty: bool) -> str:
@@ -66,26 +74,64 @@ def to_json(value: Any, *, pretty: bool) -> str:
 
 def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
     """The results of a jq program, one text each: strings as they are, everything else as JSON."""
+    program = compiled_jq(expression)
+    try:
+        results = program.input_value(value).all()
+    except ValueError as error:
+        raise _jq_trouble(error) from None
+    return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
+
+
+def compiled_jq(expression: str) -> Any:
+    """The jq program; UsageError for what is none."""
     import jq
 
     try:
-        results = jq.compile(expression).input_value(value).all()
+        return jq.compile(expression)
     except ValueError as error:
-        reason = terminal_safe(str(error).strip().partition("\n")[0][:300])
-        raise UsageError(f"--jq: {reason}") from None
-    return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
+        raise _jq_trouble(error) from None
 
 
 def run_template(text: str, records: Iterable[Record]) -> list[str]:
     """A Jinja2 template rendered once for each record, its fields as variables."""
-    from jinja2 import StrictUndefined, TemplateError
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2 import TemplateError
 
     try:
-        template = SandboxedEnvironment(undefined=StrictUndefined, autoescape=False).from_string(text)
+        template = _environment().from_string(text)
         return [template.render(record) for record in records]
     except (TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-        raise UsageError(f"--template: {terminal_safe(str(error)[:300])}") from None
+        raise _template_trouble(error) from None
+
+
+def check_template(text: str, fields: Sequence[str]) -> None:
+    """UsageError for a template that cannot be read, or that names something other than `fields`."""
+    from jinja2 import TemplateError, meta
+
+    environment = _environment()
+    try:
+        parsed = environment.parse(text)
+        environment.compile(parsed)
+        names = meta.find_undeclared_variables(parsed) - environment.globals.keys()
+    except (TemplateError, RecursionError) as error:
+        raise _template_trouble(error) from None
+    for name in sorted(names - set(fields)):
+        raise UsageError(f"--template: {_unknown(name, fields)}")
+
+
+def _environment() -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+
+
+def _jq_trouble(error: ValueError) -> UsageError:
+    reason = terminal_safe(str(error).strip().partition("\n")[0][:300])
+    return UsageError(f"--jq: {reason}")
+
+
+def _template_trouble(error: Exception) -> UsageError:
+    return UsageError(f"--template: {terminal_safe(str(error)[:300])}")
 
 
 def safe_for(text: str, *, terminal: bool) -> str:

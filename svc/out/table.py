@@ -12,8 +12,9 @@ import msgspec
 from localstore.core.paths import terminal_safe
 
 Record = dict[str, Any]
-ID_CHARS = 12  # of a seal id or key id on a terminal
-COLUMN_MIN = 3
+ID_CHARS, ID_CHARS_NARROW = 12, 7  # of a seal id or key id on a terminal, and where there is little room
+LINE_MIN, BESIDE_CODE_MIN, COLUMN_MIN = 12, 8, 3  # characters to which a column is cut
+CODE_ROOM, CODE_MIN = 40, 10  # characters of code in a line: for which others are left out, and at least
 STATES = {  # colours that repeat what the word says
     **dict.fromkeys(("new", "active", "registered"), "green"),
     **dict.fromkeys(("changed", "archived", "unchecked", "skipped"), "yellow"),
@@ -23,11 +24,18 @@ STATES = {  # colours that repeat what the word says
 
 class Column(msgspec.Struct, frozen=True):
     """One field of a list or record. `get` derives it from the whole record; without it the field is the
-    member called `name`. `kind` says how people read it; programs always get the whole value."""
+    member called `name`. `kind` says how people read it; programs always get the whole value. `spare`: how
+    dispensable the column is on a narrow terminal, from 1 on; 0 stays."""
 
     name: str
     get: Callable[[Record], Any] | None = None
-    kind: Literal["text", "time", "size", "id", "line", "state"] = "text"
+    kind: Literal["text", "time", "size", "id", "line", "state", "code"] = "text"
+    spare: int = 0
+
+    @property
+    def header(self) -> str:
+        name = self.name.removesuffix("_at") if self.kind == "time" else self.name
+        return name.upper().replace("_", " ")
 
     def value(self, record: Record) -> Any:
         return self.get(record) if self.get else record.get(self.name)
@@ -57,6 +65,8 @@ def human(value: Any, kind: str, now: datetime) -> str:
         return text[:ID_CHARS]
     if kind == "line":
         return plain(str(value or "").partition("\n")[0])
+    if kind == "code":
+        return terminal_safe(str(value or "").expandtabs(8))
     return text
 
 
@@ -72,25 +82,106 @@ def aligned(
     width: int,
     now: datetime,
     tint: Callable[[str, str], str] = lambda text, _colour: text,
+    left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
-    """A header and one line for each record, fitted into `width` columns by cutting the widest ones. A column
-    that is empty in every record is left away. `tint(text, colour)` colours states."""
+    """A header and one line for each record, fitted into `width` columns: ids and times in short, spare
+    columns left out (their headers go to `left_out`), texts cut. Code is never cut, it goes on in the next
+    line. A column that is empty in every record is left away. `tint(text, colour)` colours states."""
     found = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
     shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
-    columns, rows = [columns[at] for at in shown], [[row[at] for at in shown] for row in rows]
-    header = [column.name.upper().replace("_", " ") for column in columns]
-    widths = [max(cells(text) for text in texts) for texts in zip(header, *rows, strict=True)]
-    room = width - 2 * (len(columns) - 1)
-    while sum(widths) > room and max(widths) > COLUMN_MIN:
-        widths[widths.index(max(widths))] -= 1
-    yield "  ".join(map(_fit, header, widths)).rstrip()
-    for row in rows:
-        fitted = map(_fit, row, widths)
-        yield "  ".join(
-            tint(text, STATES.get(text.strip(), "")) if column.kind == "state" else text
-            for text, column in zip(fitted, columns, strict=True)
-        ).rstrip()
+    table = _Table([columns[at] for at in shown], [[row[at] for at in shown] for row in rows], width)
+    gone = table.fit()
+    if gone:
+        left_out(gone)
+    headers = [column.header for column in table.columns]
+    yield "  ".join(map(_fit, headers, table.widths)).rstrip()
+    for row in table.rows:
+        yield from table.lines(row, tint)
+
+
+class _Table:
+    """Rows of text that are brought into a width."""
+
+    def __init__(self, columns: list[Column], rows: list[list[str]], width: int) -> None:
+        self.columns, self.rows, self._width = columns, rows, width
+        self.widths: list[int] = []
+        self._measure()
+
+    def fit(self) -> list[str]:
+        """Shorten what may be, the least needed first. The headers of the columns that were left out."""
+        self._cut("line", LINE_MIN)
+        if self._over():
+            self._shorten()
+        if self._code():
+            self._cut("text", BESIDE_CODE_MIN)
+        gone: list[str] = []
+        while self._crowded() and (spare := max(column.spare for column in self.columns)):
+            gone.append(self._leave_out(spare))
+        least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
+        for kinds in (("text",), ("line", "state", "id", "size", "time", "text")):
+            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > least:
+                self.widths[widest[1]] -= 1
+        for at in self._code():
+            self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
+        return gone
+
+    def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
+        """The line of a record, and further ones where its code is longer than its column."""
+        parts = zip(row, self.widths, self.columns, strict=True)
+        pieces = [_pieces(text, wide) if each.kind == "code" else [text] for text, wide, each in parts]
+        for number in range(max(map(len, pieces))):
+            texts = [each[number] if number < len(each) else "" for each in pieces]
+            fitted = map(_fit, texts, self.widths)
+            yield "  ".join(
+                tint(text, STATES.get(text.strip(), "")) if column.kind == "state" else text
+                for text, column in zip(fitted, self.columns, strict=True)
+            ).rstrip()
+
+    def _measure(self) -> None:
+        headers = [column.header for column in self.columns]
+        self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
+
+    def _over(self) -> int:
+        """Columns of the terminal that are missing; 0: it fits."""
+        return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
+
+    def _crowded(self) -> bool:
+        """Whether something spare has to go: it does not fit, or code would get less than its room."""
+        over, code = self._over(), self._code()
+        return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
+
+    def _leave_out(self, spare: int) -> str:
+        at = next(at for at, column in enumerate(self.columns) if column.spare == spare)
+        header = self.columns.pop(at).header
+        for row in self.rows:
+            del row[at]
+        self._measure()
+        self._cut("text" if self._code() else "line", BESIDE_CODE_MIN if self._code() else LINE_MIN)
+        return header
+
+    def _cut(self, kind: str, least: int) -> None:
+        for at, column in enumerate(self.columns):
+            if column.kind == kind:
+                self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
+
+    def _shorten(self) -> None:
+        """Ids to fewer characters, times to their number and unit."""
+        for at, column in enumerate(self.columns):
+            for row in self.rows:
+                if column.kind == "id":
+                    row[at] = row[at][:ID_CHARS_NARROW]
+                elif column.kind == "time":
+                    row[at] = row[at].removesuffix(" ago").removeprefix("just ")
+        self._measure()
+        self._cut("line", LINE_MIN)
+
+    def _code(self) -> list[int]:
+        return [at for at, column in enumerate(self.columns) if column.kind == "code"]
+
+    def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+        """(width, place) of the columns of these kinds."""
+        return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
@@ -114,19 +205,19 @@ def cells(text: str) -> int:
 
 
 def age(text: str, now: datetime) -> str:
-    """An RFC 3339 time as people say it; times far away as a date."""
+    """An RFC 3339 time as people say it, such as `2 h ago`; times far away as a date."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()
     except (ValueError, TypeError):
         return text
     ahead, seconds = seconds < 0, abs(seconds)
-    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             count = int(seconds // length)
-            if unit == "day" and count > 30:
+            if unit == "d" and count > 30:
                 return moment.astimezone(UTC).strftime("%Y-%m-%d")
-            said = f"{count} {unit}{'' if count == 1 else 's'}"
+            said = f"{count} {unit}"
             return f"in {said}" if ahead else f"{said} ago"
     return "soon" if ahead and seconds > 5 else "just now"
 
@@ -138,6 +229,18 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     raise AssertionError("the last unit takes everything")
+
+
+def _pieces(text: str, width: int) -> list[str]:
+    """The text in pieces of at most `width` columns of a terminal."""
+    found, piece, wide = [], "", 0
+    for char in text:
+        more = cells(char)
+        if piece and wide + more > width:
+            found.append(piece)
+            piece, wide = "", 0
+        piece, wide = piece + char, wide + more
+    return [*found, piece]
 
 
 def _fit(text: str, width: int) -> str:

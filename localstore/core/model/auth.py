@@ -91,6 +91,12 @@ class DeviceKey(Model, frozen=True):
     revoked_at: str | None = None
 
 
+class DeviceKeyPatch(Model, frozen=True):
+    """`name`: what people call this machine from now on."""
+
+    name: str
+
+
 class PairingCode(Model, frozen=True):
     code: str
     expires_at: str

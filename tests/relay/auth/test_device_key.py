@@ -231,3 +231,17 @@ def test_a_device_counts_as_used_when_its_session_is(terminal, later):
     assert one.send("GET", "/auth/userinfo").status_code == 200
     (used,) = one.send("GET", KEYS).json()["items"]
     assert used["last_used_at"] > signed_in["last_used_at"]
+
+
+def test_a_key_is_renamed_by_its_owner_alone(terminal):
+    mine, theirs = terminal(), terminal()
+    path = f"{KEYS}/{mine.key.id}"
+    assert mine.send("PATCH", path, {"name": " desk "}).json()["name"] == "desk"
+    assert [one["name"] for one in mine.send("GET", KEYS).json()["items"]] == ["desk"]
+    for wrong in ("", " ", "two\nlines", "x" * 1000):
+        assert mine.send("PATCH", path, {"name": wrong}).status_code == 422
+    missing = mine.send("PATCH", f"{KEYS}/nobodys", {"name": "x"})
+    refused = theirs.send("PATCH", path, {"name": "x"})
+    assert (refused.status_code, refused.content) == (missing.status_code, missing.content)
+    assert refused.status_code == 404
+    assert mine.send("GET", KEYS).json()["items"][0]["name"] == "desk"

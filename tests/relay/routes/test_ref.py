@@ -143,3 +143,23 @@ def test_pages_go_over_branches_then_tags(repo: Repository) -> None:
 def test_refs_that_are_not_there(repo: Repository, path: str) -> None:
     for method in ("GET", "DELETE"):
         assert repo.http.request(method, f"{repo.url}/refs/{path}").status_code == 404
+
+
+def test_a_seal_and_a_moved_branch_count_as_changes_of_the_repository(
+    repo: Repository, http: httpx.Client
+) -> None:
+    """What `svc repo list` shows as UPDATED, and what a search sorts by."""
+
+    def updated() -> str:
+        return str(ok(http.get(repo.url))["updated_at"])
+
+    first = updated()
+    (sealed,) = repo.seal({"f": b"3\n"})
+    assert updated() > first
+    second = updated()
+    assert ok(post(repo, name="side", head=repo.body["seals"][0]))["head"] == repo.body["seals"][0]
+    moved = http.patch(
+        f"{repo.url}/refs/branch/side", json={"head": sealed, "expected_head": repo.body["seals"][0]}
+    )
+    assert ok(moved)["head"] == sealed
+    assert updated() > second

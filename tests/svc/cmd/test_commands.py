@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from localstore.core.errors import SvcError
 from localstore.core.keys import seal_to
 from svc.api.session import Sessions
 from svc.cmd.app import normalise
+from svc.cmd.command import build
+from svc.cmd.json_word import is_list_of, with_fields
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
@@ -32,17 +35,73 @@ def handle() -> str:
 @pytest.mark.parametrize(
     ("words", "read"),
     [
-        (["repo", "list", "--json"], ["repo", "list", "--json="]),
-        (["repo", "list", "--json", "name,head"], ["repo", "list", "--json=name,head"]),
-        (["repo", "view", "--json", "a/b"], ["repo", "view", "--json=", "a/b"]),
-        (["log", "--json", "--jq", "."], ["log", "--json=", "--jq", "."]),
-        (["diff", "--", "--json"], ["diff", "--", "--json"]),
-        (["auth", "device", "revoke", KEY, "--yes"], ["auth", "device", "revoke", "--yes", "--", KEY]),
+        (["help", "repo", "list"], ["repo", "list", "--help"]),
+        (["auth", "device", "revoke", KEY, "--yes"], ["auth", "device", "revoke", f"={KEY}", "--yes"]),
         (["auth", "device", "revoke", "--yes", "--", KEY], ["auth", "device", "revoke", "--yes", "--", KEY]),
     ],
 )
 def test_words_are_read_as_people_mean_them(words: list[str], read: list[str]) -> None:
     assert normalise(words) == read
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["list", "--json"], ["list", "--json="]),
+        (["list", "--json", "full_name,id"], ["list", "--json=full_name,id"]),
+        (["list", "--json", "fullName"], ["list", "--json=fullName"]),
+        (["view", "--json", "a/b"], ["view", "--json=", "a/b"]),
+        (["view", "--json", "--jq", "."], ["view", "--json=", "--jq", "."]),
+        (["view", "--jq", "--json", "--json", "id"], ["view", "--jq", "--json", "--json=id"]),
+        (["create", "--json", "notes"], ["create", "--json=", "notes"]),
+        (["create", "-d", "text", "--json", "notes"], ["create", "-d", "text", "--json=", "notes"]),
+        (["create", "notes", "--json", "bogus"], ["create", "notes", "--json=bogus"]),
+        (["create", "--json", "bogus", "notes"], ["create", "--json=bogus", "notes"]),
+        (["create", "--json", "name"], ["create", "--json=name"]),
+        (["branch", "--json", "parser"], ["branch", "--json=parser"]),
+        (["view", "--", "--json"], ["view", "--", "--json"]),
+        (["api", "-XPATCH", "--json", "repos"], ["api", "-XPATCH", "--json=", "repos"]),
+    ],
+)
+def test_a_word_after_json_is_what_the_command_can_mean(words: list[str], read: list[str]) -> None:
+    """FIELDS, or an argument that is missing still; never a guess that could do something."""
+    command = build(f"repo {words[0]}")
+    required = sum(param.param_type_name == "argument" and param.required for param in command.params)
+    decide = partial(is_list_of, command.answers.fields, required)
+    assert with_fields(words[1:], command.params, decide) == read[1:]
+
+
+def test_json_may_stand_before_the_command(alice: Svc) -> None:
+    assert alice("repo", "create", "front").code == 0
+    for front in (["--json"], ["--json", "id"], ["--json=id"]):
+        for words in ([*front, "repo", "list"], ["repo", *front, "list"]):
+            told = alice(*words)
+            assert told.code == 0, told
+            assert ("id" in json.loads(told.out)[0]) == (front != ["--json"])
+
+
+def test_a_field_in_the_spelling_of_gh_is_named_in_ours(alice: Svc) -> None:
+    told = alice("repo", "list", "--json", "fullName")
+    assert (told.code, told.out) == (2, "")
+    assert "did you mean full_name?" in told.err
+
+
+def test_a_failed_request_shows_its_own_error(alice: Svc) -> None:
+    told = alice("repo", "api", "repos/nothing", "-q", ".full_name | length | error")
+    assert told.code == 1
+    assert json.loads(told.out)["status"] == 404
+    assert "the server answered 404: " in told.err
+    assert "jq" not in told.err
+    told = alice("repo", "view", "nobody/nothing", "-q", ".a.b.c")
+    assert "nobody/nothing" in told.err
+    assert "jq" not in told.err
+
+
+def test_a_program_that_only_its_input_proves_wrong_says_what_was_done(alice: Svc) -> None:
+    told = alice("repo", "create", "made", "--jq", ".name | keys")
+    assert (told.code, told.out) == (1, "")
+    assert f"this was done: Created {handle()}/made" in told.err
+    assert "--jq: " in told.err
 
 
 def test_exit_codes(alice: Svc, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from svc.cmd.table import children
-from svc.cmd.words import WORDS
+from svc.cmd.specified import SPECIFIED, missing, not_built
+from svc.cmd.table import COMMANDS, GROUPS
+from svc.cmd.words import OTHER_NAMES, WORDS
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import Svc
 
@@ -31,10 +33,39 @@ def linked(alice: Svc) -> Svc:
 
 @pytest.mark.parametrize("word", sorted(WORDS))
 def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
-    told = svc(word, "-m", "x")
+    told = svc(*word.split(), "-m", "x")
     assert told.code == 2
     assert WORDS[word] in told.err
-    assert word not in children(""), "a command needs no hint"
+    assert word not in COMMANDS, "a command needs no hint"
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
+def test_the_commands_of_an_answer_exist(word: str) -> None:
+    for named in re.findall(r"svc ([a-z][a-z-]*(?: [a-z][a-z-]*)*)", WORDS[word]):
+        parts = named.split()
+        known = {*COMMANDS, *missing(), *GROUPS} | {" ".join(one.split()[:2]) for one in missing()}
+        assert any(" ".join(parts[:length]) in known for length in range(1, len(parts) + 1)), named
+
+
+def test_what_is_specified_and_not_built_says_so(svc: Svc) -> None:
+    assert len(SPECIFIED) == len(set(SPECIFIED)) == 110
+    assert missing(), "then this table has done its work"
+    assert not set(missing()) & {*COMMANDS}
+    for path in missing():
+        for more in ([], ["--help"], ["12", "-R", "a/b"]):
+            told = svc(*path.split(), *more)
+            assert (told.code, told.out) == (2, ""), (path, told)
+            assert f"svc {path} is not in this version" in told.err
+    for group in ("pr", "pr nonsense", "issue --help", "repo release", "label", *OTHER_NAMES):
+        told = svc(*group.split())
+        assert told.code == 2
+        assert "is not in this version" in told.err
+
+
+@pytest.mark.parametrize("path", [path for path in SPECIFIED if path in COMMANDS])
+def test_what_is_built_is_not_said_to_be_missing(path: str) -> None:
+    *group, name = path.split()
+    assert not_built(" ".join(group), [name]) is None
 
 
 def test_help_by_every_spelling(svc: Svc) -> None:

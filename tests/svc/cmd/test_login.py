@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
+import json
 import os
+import platform
 import pty
 import select
 import subprocess
@@ -60,3 +63,29 @@ def test_the_page_opens_where_somebody_sits(node: str, tmp_path: Path) -> None:
         process.wait()
         for end in (pipe, near, far):
             os.close(end)
+
+
+def test_a_device_has_a_name_that_can_be_changed(alice: Svc) -> None:
+    def called() -> list[str]:
+        return [str(one["name"]) for one in json.loads(alice("auth", "device", "list", "--json", "name").out)]
+
+    handle = os.environ["TEST_HANDLE"]
+    assert called() == [f"{getpass.getuser()}@{platform.node()}"]
+    key = alice("repo", "device", "status", "-q", ".id").out.strip()
+    told = alice("auth", "device", "rename", key, "Alice's laptop")
+    assert (told.code, told.out) == (0, "Alice's laptop\n")
+    assert called() == ["Alice's laptop"]
+    for wrong in ("", "  ", "two\nlines", "x" * 1000):
+        assert alice("auth", "device", "rename", key, wrong).code == 2
+        assert alice("login", "--device-key", "--handle", handle, "--name", wrong or " ").code == 2
+    assert alice("auth", "device", "rename", "nobodys", "x").code == 1
+    assert called() == ["Alice's laptop"]
+    again = ["login", "--device-key", "--handle", handle]
+    assert alice(*again).code == 0
+    assert called() == ["Alice's laptop"], "signing in again keeps a name"
+    assert alice(*again, "--name", "desk").code == 0
+    assert called() == ["desk"]
+    code = alice("auth", "device", "add").out.strip()
+    new = [*again, "--new-key", "--yes", "--pair", code, "--name", "second"]
+    assert alice(*new).code == 0
+    assert called() == ["second", "desk"]

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Ref
-from svc.out import Column, Format, Out
+from localstore.core.model import Ref, Repo
+from svc.out import Answers, Column, Format, Out
 from svc.out.progress import Meter
 from svc.out.select import chosen_fields, run_jq, run_template, to_json
 from svc.out.table import age, aligned, cells, human, plain, size, tsv
@@ -63,6 +63,27 @@ def test_an_unknown_field_lists_the_valid_ones() -> None:
     assert "name, head, id" in raised.value.detail
 
 
+def test_no_field_is_given_that_was_not_declared() -> None:
+    """Or `--json` could refuse it only after the command's work."""
+    out = Out({}, io.StringIO(), io.StringIO())
+    out.answers = Answers((Column("name"),), Ref, (Column("upper"),))
+    out.rows(ROWS, COLUMNS, Ref)
+    for columns, model in (((Column("other"),), None), ((Column("name"),), Repo)):
+        with pytest.raises(TypeError, match="does not declare"):
+            out.record({}, columns, model)
+
+
+def test_what_cannot_be_answered_is_refused_before_anything_runs() -> None:
+    declared = Answers((Column("name"),), Ref)
+    for good in (Format(()), Format(("head",)), Format(jq=".nope"), Format(template="{{name}} {{range(2)}}")):
+        declared.check(good)
+    for bad in (Format(("nope",)), Format(jq=".["), Format(template="{{nope}}"), Format((), template="{%")):
+        with pytest.raises(UsageError):
+            declared.check(bad)
+    with pytest.raises(UsageError, match="the fields are: name"):
+        declared.check(Format(("name",), template="{{head}}"))
+
+
 def test_jq_and_template() -> None:
     assert written(Format(jq=".[] | .name"))[0] == "main\npäckchen\n"
     assert written(Format(("name",), jq="length"))[0] == "2\n"
@@ -109,9 +130,9 @@ def test_tsv_keeps_one_line_for_each_record() -> None:
     ("moment", "said"),
     [
         ("2026-11-21T11:59:30Z", "just now"),
-        ("2026-11-21T11:59:00Z", "1 minute ago"),
-        ("2026-11-21T09:00:00Z", "3 hours ago"),
-        ("2026-11-22T13:00:00Z", "in 1 day"),
+        ("2026-11-21T11:59:00Z", "1 min ago"),
+        ("2026-11-21T09:00:00Z", "3 h ago"),
+        ("2026-11-22T13:00:00Z", "in 1 d"),
         ("2025-01-02T13:00:00Z", "2025-01-02"),
         ("yesterday", "yesterday"),
     ],
@@ -132,6 +153,62 @@ def test_a_table_fits_its_terminal(width: int) -> None:
     records = [{"a": "x" * 50, "b": "漢" * 30, "c": "1"}]
     for line in aligned(records, (Column("a"), Column("b"), Column("c")), width, NOW):
         assert cells(line) <= width
+
+
+REPOS = (
+    Column("full_name"),
+    Column("description", kind="line", spare=2),
+    Column("kind", spare=4),
+    Column("updated_at", kind="time"),
+)
+BLAME = (
+    Column("line"),
+    Column("seal_id", kind="id", spare=1),
+    Column("author"),
+    Column("sealed_at", kind="time", spare=2),
+    Column("text", kind="code"),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "header", "gone"),
+    [
+        (100, "FULL NAME DESCRIPTION KIND UPDATED", []),
+        (50, "FULL NAME DESCRIPTION UPDATED", ["KIND"]),
+        (36, "FULL NAME UPDATED", ["KIND", "DESCRIPTION"]),
+    ],
+)
+def test_a_narrow_table_leaves_out_what_is_spare_and_says_so(
+    width: int, header: str, gone: list[str]
+) -> None:
+    name = "alice/parser-of-headers"
+    record = {"full_name": name, "description": "x" * 60, "kind": "app", "updated_at": "2026-11-21T10:00:00Z"}
+    left_out: list[str] = []
+    lines = list(aligned([record], REPOS, width, NOW, left_out=left_out.extend))
+    assert (lines[0].split(), left_out) == (header.split(), gone)
+    assert all(cells(line) <= width for line in lines)
+    assert lines[1].startswith(f"{name}  ")
+    assert lines[1].endswith("2 h ago" if width == 100 else "2 h")
+
+
+def test_blame_shortens_its_own_columns_and_no_code() -> None:
+    code = "\tif (header == NULL || header->length > MAXIMUM) return refused(header, reason);"
+    record = {
+        "line": 120,
+        "seal_id": "a" * 64,
+        "author": "somebody-with-a-long-handle",
+        "sealed_at": "2026-11-21T10:00:00Z",
+        "text": code,
+    }
+    wide = list(aligned([record], BLAME, 200, NOW))
+    assert wide[1].endswith(code.expandtabs(8))
+    for width, beside in ((80, ["120", "a" * 7, "somebod…", "2", "h"]), (50, ["120", "somebod…"])):
+        header, *lines = aligned([record], BLAME, width, NOW)
+        assert all(cells(line) <= width for line in (header, *lines))
+        at = header.index("TEXT")
+        assert "".join(line[at:].ljust(width - at) for line in lines).rstrip() == code.expandtabs(8)
+        assert lines[0][:at].split() == beside
+        assert not "".join(line[:at] for line in lines[1:]).strip()
 
 
 def test_progress_is_silent_where_nobody_watches_and_clears_its_line() -> None:

@@ -1,0 +1,146 @@
+"""Which repository and server a command is about: used, or refused by name; never ignored."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.svc.cmd.test_refused_first import asked
+from tests.svc.conftest import Svc
+
+ELSEWHERE = "http://127.0.0.1:9"  # the discard port: nothing answers there
+OF_THE_FOLDER = [
+    ["status"],
+    ["status", "--offline"],
+    ["push", "-m", "x"],
+    ["pull"],
+    ["diff"],
+    ["switch", "main"],
+    ["restore", "a.txt"],
+    ["watcher", "start"],
+    ["watcher", "stop"],
+]
+OF_THE_REPOSITORY = [
+    ["repo", "view"],
+    ["repo", "delete", "--yes"],
+    ["repo", "archive"],
+    ["repo", "branch", "x"],
+    ["repo", "tag", "list"],
+    ["log"],
+    ["blame", "a.txt"],
+    ["diff", "--base", "main", "--head", "main"],
+    ["repo", "api", "repos/{id}"],
+]
+
+
+def me() -> str:
+    return os.environ["TEST_HANDLE"]
+
+
+@pytest.fixture
+def linked(alice: Svc) -> Svc:
+    for name in ("app", "other"):
+        assert alice("repo", "create", name).code == 0
+    assert alice("repo", "init", f"{me()}/app").code == 0
+    Path("a.txt").write_text("one\n")
+    assert alice("push", "-m", "First").code == 0
+    Path("a.txt").write_text("two\n")
+    return alice
+
+
+def test_another_server_is_refused(linked: Svc, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = asked(node)
+    for words in (*OF_THE_FOLDER, *OF_THE_REPOSITORY):
+        told = linked(*words, "--server", ELSEWHERE)
+        assert (told.code, told.out) == (2, ""), (words, told)
+        assert f"--server says {ELSEWHERE}" in told.err
+        assert node in told.err
+    monkeypatch.setenv("SVC_SERVER", ELSEWHERE)
+    for words in (*OF_THE_FOLDER, *OF_THE_REPOSITORY):
+        told = linked(*words)
+        assert (told.code, told.out) == (2, ""), (words, told)
+        assert f"SVC_SERVER says {ELSEWHERE}" in told.err
+    assert asked(node) == before
+    assert Path("a.txt").read_text() == "two\n"
+
+
+def test_the_folders_own_server_may_be_named(linked: Svc, node: str) -> None:
+    for named in (node, node.replace("127.0.0.1", "localhost"), node.removeprefix("http://")):
+        assert linked("status", "--server", named).code == 0
+        assert linked("diff", "--server", named).code == 0
+
+
+def test_another_repository_is_used_or_refused(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert linked("repo", "view", "-R", f"{me()}/other", "-q", ".name").out == "other\n"
+    for words in OF_THE_FOLDER:
+        told = linked(*words, "-R", f"{me()}/other")
+        assert (told.code, told.out) == (2, ""), (words, told)
+        assert f"-R names {me()}/other" in told.err
+        assert f"{me()}/app" in told.err
+    assert linked("status", "-R", f"{me()}/app").code == 0
+    monkeypatch.setenv("SVC_REPO", f"{me()}/other")
+    for words in OF_THE_FOLDER:
+        told = linked(*words)
+        assert told.code == 2, (words, told)
+        assert f"SVC_REPO names {me()}/other" in told.err
+
+
+def test_a_repository_of_one_server_is_not_asked_of_another(alice: Svc, node: str) -> None:
+    told = alice("repo", "view", "-R", f"node.example/{me()}/app", "--server", node)
+    assert (told.code, told.out) == (2, "")
+    assert "node.example" in told.err
+    assert node in told.err
+
+
+def test_a_repository_is_named_by_position_or_by_flag(alice: Svc) -> None:
+    for name in ("one", "two"):
+        assert alice("repo", "create", name).code == 0
+    one, two = f"{me()}/one", f"{me()}/two"
+
+    def seen(*words: str) -> dict[str, object]:
+        told = alice("repo", *words, "--json", "full_name,state,visibility,description")
+        assert told.code == 0, told
+        return dict(json.loads(told.out))
+
+    assert seen("view", one)["full_name"] == one
+    assert seen("archive", one)["state"] == "archived"
+    assert seen("unarchive", one)["state"] == "active"
+    assert seen("edit", one, "-d", "First")["description"] == "First"
+    assert seen("visibility", one, "public", "--yes")["visibility"] == "public"
+    assert seen("visibility", "private", one)["visibility"] == "private"
+    assert seen("visibility", "private", "-R", one)["visibility"] == "private"
+    assert seen("rename", one, "first")["full_name"] == f"{me()}/first"
+    assert seen("rename", "uno", "-R", f"{me()}/first")["full_name"] == f"{me()}/uno"
+    for words in (["view", one, "-R", two], ["delete", two, "-R", one, "--yes"], ["rename", "a", "b"]):
+        told = alice("repo", *words)
+        assert (told.code, told.out) == (2, ""), told
+    told = alice("repo", "delete", two, "--yes", "--json", "full_name,restore_id")
+    assert json.loads(told.out)["full_name"] == two
+    assert alice("repo", "view", two).code == 1
+
+
+def test_repositories_of_an_owner(alice: Svc) -> None:
+    assert alice("repo", "create", "one").code == 0
+    mine = alice("repo", "list", me(), "-q", ".[].full_name")
+    assert mine.out == alice("repo", "list", "--owner", me(), "-q", ".[].full_name").out == f"{me()}/one\n"
+    assert alice("repo", "list", "@me", "-q", "length").out == "1\n"
+    told = alice("repo", "list", me(), "--owner", "somebody")
+    assert (told.code, told.out) == (2, "")
+
+
+def test_create_and_clone(alice: Svc) -> None:
+    Path("taken").mkdir()
+    Path("taken/file").write_text("mine\n")
+    told = alice("repo", "create", "taken", "--clone")
+    assert (told.code, told.out) == (1, "")
+    assert "taken" in told.err
+    assert alice("repo", "view", f"{me()}/taken").code == 1, "nothing was created"
+    told = alice("repo", "create", "notes", "--clone", "--json", "full_name,folder")
+    assert told.code == 0, told
+    assert json.loads(told.out) == {"full_name": f"{me()}/notes", "folder": str(Path("notes").resolve())}
+    os.chdir("notes")
+    Path("a.txt").write_text("a\n")
+    assert alice("push", "-m", "First").code == 0
