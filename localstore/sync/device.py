@@ -312,6 +312,15 @@ class Device:
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
                 kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
+        self._know_only(kept)
+
+    def fall_back(self) -> None:
+        """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
+        seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
+        sealed = self.db.sealed()
+        self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
+
+    def _know_only(self, kept: Iterable[Entry]) -> None:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)

@@ -47,6 +47,9 @@ def pull(
     mode: Mode = "force" if force else "merge" if merge else "plain"
     with to_read(ctx) as device:
         done = pull_copy(device, mode, dry_run=dry_run)
+    if done.replaced:
+        branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
+        ctx.out.note(f"branch {branch} was deleted and made again; this folder is on the new one now")
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     if done.live:

@@ -16,7 +16,6 @@ WORDS: dict[str, str] = {
     "remote": "svc repo view shows where this folder is linked, svc repo init OWNER/NAME changes it",
     "reset": "svc restore PATH brings files back, svc pull --force takes the branch's",
     "rm": "delete it as you like; svc push removes it from the branch",
-    "show": "svc log lists seals, svc diff --base REF --head REF compares two",
     "stash": "svc switch BRANCH --merge carries your edits along",
     "sync": "svc pull --merge, then svc push",
     "tag": "svc repo tag create NAME, svc repo tag list",

@@ -12,7 +12,7 @@ from localstore.core.model import Repo
 from localstore.found import Skipped
 from localstore.link import RepoLink
 from localstore.sync.device import Device, opened
-from svc.api.transport import BranchTransport
+from svc.api.transport import BranchTransport, SealTransport
 from svc.cmd.context import Ctx
 from svc.out.table import size
 
@@ -51,9 +51,8 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
-    key = key_for(ctx, ctx.reader.repo.linked(link.repo_id, link.repo))
-    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+    key = None if link.shown else key_for(ctx, ctx.reader.repo.linked(link.repo_id, link.repo))
+    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as device:
         yield device
 
 
@@ -61,9 +60,15 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
 def to_look(ctx: Ctx) -> Iterator[Device]:
     """The working copy for a command that only looks, and asks the server no more than it must."""
     root, link = linked(ctx)
-    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
-    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as device:
+    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:
         yield device
+
+
+def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
+    """The server for what the folder is on: its branch, or the seal that it shows."""
+    if link.shown:
+        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown)
+    return BranchTransport(ctx.reader, link.repo_id, link.branch)
 
 
 def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import LocalEdits
+from localstore.core.errors import BranchReplaced, LocalEdits
 from localstore.found import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
@@ -17,7 +17,7 @@ from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
-from svc.flows.working import begin, dirty, unwritable, verified_head
+from svc.flows.working import begin, beyond_last, dirty, unwritable, verified_head
 
 Mode = Literal["plain", "merge", "force"]
 
@@ -25,7 +25,8 @@ Mode = Literal["plain", "merge", "force"]
 class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
     edits by others that nobody has sealed yet, each with their handles. `conflicts`: (path, name of the copy
-    that kept my version). `trash`: where --force put edited files."""
+    that kept my version). `trash`: where --force put edited files. `replaced`: the folder's branch was made
+    again, and the folder is on the new one now."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -34,12 +35,13 @@ class Pulled(msgspec.Struct):
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
     dry_run: bool = False
+    replaced: bool = False
 
 
 def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
     way; `merge` joins them, `force` moves them to the trash."""
-    head = begin(device)
+    head, replaced = _begun(device, mode)
     if dry_run:
         return _foreseen(device, head)
     if device.db.flight_kinds():
@@ -51,7 +53,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         if in_the_way:
             raise LocalEdits(in_the_way)
     new = verified_head(device, head)
-    trash = _discard(device, dirty(device, scan)) if mode == "force" else None
+    trash = discard(device, dirty(device, scan)) if mode == "force" else None
     capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
@@ -64,10 +66,23 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         conflicts=list(device.conflicts),
         skipped=scan.skipped + unwritable(device),
         trash=trash,
+        replaced=replaced,
     )
 
 
-def _discard(device: Device, given_up: list[str]) -> Path | None:
+def _begun(device: Device, mode: Mode) -> tuple[str | None, bool]:
+    """The head, and whether the branch is another one than before. What this folder has beyond its last seal
+    then is in the way of a plain pull, also what was sent: the old branch took it along."""
+    try:
+        return begin(device), False
+    except BranchReplaced:
+        if mode == "plain" and beyond_last(device, device.look_around()):
+            raise
+        device.fall_back()
+        return begin(device), True
+
+
+def discard(device: Device, given_up: list[str]) -> Path | None:
     """Forget edited files and move them to the trash, so that the branch's version is written. In this
     order, a death between the two never looks like a delete."""
     with device.db.step():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from localstore.core.errors import Conflict, NotSealed, StaleHead, UnpulledSeal
+from localstore.core.errors import Conflict, NotSealed, ReadOnlyLook, StaleHead, UnpulledSeal
 from localstore.found import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
@@ -39,6 +39,8 @@ class Pushed(msgspec.Struct):
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others kept winning; NotSealed if somebody sealed first."""
+    if device.repo.shown:
+        raise ReadOnlyLook(device.repo.shown, device.repo.branch)
     head = begin(device)
     if head != device.last:
         raise UnpulledSeal(device.repo.branch, head)
