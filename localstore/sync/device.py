@@ -20,7 +20,7 @@ from localstore.cutting import CutLists
 from localstore.db import Database, SealedFile, SealedTree
 from localstore.entries import Entries
 from localstore.entry import Entry, known_by_bytes
-from localstore.files import Files
+from localstore.files import Fetched, Files
 from localstore.found import Scan
 from localstore.home import Home
 from localstore.link import RepoLink
@@ -197,6 +197,10 @@ class Device:
             announced += size
         if group:
             yield from self._fetch_group(group, keep)
+
+    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+        """Where a large file need not be fetched: a name that stands for it. None: it must be."""
+        return None
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         wanted = set(group)

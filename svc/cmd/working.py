@@ -122,7 +122,8 @@ def by_whom(live: Mapping[str, list[str]]) -> str:
     return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
-def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]]) -> None:
+def note_conflicts(ctx: Ctx, conflicts: Iterable[tuple[str, str]], dry_run: bool = False) -> None:
     """Versions kept aside because two people replaced the same file."""
     for path, kept in conflicts:
-        ctx.out.note(f"conflict in {path}: your version is kept as {kept}")
+        stays = "would be" if dry_run else "is"
+        ctx.out.note(f"conflict in {path}: your version {stays} kept as {kept}")

@@ -14,6 +14,7 @@ from localstore.sync.chunked_download import clear
 from localstore.sync.compose import edited
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
+from localstore.sync.rehearsal import rehearsal
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
@@ -25,8 +26,8 @@ Mode = Literal["plain", "merge", "force"]
 class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
     edits by others that nobody has sealed yet, each with their handles. `conflicts`: (path, name of the copy
-    that kept my version). `trash`: where --force put edited files. `replaced`: the folder's branch was made
-    again, and the folder is on the new one now."""
+    that kept my version). `trash`: where --force put edited files, which are `given_up`. `replaced`: the
+    folder's branch was made again, and the folder is on the new one now."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -34,16 +35,20 @@ class Pulled(msgspec.Struct):
     conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
+    given_up: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
     replaced: bool = False
 
 
 def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
-    way; `merge` joins them, `force` moves them to the trash."""
-    head, replaced = _begun(device, mode)
+    way; `merge` joins them, `force` moves them to the trash. With `dry_run` all of this is only rehearsed:
+    the same result, and the same errors, with nothing done."""
     if dry_run:
-        return _foreseen(device, head)
+        with rehearsal(device) as rehearsed:
+            found = pull(rehearsed, mode)
+        return msgspec.structs.replace(found, dry_run=True, trash=None)
+    head, replaced = _begun(device, mode)
     if device.db.flight_kinds():
         send(device)
         head = begin(device)  # the rows of before do not know what was just accepted
@@ -53,7 +58,8 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         if in_the_way:
             raise LocalEdits(in_the_way)
     new = verified_head(device, head)
-    trash = discard(device, dirty(device, scan)) if mode == "force" else None
+    given_up = dirty(device, scan) if mode == "force" else []
+    trash = discard(device, given_up)
     capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
@@ -66,6 +72,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         conflicts=list(device.conflicts),
         skipped=scan.skipped + unwritable(device),
         trash=trash,
+        given_up=given_up,
         replaced=replaced,
     )
 
@@ -97,15 +104,3 @@ def _live(device: Device) -> dict[str, list[str]]:
     found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
     who = authors(device)
     return {path: who.get(path, []) for path in sorted(found) if rows[path].other}
-
-
-def _foreseen(device: Device, head: str | None) -> Pulled:
-    """What a pull would change, by the rows alone."""
-    rows = device.db.rows()
-    changed = [
-        path
-        for path, row in rows.items()
-        if path not in device.entries or device.entries[path].want != row.digest
-    ]
-    changed += [path for path, entry in device.entries.items() if path not in rows and entry.gen]
-    return Pulled(seal=head, changed=sorted(changed), live=_live(device), dry_run=True)
