@@ -117,11 +117,11 @@ def _blocks(
         if oneline:
             yield f"{one.id[:12]} {changes.subject(one.message)}\n"
         else:
-            yield ("\n" if at else "") + changes.heading(one)
+            yield ("\n" if at else "") + changes.heading(one) + ("\n" if patch or stat else "")
         if stat:
             yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
         if patch:
-            yield ("\n" if not stat and not oneline else "") + changes.patches(files)
+            yield changes.patches(files)
 
 
 # --- which seals

@@ -58,8 +58,8 @@ def pull(
         ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
-    elif done.given_up:
-        ctx.out.note(f"would move to the trash: {named(done.given_up)}")
+    elif done.dry_run and done.given_up:
+        ctx.out.note(f"would give up your edits in {named(done.given_up)}")
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 

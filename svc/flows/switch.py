@@ -17,6 +17,7 @@ from localstore.core.paths import parents
 from localstore.found import Scan
 from localstore.sync import verify
 from localstore.sync.device import Device
+from localstore.sync.recognise import against_last
 from localstore.sync.send import send
 from localstore.sync.transport import Transport
 from svc.flows.pull import Mode, Pulled, discard, pull
@@ -65,10 +66,7 @@ def switch(device: Device, target: Target, mode: Mode = "plain") -> Switched:
     try:
         trash, carried = _ready(device, target, mode)
     except (BranchGone, BranchReplaced):
-        left = (
-            f"branch {device.repo.branch} is gone; what it had beyond this folder's last seal are edits now"
-        )
-        device.fall_back()
+        left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(device, target, mode)
         detached = True
     if not detached:
@@ -96,20 +94,33 @@ def _ready(device: Device, target: Target, mode: Mode) -> tuple[Path | None, lis
             raise LocalEdits(dirty(device, scan), f"switch {target.branch}")
         pull(device, "merge")
         scan = device.look_around()
-    return None, _carried(device, target, scan)
+    return None, _carried(device, target, _edits(device, scan))
 
 
 def _ready_alone(device: Device, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """The same where there is no branch any more to ask about anything."""
     scan = device.look_around()
-    if mode == "force":
-        return discard(device, dirty(device, scan)), []
-    return None, _carried(device, target, scan) if mode == "plain" else []
+    carried = _carried(device, target, _beyond_last(device, scan)) if mode == "plain" else []
+    device.fall_back()
+    return discard(device, dirty(device, scan)) if mode == "force" else None, carried
 
 
-def _carried(device: Device, target: Target, scan: Scan) -> list[str]:
+def _beyond_last(device: Device, scan: Scan) -> dict[str, _Edit]:
+    """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
+    _, changed, new, removed = against_last(device, scan)
+    sealed = device.db.sealed()
+    return {
+        path: _Edit(
+            sealed[path].digest if path in sealed else None,
+            stat.digest if (stat := scan.find(path)) is not None else None,
+        )
+        for path in (*changed, *new, *(one for one in removed if one in device.entries))
+        if not scan.unknown(path)
+    }
+
+
+def _carried(device: Device, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
     """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
-    edits = _edits(device, scan)
     if not edits:
         return []
     colliding = _colliding(edits, _files_of(device, target))

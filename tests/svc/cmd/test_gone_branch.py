@@ -154,3 +154,46 @@ def test_a_force_switch_off_a_gone_branch_moves_the_edits_to_the_trash(alice: Sv
     assert told.code == 0, told
     assert "your edited files are in" in told.err
     assert (folder / "a.txt").read_text() == "one\n"
+
+
+def test_a_refused_switch_off_a_gone_branch_changes_nothing(alice: Svc, folder: Path) -> None:
+    assert alice("repo", "branch-delete", "side", "--yes").code == 0
+    (folder / "s.txt").write_text("edited\n")
+    told = alice("switch", "main")
+    assert told.code == 1
+    assert "edits in s.txt;" in told.err
+    assert json.loads(alice("status", "--json", "branch_state,changed,new").out) == {
+        "branch_state": "gone",
+        "changed": ["s.txt"],
+        "new": [],
+    }
+    told = alice("switch", "main", "--merge")
+    assert told.code == 0, told
+    assert (folder / "s.txt").read_text() == "edited\n", "main never had it: it is a new file there"
+
+
+def test_somebody_who_may_only_read_is_told_the_same(
+    alice: Svc, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = f"{os.environ['TEST_HANDLE']}/app"
+    assert alice("repo", "visibility", "public", "--yes").code == 0
+    own = os.environ["SVC_HOME"]
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "reader"))
+    assert alice("repo", "clone", repo, str(tmp_path / "copy"), "-b", "side").code == 0
+    monkeypatch.setenv("SVC_HOME", own)
+    assert alice("repo", "branch-delete", "side", "--yes").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "reader"))
+    monkeypatch.chdir(tmp_path / "copy")
+    assert "branch side was deleted" in alice("status").err
+    assert "branch side was deleted" in alice("pull").err
+    monkeypatch.setenv("SVC_HOME", own)
+    monkeypatch.chdir(folder)
+    assert alice("repo", "branch", "side", "--from", "main").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "reader"))
+    monkeypatch.chdir(tmp_path / "copy")
+    assert "another branch" in alice("status").err
+    told = alice("pull")
+    assert told.code == 0, told
+    assert "made again" in told.err
+    assert not (tmp_path / "copy" / "s.txt").exists()
+    assert alice("status").err.count("\n") == 1
