@@ -18,6 +18,8 @@ from pathlib import Path
 
 import msgspec
 
+from localstore.entry import Kind
+
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
 MORE_BYTES = 1 << 16  # asked for behind what should be a file's end: a large buffer costs more than the file
@@ -83,6 +85,10 @@ class Files:
             os.close(opened)
             raise OSError(errno.EINVAL, "not a regular file", path)
         return opened, info
+
+    def known(self, path: str) -> tuple[Kind, int, bytes] | None:
+        """Kind, size and digest of a file that need not be read for them; None of every file of a disk."""
+        return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """The file's bytes, a MiB at a time."""

@@ -27,7 +27,8 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     """`repo.json`. `server` is an origin, `repo` is OWNER/NAME, `class_` ("class" on disk) the repository
-    class."""
+    class. `seal`, which is left away where there is none: the folder shows this seal, to be read only, and
+    `branch` is the one it was on before."""
 
     server: str
     repo_id: str
@@ -35,6 +36,12 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     class_: str = msgspec.field(name="class")
     v: int = 1
+    seal: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def shown(self) -> str | None:
+        """The seal that the folder shows; None: it is on its branch."""
+        return self.seal if isinstance(self.seal, str) else None
 
 
 class SealedState(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +70,10 @@ def find(folder: Path) -> Path:
 
 def read_repo(folder: Path) -> RepoLink:
     """The link of `folder`. NotLinked without one, LinkDamaged if it cannot be read."""
-    return _read(folder, REPO_FILE, RepoLink)
+    found = _read(folder, REPO_FILE, RepoLink)
+    if found.shown is not None and not is_hex_digest(found.shown):
+        raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is no seal")
+    return found
 
 
 def read_state(folder: Path) -> SealedState:

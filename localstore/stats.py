@@ -121,6 +121,10 @@ def trusted(cached: Stat) -> bool:
 def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
     """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
     checked = time.time_ns()
+    known = files.known(path)
+    if known is not None and (info := files.stat(path)) is not None:
+        kind, size, digest = known
+        return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
     fd, info = files.opened(path)
     try:
         if kept.lists is not None and info.st_size > BLOB_FILE:

@@ -48,16 +48,22 @@ def stat(old: bytes | None, new: bytes | None) -> tuple[int, int]:
 
 
 def unified(
-    old: bytes | None, new: bytes | None, old_path: str | None, new_path: str | None, context: int = 3
+    old: bytes | None,
+    new: bytes | None,
+    old_path: str | None,
+    new_path: str | None,
+    context: int = 3,
+    similarity: int | None = None,
 ) -> bytes:
     """The patch from `old` to `new` in git's unified format, b"" if nothing differs.
 
-    None for a side (bytes and path together) says that the file is not there. Bytes and names are written as
+    None for a side (bytes and path together) says that the file is not there. `similarity`, in percent, is
+    said of a file that moved. Bytes and names are written as
     they are, lines of the text with their own endings.
     """
     if old == new and old_path == new_path:
         return b""
-    header = _header(old is None, new is None, old_path, new_path)
+    header = _header(old is None, new is None, old_path, new_path, similarity)
     before, after = old or b"", new or b""
     if before == after:
         return header
@@ -72,7 +78,9 @@ def unified(
     return header + marks + b"".join(_body(lines(before), lines(after), context))
 
 
-def _header(added: bool, removed: bool, old_path: str | None, new_path: str | None) -> bytes:
+def _header(
+    added: bool, removed: bool, old_path: str | None, new_path: str | None, similarity: int | None
+) -> bytes:
     source, target = old_path or new_path, new_path or old_path
     head = f"diff --git {_name('a/', source)} {_name('b/', target)}\n"
     if added:
@@ -80,6 +88,7 @@ def _header(added: bool, removed: bool, old_path: str | None, new_path: str | No
     elif removed:
         head += "deleted file mode 100644\n"
     elif source != target:
+        head += f"similarity index {similarity}%\n" if similarity is not None else ""
         head += f"rename from {_name('', source)}\nrename to {_name('', target)}\n"
     return head.encode()
 

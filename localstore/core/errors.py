@@ -130,6 +130,15 @@ class NotFound(SvcError):
     code, status, title = "not_found", 404, "Not Found"
 
 
+class NoBranch(NotFound):
+    """The repository has no branch of this name. `default`: its default branch."""
+
+    code = "no_branch"
+
+    def __init__(self, branch: str, default: str = "main") -> None:
+        super().__init__(f"there is no branch {branch}; see: svc repo branch", branch=branch, default=default)
+
+
 class MethodNotAllowed(SvcError):
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
@@ -340,6 +349,50 @@ class LocalEdits(ClientError):
             f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to join them "
             f"(svc {command} --force to move them to the trash)",
             paths=paths,
+        )
+
+
+class BranchGone(ClientError):
+    """The branch that the folder is on was deleted. `base`: the folder's last seal."""
+
+    code = "branch_gone"
+
+    def __init__(self, branch: str, base: str | None, default: str) -> None:
+        start = base[:12] if base else default
+        super().__init__(
+            f"branch {branch} was deleted on the server; this folder keeps its files and your edits. "
+            f"Turn it to another branch: svc switch {default}; or make the branch again: "
+            f"svc repo branch {branch} --from {start}, then: svc pull --merge",
+            branch=branch,
+        )
+
+
+class BranchReplaced(ClientError):
+    """The branch that the folder is on was deleted, and another one has its name now."""
+
+    code = "branch_replaced"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"branch {branch} was deleted and made again: it is another branch now, and this folder is still "
+            "on the old one; nothing was sent. To take the folder and its edits onto the new one, run: "
+            "svc pull --merge",
+            branch=branch,
+        )
+
+
+class ReadOnlyLook(ClientError):
+    """The folder shows a seal, not a branch, and something was to be sent from it."""
+
+    code = "read_only_look"
+
+    def __init__(self, seal: str, branch: str) -> None:
+        short = seal[:12]
+        super().__init__(
+            f"this folder shows the seal {short}, which never changes; nothing was sent. To keep edits on a "
+            f"branch of their own: svc repo branch NAME --from {short}, then: svc switch NAME; "
+            f"to go back: svc switch {branch}",
+            seal=seal,
         )
 
 

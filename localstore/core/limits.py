@@ -94,5 +94,7 @@ BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
 COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
 COMPARE_TEXT_BYTES = 64 * MIB  # texts that one comparison reads: a thousand paths may share two long ones
+RENAME_BYTES = 16 * MIB  # of files that came and went, compared to see which moved
+RENAME_PAIRS = 40_000  # pairs of them
 BLAME_VERSIONS = 5000  # versions of a file that one blame request goes through
 BLAME_LINES = 32_000_000  # lines of all these versions: their owners may be in memory at once

@@ -20,7 +20,7 @@ from localstore.cutting import CutLists
 from localstore.db import Database, SealedFile, SealedTree
 from localstore.entries import Entries
 from localstore.entry import Entry, known_by_bytes
-from localstore.files import Files
+from localstore.files import Fetched, Files
 from localstore.found import Scan
 from localstore.home import Home
 from localstore.link import RepoLink
@@ -200,6 +200,10 @@ class Device:
         if group:
             yield from self._fetch_group(group, keep)
 
+    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+        """Where a large file need not be fetched: a name that stands for it. None: it must be."""
+        return None
+
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         wanted = set(group)
         frames: list[Frame] = []
@@ -329,6 +333,15 @@ class Device:
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
                 kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
+        self._know_only(kept)
+
+    def fall_back(self) -> None:
+        """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
+        seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
+        sealed = self.db.sealed()
+        self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
+
+    def _know_only(self, kept: Iterable[Entry]) -> None:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)

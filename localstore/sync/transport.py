@@ -14,6 +14,7 @@ from localstore.core.model.live import (
     UpdateAnswers,
     UpdateBatch,
 )
+from localstore.core.model.ref import Ref
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.pack import Pack
 
@@ -52,6 +53,9 @@ class Transport(Protocol):
 
     def finalize(self, request: FinalizeRequest) -> Seal:
         """Make the prepared seal the head. StaleHead if another one was faster."""
+
+    def ref(self) -> Ref:
+        """The branch: its id, its sealed head. NoBranch if there is none of this name."""
 
     def head(self) -> str | None:
         """The branch's sealed head."""

@@ -74,6 +74,20 @@ GRAPH = (
 )
 TOP_GENERATION = select(func.max(seal.c.generation)).where(seal.c.id.in_(bindparam("ids", expanding=True)))
 
+# Seals of the repository with ids from `low` to below `high`: their lowest generation, and those of them that
+# a living branch or tag leads to.
+_BETWEEN = and_(_REPO, seal.c.id >= bindparam("low"), seal.c.id < bindparam("high"))
+LOWEST = select(func.min(seal.c.generation)).where(_BETWEEN)
+_HEADS = select(ref.c.head).where(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None))
+_REACHED = _walk(seal.c.id.in_(_HEADS))
+REACHED = (
+    select(seal.c.id)
+    .select_from(_REACHED.join(seal, seal.c.id == _REACHED.c.id))
+    .where(_BETWEEN)
+    .order_by(*_ORDER)
+    .limit(bindparam("limit"))
+)
+
 REFS_NAMED = (
     select(ref.c.type, ref.c.head)
     .where(

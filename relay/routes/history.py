@@ -15,7 +15,7 @@ from relay.routing import Read, Reply, Write, route
 from relay.service import archive as archives
 from relay.service import blame as blames
 from relay.service import compare as comparisons
-from relay.service import history, live_record
+from relay.service import following, history, live_record
 from relay.service import history_pack as packs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
@@ -23,11 +23,15 @@ REPO = "/api/v1/repos/{id}"
 
 
 class CommitsQuery(Model, frozen=True):
-    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it."""
+    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it. `follow` 1:
+    the one file at `path`, under the names that it had before too. With `prefix` those whose ids begin so, of
+    all that branches and tags lead to."""
 
     ref: str | None = None
     sha: str | None = None
     path: str | None = None
+    prefix: str | None = None
+    follow: str | None = None
     cursor: str | None = None
     limit: int | None = None
 
@@ -63,15 +67,23 @@ class PackQuery(Model, frozen=True):
 
 
 class CompareQuery(Model, frozen=True):
-    """Branches, tags or seal ids."""
+    """Branches, tags or seal ids. `direct` 1: from the base itself, not from the merge base. Without `base`:
+    what the head has other than its first parent."""
 
-    base: str
     head: str
+    base: str | None = None
+    direct: str | None = None
 
 
 @route("GET", REPO + "/commits", access=Read(), flag=FLAG, returns=Page[SealSummary])
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
+    if query.prefix is not None:
+        if query.ref is not None or query.sha is not None or query.path is not None:
+            raise Invalid("prefix looks everywhere; leave ref, sha and path away", pointer="/prefix")
+        return await history.beginning(view, query.prefix, query.limit)
+    if _switch("follow", query.follow):
+        return await following.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
 
 
@@ -155,7 +167,7 @@ async def get_history_pack(view: View, query: PackQuery) -> Reply:
 @route("GET", REPO + "/compare", access=Read(anonymous=False), flag=SEALING, returns=Compare, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
     """What head brought since the merge base"""
-    return await comparisons.compare(view, query.base, query.head)
+    return await comparisons.compare(view, query.base, query.head, _switch("direct", query.direct))
 
 
 @route(

@@ -25,7 +25,7 @@ from relay.db import blame as rows
 from relay.db import seal as seals
 from relay.db.database import Row
 from relay.db.seal import SealRow
-from relay.service import sealed
+from relay.service import renames, sealed
 from relay.service.history import seals as seal_rows
 from relay.service.seal import shown
 
@@ -287,7 +287,11 @@ async def _branched(
     if older is None and parents and not others:
         moved = await _moved(work, version, parents[0])
         if moved is not None:
-            return moved
+            owners, text = moved
+            if text is None:
+                return owners
+            new = texts[version.digest]
+            return await asyncio.to_thread(_inherit, version.seal_id, new, [(owners, text)])
     before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
     for parent_id, file in others:
         text = (await _texts(work, {file.digest}))[file.digest]
@@ -305,17 +309,23 @@ async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, Entry]]
     return found
 
 
-async def _moved(work: _Work, version: _Version, parent: SealRow) -> Owners | None:
-    """Owners of the file with the same bytes that the seal removed elsewhere, if it removed one."""
+async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
+    """Owners and text of the file that the seal moved here, as it was before; None if it moved none. Without
+    the text where it is the same."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
+        own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
     if not gone or not version.size:
         return None
-    before = await sealed.entries(work.view, parent.root, gone)
-    for path, file in sorted(before.items()):
-        if file.digest == version.digest and file.kind == "text":
-            return await _owners(_Work(work.view, path, work.spent, depth=work.depth), parent.id, file)
-    return None
+    found = await renames.source(work.view, own, parent, work.path)
+    if found is None or found[1].kind != "text":
+        return None
+    path, file = found
+    below = _Work(work.view, path, work.spent, depth=work.depth)
+    owners = await _owners(below, parent.id, file)
+    if file.digest == version.digest:
+        return owners, None
+    return owners, (await _texts(below, {file.digest}))[file.digest]
 
 
 def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:

@@ -1,9 +1,9 @@
-"""Three-dot comparison: what the head brought since the merge base."""
+"""Comparison of seals: what the head brought since the merge base, or since the base itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from localstore.core import diff
@@ -11,9 +11,11 @@ from localstore.core.limits import COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES, DIFF
 from localstore.core.model import ChangedFile
 from localstore.core.model.history import Compare
 from localstore.core.tree import Entry
+from localstore.core.tree.read import Change
 from relay.caller import View
+from relay.db import seal as seals
 from relay.db.database import Tx
-from relay.service import sealed
+from relay.service import renames, sealed
 from relay.service.ancestry import Relation, relation
 
 
@@ -25,6 +27,7 @@ class _Pair:
     old: Entry | None
     path: str | None
     new: Entry | None
+    similarity: int | None = None
 
     @property
     def binary(self) -> bool:
@@ -49,16 +52,19 @@ class _Pair:
         return "modified" if self.old_path == self.path else "renamed"
 
 
-async def compare(view: View, base: str, head: str) -> Compare:
-    """`base` and `head` are branches, tags or seal ids. A branch without a seal is not found."""
+async def compare(view: View, base: str | None, head: str, direct: bool = False) -> Compare:
+    """`base` and `head` are branches, tags or seal ids. A branch without a seal is not found. `direct`: from
+    the base itself, not from the merge base. No base: what the head has other than its first parent."""
+    if base is None:
+        return await _brought(view, head)
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
         found: Relation = await relation(tx, base_id, head_id)
-        start = base_root if found.merge_base == base_id else None
+        start = base_root if direct or found.merge_base == base_id else None
         if found.merge_base is not None and start is None:
             start = (await sealed.seal(view, found.merge_base, tx)).root
-    pairs = _renamed(await sealed.changes(view, start, head_root))
+    pairs = await _pairs(view, await sealed.changes(view, start, head_root))
     return Compare(
         base=base_id,
         head=head_id,
@@ -69,27 +75,35 @@ async def compare(view: View, base: str, head: str) -> Compare:
     )
 
 
+async def _brought(view: View, head: str) -> Compare:
+    async with view.read(snapshot=True) as tx:
+        head_id, head_root = await _end(view, tx, head)
+        parents = (await seals.parents(tx, [head_id]))[head_id]
+        above = await sealed.seal(view, parents[0], tx) if parents else None
+    pairs = await _pairs(view, await sealed.changes(view, above.root if above else None, head_root))
+    parent = above.id if above else None
+    return Compare(
+        base=parent, head=head_id, merge_base=parent, ahead=1, behind=0, files=await _files(view, pairs)
+    )
+
+
 async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
     row = await sealed.seal(view, (await sealed.head(view, tx, name)) or "", tx)
     return row.id, row.root
 
 
-def _renamed(changes: dict[str, tuple[Entry | None, Entry | None]]) -> list[_Pair]:
-    """A file that went and one that came with the same bytes are one that moved."""
-    gone: dict[Entry, deque[str]] = {}
-    for path, (old, new) in changes.items():
-        if old is not None and new is None and old.size:
-            gone.setdefault(old, deque()).append(path)
-    moved: set[str] = set()
+async def _pairs(view: View, changes: Mapping[str, Change]) -> list[_Pair]:
+    """What changed, a file that moved as one."""
+    moves = {move.new: move for move in await renames.find(view, changes)}
+    sources = {move.old for move in moves.values()}
     pairs: list[_Pair] = []
     for path, (old, new) in changes.items():
-        if old is None and new is not None and gone.get(new):
-            source = gone[new].popleft()
-            moved.add(source)
-            pairs.append(_Pair(source, new, path, new))
-        else:
+        if path in moves:
+            source = moves[path].old
+            pairs.append(_Pair(source, changes[source][0], path, new, moves[path].similarity))
+        elif path not in sources:
             pairs.append(_Pair(path if old else None, old, path if new else None, new))
-    return [pair for pair in pairs if pair.new is not None or pair.old_path not in moved]
+    return pairs
 
 
 async def _files(view: View, pairs: list[_Pair]) -> list[ChangedFile]:
@@ -116,6 +130,7 @@ async def _file(view: View, pair: _Pair, left: int) -> ChangedFile:
     return ChangedFile(
         path=pair.path or pair.old_path or "",
         old_path=pair.old_path if pair.status == "renamed" else None,
+        similarity=pair.similarity,
         status=pair.status,  # type: ignore[arg-type]  # one of the four above
         binary=pair.binary,
         additions=added,
@@ -130,4 +145,5 @@ async def _text(view: View, side: Entry | None) -> bytes | None:
 
 def _diff(pair: _Pair, old: bytes | None, new: bytes | None) -> tuple[int, int, str]:
     added, removed = diff.stat(old, new)
-    return added, removed, diff.unified(old, new, pair.old_path, pair.path).decode("utf-8", "replace")
+    patch = diff.unified(old, new, pair.old_path, pair.path, similarity=pair.similarity)
+    return added, removed, patch.decode("utf-8", "replace")

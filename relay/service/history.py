@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import cast
 
 import msgspec
@@ -30,6 +31,8 @@ from relay.service.seal import shown
 PAGE_SKIP_MAX = 2**53
 PUBLIC_SECONDS = 60  # that a cache may show public bytes after they were hidden
 BEGINNINGS = 1024  # seals without parents whose trees one page of a path's log may look into
+PREFIX_MIN = 4
+PREFIX = re.compile(f"[0-9a-f]{{{PREFIX_MIN},64}}")
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -51,7 +54,22 @@ async def commits(
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
     found, next_cursor = await _page(view, sha if sha is not None else ref, path, cursor, limit)
-    return Page(items=[_summary(shown(row)) for row in found], next_cursor=next_cursor)
+    return Page(items=[summary(shown(row)) for row in found], next_cursor=next_cursor)
+
+
+async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
+    """Seals whose ids begin with `prefix`, one page at most: those that a branch or tag leads to, so that
+    nobody finds by trial what was dropped with its branch."""
+    if not PREFIX.fullmatch(prefix):
+        raise Invalid(f"a shortened id has {PREFIX_MIN} to 64 characters 0-9, a-f", pointer="/prefix")
+    span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
+    async with view.read(snapshot=True) as tx:
+        floor: int | None = await tx.value(walks.LOWEST, **span)
+        if floor is None:
+            return Page(items=[], next_cursor=None)
+        found = await tx.all(walks.REACHED, **span, floor=floor, limit=page_size(limit))
+        listed = await seals(tx, view, [row[0] for row in found])
+    return Page(items=[summary(shown(row)) for row in listed], next_cursor=None)
 
 
 async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
@@ -86,7 +104,7 @@ async def _page(
             ids = await walk(tx, view, head, skip, size + 1)
             found = await seals(tx, view, ids[:size])
             return found, Cursor.write(head, skip + size) if len(ids) > size else None
-    ids, behind = await _touching(view, head, path, skip, size)
+    ids, behind = await touching(view, head, path, skip, size)
     async with view.read() as tx:
         found = await seals(tx, view, ids)
     return found, Cursor.write(head, behind) if behind is not None else None
@@ -113,7 +131,7 @@ async def _generation(tx: Tx, view: View, head: str) -> int:
     return generation
 
 
-async def _touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
+async def touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
     """At most `size` ids of the walk from `head`, `skip` of its candidates left out, that changed the path;
     where to go on, None at the end. A seal without parents changed what its tree holds. Fewer than `size` are
     found where a great many such seals hold other files only."""
@@ -139,7 +157,7 @@ async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
     return [found[one] for one in ids if one in found]
 
 
-def _summary(full: Seal) -> SealSummary:
+def summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 

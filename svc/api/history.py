@@ -29,11 +29,18 @@ class HistoryCalls:
         ref: str | None = None,
         sha: str | None = None,
         path: str | None = None,
+        follow: bool = False,
         limit: int | None = None,
     ) -> Iterator[SealSummary]:
-        """Seals from a branch, tag or seal back to the first; with `path` only those that changed it."""
-        query = {"ref": ref, "sha": sha, "path": path}
+        """Seals from a branch, tag or seal back to the first; with `path` only those that changed it, and
+        with `follow` those that changed the file when it had other names."""
+        query = {"ref": ref, "sha": sha, "path": path, "follow": 1 if follow else None}
         return self._http.pages(f"{at(repo_id)}/commits", SealSummary, query=query, limit=limit)
+
+    def beginning(self, repo_id: str, prefix: str) -> list[SealSummary]:
+        """Seals that branches and tags lead to and whose ids begin with `prefix`, the first hundred."""
+        query = {"prefix": prefix}
+        return list(self._http.pages(f"{at(repo_id)}/commits", SealSummary, query=query, limit=100))
 
     def log(self, repo_id: str, ref: str | None = None, limit: int | None = None) -> Iterator[Seal]:
         """Seals with signatures and the relay's own verdict; needs a session."""
@@ -58,8 +65,11 @@ class HistoryCalls:
         """A file's bytes, at most `cap`."""
         return self._http.read(f"{at(repo_id)}/raw/{segment(sha)}/{segments(path)}", cap)
 
-    def compare(self, repo_id: str, base: str, head: str) -> Compare:
-        return self._http.call("GET", f"{at(repo_id)}/compare", Compare, query={"base": base, "head": head})
+    def compare(self, repo_id: str, base: str | None, head: str, *, direct: bool = False) -> Compare:
+        """From the merge base to the head, `direct` from the base itself; without a base what the seal `head`
+        brought."""
+        query = {"base": base, "head": head, "direct": 1 if direct else None}
+        return self._http.call("GET", f"{at(repo_id)}/compare", Compare, query=query)
 
     def blame(self, repo_id: str, seal_id: str, path: str) -> Blame:
         return self._http.call("GET", f"{at(repo_id)}/seals/{segment(seal_id)}/blame/{segments(path)}", Blame)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import NoBranch, NotFound
 from localstore.core.model import (
     Bootstrap,
     LaneStates,
     Prepared,
+    Ref,
     Seal,
     Tree,
     UpdateAnswers,
@@ -19,6 +21,8 @@ from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.core.pack import Pack
 from svc.api import Api
 
+BRANCHES_LISTED = 100  # among which the default branch is looked for, once a branch is missing
+
 
 class BranchTransport:
     """Implements `localstore.sync.transport.Transport` over HTTP."""
@@ -27,7 +31,8 @@ class BranchTransport:
         self._api, self._repo, self._branch = api, repo_id, branch
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        return self._api.live.bootstrap(self._repo, self._branch, request)
+        with self._naming():
+            return self._api.live.bootstrap(self._repo, self._branch, request)
 
     def lanes(self, request: LanesRequest) -> LaneStates:
         return self._api.live.lanes(self._repo, self._branch, request)
@@ -57,14 +62,38 @@ class BranchTransport:
     def finalize(self, request: FinalizeRequest) -> Seal:
         return self._api.seal.finalize(self._repo, self._branch, request)
 
+    def ref(self) -> Ref:
+        with self._naming():
+            return self._api.ref.get(self._repo, "branch", self._branch)
+
     def head(self) -> str | None:
-        try:
-            return self._api.ref.get(self._repo, "branch", self._branch).head
-        except NotFound:
-            raise NotFound(f"there is no branch {self._branch}; see: svc repo branch") from None
+        return self.ref().head
 
     def seal(self, seal_id: str) -> Seal:
         return self._api.history.seal(self._repo, seal_id)
 
     def tree(self, seal_id: str) -> Tree:
         return self._api.history.tree(self._repo, seal_id, recursive=True)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """The server's constant 404, where the repository is there and only the branch is missing."""
+        try:
+            yield
+        except NotFound:
+            branches = list(self._api.ref.list(self._repo, "branch", BRANCHES_LISTED))
+            default = next((one.name for one in branches if one.default), "main")
+            if any(one.name == self._branch for one in branches):
+                raise
+            raise NoBranch(self._branch, default) from None
+
+
+class SealTransport(BranchTransport):
+    """The same for a folder that looks at one seal: to be read, never written."""
+
+    def __init__(self, api: Api, repo_id: str, branch: str, seal: str) -> None:
+        super().__init__(api, repo_id, branch)
+        self._looked_at = seal
+
+    def ref(self) -> Ref:
+        return Ref(id="", type="tag", name=self._looked_at, head=self._looked_at)

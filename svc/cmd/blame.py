@@ -11,7 +11,7 @@ from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.limits import TEXT_FILE
 from localstore.core.model import Blame
 from svc.cmd.context import Ctx
-from svc.cmd.refs import head_of
+from svc.cmd.refs import head_of, standing
 from svc.out import Column, answers
 
 COLUMNS = (
@@ -40,7 +40,7 @@ def blame(
     svc blame README.md --ref v1.0 --jq 'group_by(.author) | map({(.[0].author): length}) | add'
     """
     repo = ctx.readable_repo
-    seal = head_of(ctx, repo, ref or ctx.branch_of(repo))
+    seal = head_of(ctx, repo, ref or standing(ctx, repo))
     where = ctx.path_in_repo(path)
     try:
         found = ctx.reader.history.blame(repo.id, seal, where)

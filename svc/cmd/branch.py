@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Ref
+from localstore.core.model import Ref, Repo
 from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
 from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
-from svc.cmd.refs import naming
+from svc.cmd.refs import naming, resolve, standing
 from svc.out import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -23,7 +23,7 @@ def branch(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="The branch to create")] = "",
     base: Annotated[
-        str, typer.Option("--from", metavar="BASE", help="A branch or seal; else this folder's branch")
+        str, typer.Option("--from", metavar="BASE", help="A branch, tag or seal; else this folder's branch")
     ] = "",
     limit: Limit = 100,
 ) -> None:
@@ -47,12 +47,18 @@ def branch(
         )
         return
     repo = ctx.repo
-    start = base or ctx.branch_of(repo)
+    start = _start(ctx, repo, base)
     made = ctx.api.ref.create(repo.id, RefCreate(type="branch", name=name, head=start))
     add(ctx.obj.home, repo.id, "branch", [made.name])
     ctx.out.done(
         f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
     )
+
+
+def _start(ctx: Ctx, repo: Repo, base: str) -> str:
+    """What the server is to start the branch at: a branch by its name, anything else by its seal."""
+    found = resolve(ctx, repo, base or standing(ctx, repo))
+    return found.name if found.kind == "branch" else found.head or found.name
 
 
 @answers((Column("name"),))
@@ -71,7 +77,16 @@ def branch_delete(
     svc repo branch-delete parser
     """
     repo = ctx.repo
-    if discard_live:
+    linked = ctx.obj.linked
+    if linked and linked[1].repo_id == repo.id and linked[1].branch == name and not linked[1].shown:
+        with naming(repo, f"branch {name}", "svc repo branch"):
+            there = ctx.api.ref.get(repo.id, "branch", name)
+        if not there.default:  # that one is refused
+            ctx.confirm(
+                f"This folder is on {name}: it keeps its files, and svc switch {repo.default_branch} "
+                f"takes it elsewhere. Deleting {name}"
+            )
+    elif discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
     with naming(repo, f"branch {name}", "svc repo branch"):
         ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)

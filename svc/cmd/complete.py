@@ -19,9 +19,21 @@ REFS = {  # parameters that name a branch or tag, and which
     **dict.fromkeys(("ref", "base", "head", "source"), EITHER),
     **dict.fromkeys(("branch", "default_branch", "repo branch-delete name"), frozenset({"branch"})),
     "repo tag delete name": frozenset({"tag"}),
+    **dict.fromkeys(
+        (
+            "log words",
+            "diff words",
+            "show seal",
+            "revert seal",
+            "switch branch",
+            "repo clone branch",
+            "repo tag create branch",
+        ),
+        EITHER,
+    ),
 }
 WORDS = {"repo visibility words": ("public", "private")}  # parameters that take one of few words
-TRACKED = frozenset({"restore paths", "blame path", "log path", "diff paths"})
+TRACKED = frozenset({"restore paths", "blame path", "log path", "log words", "diff words"})
 PATHS_MAX = 500
 
 
@@ -100,7 +112,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
     kinds = REFS.get(name) or REFS.get(param.name)
     if kinds:
         yield from _refs(environment, folder, kinds)
-    if name in TRACKED or name == "log ref":
+    if name in TRACKED:
         yield from _tracked(folder)
     if param.name == "repository":
         yield from _repository(folder)

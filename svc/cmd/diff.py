@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import NotFound, UsageError
-from localstore.core.model import ChangedFile, Compare
+from localstore.core.errors import UsageError
+from localstore.core.model import ChangedFile, Repo
+from localstore.core.pathspec import matching, without_match
+from svc.cmd import changes
 from svc.cmd.context import Ctx
-from svc.cmd.refs import head_of
+from svc.cmd.refs import find, head_of, standing
 from svc.cmd.working import to_look
 from svc.flows.diff import diff as diff_folder
 from svc.out import Column, answers
@@ -27,8 +29,11 @@ COLUMNS = (
 @answers(COLUMNS, ChangedFile)
 def diff(
     ctx: Ctx,
-    paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these files and folders")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[REF|REF..REF] [PATH]...", help="A branch, tag or seal, or two; then files and folders"
+        ),
     ] = None,
     base: Annotated[
         str, typer.Option("--base", metavar="REF", help="Compare from this branch, tag or seal")
@@ -36,52 +41,89 @@ def diff(
     head: Annotated[
         str, typer.Option("--head", metavar="REF", help="… to this one, instead of this folder")
     ] = "",
+    stat: Annotated[bool, typer.Option("--stat", help="Count the lines instead of showing them")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
 ) -> None:
     """Show what changed, line by line
 
-    This folder against its last seal. With --base and --head two branches, tags or seals: what the head has
-    since the two parted.
+    This folder against its last seal, or against REF. A..B compares two branches, tags or seals as they are;
+    A...B, as --base A --head B, shows what B has since the two parted. A file that moved is shown as moved.
 
     Examples:
     svc diff
+    svc diff --stat v1.0 src
+    svc diff 3f2a..9c01 --name-only
     svc diff src --json path,status,additions,deletions
     svc diff --base main --head parser
-    svc diff --base v1.0 --head main --json path,additions
     """
     if bool(base) != bool(head):
         raise UsageError("--base and --head belong together; give both, or neither for this folder's edits")
+    if stat and name_only:
+        raise UsageError("--stat counts lines and --name-only leaves them out; use one of them")
+    typed = words or []
+    span = None if head or not typed else _span(ctx, typed[0])
     if head:
-        _compared(ctx, base, head, paths or [])
-        return
-    with to_look(ctx) as device:
-        files = list(diff_folder(device, _inside(ctx, paths or [])))
-    _show(ctx, files)
-
-
-def _inside(ctx: Ctx, paths: list[str]) -> list[str]:
-    return [path for path in map(ctx.path_in_repo, paths) if path != "."]
-
-
-def _compared(ctx: Ctx, base: str, head: str, paths: list[str]) -> None:
-    from localstore.core.paths import is_inside
-
-    repo = ctx.readable_repo
-    try:
-        found: Compare = ctx.reader.history.compare(repo.id, base, head)
-    except NotFound:  # one of them is shortened, or names nothing
-        sides = [head_of(ctx, repo, one) for one in (base, head)]
-        found = ctx.reader.history.compare(repo.id, *sides)
-    wanted = _inside(ctx, paths)
-    files = [file for file in found.files if not wanted or any(is_inside(file.path, one) for one in wanted)]
-    _show(ctx, files)
-
-
-def _show(ctx: Ctx, files: list[ChangedFile]) -> None:
+        files = _compared(ctx, (base, head, False), typed)
+    elif span is not None:
+        files = _compared(ctx, span, typed[1:])
+    else:
+        files = _of_folder(ctx, typed)
     if ctx.out.format.as_data:
         ctx.out.rows(files, COLUMNS, ChangedFile)
-        return
-    ctx.out.text("".join(file.patch or _without_patch(file) for file in files), diff=True)
+    elif name_only:
+        ctx.out.text(changes.names(files))
+    elif stat:
+        ctx.out.text(changes.stat(files, ctx.out.width), diff=True)
+    else:
+        ctx.out.text(changes.patches(files), diff=True)
 
 
-def _without_patch(file: ChangedFile) -> str:
-    return f"{'Binary' if file.binary else 'Large'} files differ: {file.path}\n"
+def _span(ctx: Ctx, word: str) -> tuple[str, str, bool] | None:
+    """The two sides of `A..B` and whether they are compared as they are; None for a path."""
+    if ".." not in word or "../" in word or word.endswith("/..") or (ctx.obj.folder / word).exists():
+        return None
+    left, _, right = word.partition("..")
+    direct = not right.startswith(".")
+    return left, right.removeprefix("."), direct
+
+
+def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
+    """This folder against its last seal, or against the one that the first word names."""
+    seal: str | None = None
+    if typed and ctx.obj.linked is not None and not (ctx.obj.folder / typed[0]).exists():
+        repo = ctx.reader.repo.linked(ctx.obj.linked[1].repo_id, ctx.obj.linked[1].repo)
+        found = find(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
+        if found is not None:
+            seal, typed = head_of(ctx, repo, typed[0]), typed[1:]
+    with to_look(ctx) as device:
+        return list(diff_folder(device, [ctx.path_in_repo(path) for path in typed], seal))
+
+
+def _maybe_ref(ctx: Ctx, word: str) -> bool:
+    """Whether the server has to be asked: the last seal has no such file or folder."""
+    from localstore.link import read_state
+
+    assert ctx.obj.linked is not None  # noqa: S101 - the caller looked
+    try:
+        where = ctx.path_in_repo(word)
+    except UsageError:
+        return False
+    return bool(without_match(read_state(ctx.obj.linked[0]).tree, [where]))
+
+
+def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[ChangedFile]:
+    repo = ctx.readable_repo
+    base, head = (_end(ctx, repo, one) for one in span[:2])
+    found = ctx.reader.history.compare(repo.id, base, head, direct=span[2])
+    wanted = [ctx.path_in_repo(path) for path in paths]
+    if not wanted:
+        return found.files
+    return [file for file in found.files if _wanted(file, wanted)]
+
+
+def _end(ctx: Ctx, repo: Repo, name: str) -> str:
+    return head_of(ctx, repo, name or standing(ctx, repo))
+
+
+def _wanted(file: ChangedFile, specs: list[str]) -> bool:
+    return any(matching(path, specs) for path in (file.path, file.old_path) if path is not None)

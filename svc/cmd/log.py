@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model import Repo, SealSummary
 from localstore.core.paths import is_inside
+from localstore.core.pathspec import GLOB, matching
 from localstore.link import read_state
+from svc.cmd import changes
 from svc.cmd.context import Ctx
 from svc.cmd.options import Limit
-from svc.cmd.refs import head_of
+from svc.cmd.refs import Named, find, resolve, standing
 from svc.out import Column, answers
+
+GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
 
 
 def author(record: dict[str, object]) -> object:
@@ -33,42 +40,125 @@ COLUMNS = (
 )
 
 
+class Wish(msgspec.Struct, frozen=True):
+    """What to list: seals from `start` back that changed one of `paths`, or all; at most `limit`."""
+
+    start: Named
+    paths: list[str]
+    limit: int
+    follow: bool = False
+
+
 @answers(COLUMNS, SealSummary)
 def log(
     ctx: Ctx,
-    ref: Annotated[
-        str, typer.Argument(help="A branch, tag or seal id, or a file or folder here; else this branch")
-    ] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[REF] [PATH]...", help="A branch, tag or seal, then files and folders"),
+    ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on under the names that the one file had before")
+    ] = False,
+    patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,
+    oneline: Annotated[bool, typer.Option("--oneline", help="One line a seal: id and subject")] = False,
     limit: Limit = 30,
 ) -> None:
     """List the seals of a branch, newest first
 
-    A branch or tag goes before a file of the same name; --path is never taken for a branch.
+    A branch, tag or seal goes before a file of the same name; --path is never taken for a branch. Without
+    either, this folder's branch. Patterns such as '*.py' name files of the newest seal.
 
     Examples:
     svc log
     svc log src/main.py
     svc log v1.0 -n 5
+    svc log -p 3f2a91 -n 1
+    svc log --follow src/main.py --oneline
     svc log --path src/main.py --json id,message
     """
     repo = ctx.readable_repo
-    start = ref or ctx.branch_of(repo)
-    try:
-        _list(ctx, repo, start, path, limit)
-    except NotFound:
-        if ref and not path and _is_here(ctx, ref):
-            _list(ctx, repo, ctx.branch_of(repo), ref, limit)
+    wish = _wish(ctx, repo, words or [], path, limit, follow)
+    if wish is None:
+        found: Iterator[SealSummary] = iter(())
+        empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
+    else:
+        found = _seals(ctx, repo, wish)
+        empty = f"no seal of {wish.start.name} changed {', '.join(wish.paths)}" if wish.paths else "no seals"
+    if ctx.out.format.as_data:
+        _rows(ctx, repo, found, stat or patch)
+    elif oneline and not (stat or patch):
+        ctx.out.text("".join(f"{one.id[:12]} {changes.subject(one.message)}\n" for one in found))
+    elif stat or patch or oneline:
+        ctx.out.text("".join(_blocks(ctx, repo, found, patch, stat, oneline)), diff=True)
+    else:
+        ctx.out.rows(found, COLUMNS, SealSummary, empty=empty)
+
+
+def _rows(ctx: Ctx, repo: Repo, found: Iterator[SealSummary], with_files: bool) -> None:
+    if not with_files:
+        ctx.out.rows(found, COLUMNS, SealSummary)
+        return
+
+    def records() -> Iterator[dict[str, Any]]:
+        for one in found:
+            yield msgspec.to_builtins(one) | {
+                "files": msgspec.to_builtins(changes.of_seal(ctx, repo, one.id))
+            }
+
+    ctx.out.rows(records(), (*COLUMNS, Column("files")), SealSummary)
+
+
+def _blocks(
+    ctx: Ctx, repo: Repo, found: Iterator[SealSummary], patch: bool, stat: bool, oneline: bool
+) -> Iterator[str]:
+    for at, one in enumerate(found):
+        files = changes.of_seal(ctx, repo, one.id) if patch or stat else []
+        if oneline:
+            yield f"{one.id[:12]} {changes.subject(one.message)}\n"
         else:
-            _list(ctx, repo, head_of(ctx, repo, start), path, limit)
+            yield ("\n" if at else "") + changes.heading(one) + ("\n" if patch or stat else "")
+        if stat:
+            yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
+        if patch:
+            yield changes.patches(files)
 
 
-def _list(ctx: Ctx, repo: Repo, start: str, path: str, limit: int) -> None:
-    sha = start if is_hex_digest(start) else None
-    where = ctx.path_in_repo(path) if path else None
-    found = ctx.reader.history.commits(repo.id, ref=None if sha else start, sha=sha, path=where, limit=limit)
-    empty = f"{start} has no seals yet; make one: svc push -m MESSAGE"
-    ctx.out.rows(found, COLUMNS, SealSummary, empty=f"no seal of {start} changed {where}" if where else empty)
+# --- which seals
+
+
+def _wish(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Wish | None:
+    """None: the branch has no seal yet."""
+    start = _named(ctx, repo, words[0]) if words else None
+    typed = [*(words[1:] if start else words), *([path] if path else [])]
+    if start is None:
+        start = resolve(ctx, repo, standing(ctx, repo))
+    if start.head is None:
+        return None
+    paths = (
+        [one for one in map(ctx.path_in_repo, typed) if one != "."]
+        if "." not in map(ctx.path_in_repo, typed)
+        else []
+    )
+    if follow and (len(paths) != 1 or GLOB.search(paths[0])):
+        raise UsageError("--follow takes one file: svc log --follow PATH")
+    return Wish(start, _expanded(ctx, repo, start.head, paths), limit, follow)
+
+
+def _named(ctx: Ctx, repo: Repo, word: str) -> Named | None:
+    """The ref that the first word names; None where it is a path. NotFound if it is neither."""
+    found = find(ctx, repo, word)
+    here = _is_here(ctx, word)
+    if found is None and not here and not _is_path(ctx, word):
+        resolve(ctx, repo, word)
+    shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
+    return None if shortened and here else found
+
+
+def _is_path(ctx: Ctx, word: str) -> bool:
+    """Whether the word can only be meant as a path."""
+    return ctx.obj.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
 def _is_here(ctx: Ctx, typed: str) -> bool:
@@ -79,3 +169,43 @@ def _is_here(ctx: Ctx, typed: str) -> bool:
         return True
     where = ctx.path_in_repo(typed)
     return any(is_inside(path, where) for path in read_state(ctx.obj.linked[0]).tree)
+
+
+def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
+    """The paths, patterns as the files of the seal that they match."""
+    patterns = [path for path in paths if GLOB.search(path)]
+    if not patterns:
+        return paths
+    tree = ctx.reader.history.tree(repo.id, head, recursive=True)
+    found = [one.path for one in tree.entries if matching(one.path, patterns)]
+    if not found:
+        raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
+    if len(found) > GLOBBED_MAX:
+        raise UsageError(
+            f"{', '.join(patterns)} names {len(found)} files, over {GLOBBED_MAX}; name a folder instead"
+        )
+    return [*(path for path in paths if path not in patterns), *found]
+
+
+def _seals(ctx: Ctx, repo: Repo, wish: Wish) -> Iterator[SealSummary]:
+    """The walk; of several paths, the seals that any of them changed, in the order of the whole walk."""
+    head = wish.start.head
+
+    def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
+        return ctx.reader.history.commits(repo.id, sha=head, path=path, follow=wish.follow, limit=limit)
+
+    if len(wish.paths) < 2:
+        return walk(wish.paths[0] if wish.paths else None, wish.limit)
+    touching = {one.id for path in wish.paths for one in walk(path, wish.limit)}
+    left = len(touching)
+
+    def joined() -> Iterator[SealSummary]:
+        nonlocal left
+        for one in walk(None, None):
+            if one.id in touching:
+                left -= 1
+                yield one
+            if not left:
+                return
+
+    return islice(joined() if touching else iter(()), wish.limit)

@@ -30,6 +30,7 @@ COLUMNS = (
     Column("live"),
     Column("conflicts"),
     Column("skipped"),
+    Column("given_up"),
     Column("trash"),
 )
 
@@ -58,13 +59,19 @@ def pull(
     mode: Mode = "force" if force else "merge" if merge else "plain"
     with to_read(ctx) as device:
         done = pull_copy(device, mode, dry_run=dry_run)
+    if done.replaced:
+        branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
+        stands = "would be" if done.dry_run else "is"
+        ctx.out.note(f"branch {branch} was deleted and made again; this folder {stands} on the new one now")
     note_skipped(ctx, done.skipped)
     note_merged(ctx, done.merged)
-    note_conflicts(ctx, done.conflicts)
+    note_conflicts(ctx, done.conflicts, done.dry_run)
     if done.live:
         ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
+    elif done.dry_run and done.given_up:
+        ctx.out.note(f"would give up your edits in {named(done.given_up)}")
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 
@@ -85,5 +92,6 @@ def _record(done: Pulled) -> dict[str, object]:
         "live": done.live,
         "conflicts": [conflict_record(one) for one in done.conflicts],
         "skipped": [skipped_record(item) for item in done.skipped],
+        "given_up": done.given_up,
         "trash": str(done.trash) if done.trash else None,
     }

@@ -81,7 +81,7 @@ def push(
             done.dry_run = False
     note_skipped(ctx, done.skipped)
     note_merged(ctx, done.merged)
-    note_conflicts(ctx, done.conflicts)
+    note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, reason in done.refused.items():
         ctx.out.note(f"refused {path}: {reason}")
     if done.size >= MIB:
@@ -138,7 +138,9 @@ def _sentence(done: Pushed) -> str:
     files = ", ".join(part for part in (sent, removed) if part)
     if done.dry_run:
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
-        return f"Would send {files}" + (f": {named(listed)}" if listed else "")
+        if not done.unsealed:
+            return "Nothing to seal: the branch is as this folder"
+        return f"Would send {files}" + (f": {named(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
         return "Nothing to seal: the branch is as this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))

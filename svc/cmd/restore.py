@@ -9,40 +9,68 @@ import typer
 from svc.cmd.context import Ctx
 from svc.cmd.refs import head_of
 from svc.cmd.working import count, named, to_look
+from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
 from svc.out import Column, answers
 
-COLUMNS = (Column("paths"), Column("trash"))
+COLUMNS = (Column("paths"), Column("removed"), Column("trash"))
 
 
 @answers(COLUMNS)
 def restore(
     ctx: Ctx,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files, folders or patterns; . is all")
+    ],
     source: Annotated[
-        str, typer.Option("--source", metavar="REF", help="A branch, tag or seal; else the last seal here")
+        str,
+        typer.Option(
+            "--from", "--source", metavar="REF", help="A branch, tag or seal; else the last seal here"
+        ),
     ] = "",
 ) -> None:
-    """Bring files back as the last seal has them
+    """Bring files back as the last seal, or another one, has them
 
-    What they held moves to a trash folder, which is named. To the branch this is an edit as any other.
+    What they held moves to a trash folder, which is named. With --from, files that the branch has and that
+    seal has not are removed too, after a question, so that `svc restore --from SEAL .` brings a whole old
+    version back; new files that were never pushed stay. To the branch this is an edit as any other.
 
     Examples:
     svc restore src/main.py
-    svc restore docs --source v1.0
+    svc restore '*.md' docs
+    svc restore --from v1.0 docs
+    svc restore --from 3f2a91 . --yes
     """
     wanted = [ctx.path_in_repo(path) for path in paths]
+
+    def agreed(plan: Restored) -> None:
+        if plan.removed:
+            ctx.confirm(
+                f"Restoring from {source} moves {count(len(plan.removed), 'file')} to the trash that it does "
+                f"not have ({named(plan.removed)})"
+            )
+
     with to_look(ctx) as device:
         seal = (
             head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), source)
             if source
             else None
         )
-        done = restore_files(device, wanted, seal)
+        done = restore_files(device, wanted, seal, agreed)
     if done.trash:
         ctx.out.note(f"what they held is in {done.trash}")
-    record = {"paths": done.paths, "trash": str(done.trash) if done.trash else None}
-    listed = f": {named(done.paths)}" if done.paths else ""
+    if done.kept:
+        ctx.out.note(f"new files, in no seal, stay: {named(done.kept)}")
+    record = {
+        "paths": done.paths,
+        "removed": done.removed,
+        "trash": str(done.trash) if done.trash else None,
+    }
+    listed = [*done.paths, *(f"{path} (removed)" for path in done.removed)]
+    shown = f": {named(listed)}" if listed else ""
     ctx.out.done(
-        f"Restored {count(len(done.paths), 'file')}{listed}", record, COLUMNS, value=",".join(done.paths)
+        f"Restored {count(len(listed), 'file')}{shown}",
+        record,
+        COLUMNS,
+        value=",".join([*done.paths, *done.removed]),
     )

@@ -34,6 +34,8 @@ FIELDS = tuple(
         "skipped",
         "ignored",
         "unsent",
+        "branch_state",
+        "shown",
     )
 )
 
@@ -72,10 +74,15 @@ def status(
         return
     if not short:
         ctx.out.note(_headline(found))
+        if found.advice:
+            ctx.out.note(found.advice)
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
 
 
 def _headline(found: Status) -> str:
+    if found.shown:
+        way = f"svc switch {found.branch} goes back"
+        return f"{found.repo}, showing the seal {found.shown[:12]}, read only; {way}"
     at = f"at {found.last_seal[:12]}" if found.last_seal else "with no seal yet"
     text = f"{found.repo}, branch {found.branch}, {at}"
     if found.behind:

@@ -7,50 +7,83 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from svc.api.transport import BranchTransport
+from localstore.link import RepoLink
+from svc.api.transport import BranchTransport, SealTransport
 from svc.cmd.context import Ctx
-from svc.cmd.working import count, linked, note_conflicts, note_merged, to_read
+from svc.cmd.refs import resolve
+from svc.cmd.working import count, key_for, linked, named, note_conflicts, note_merged, to_read
 from svc.flows.pull import Mode
+from svc.flows.switch import Target
 from svc.flows.switch import switch as switch_copy
 from svc.out import Column, answers
 
-COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("trash"))
+COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("carried"), Column("trash"))
 
 
 @answers(COLUMNS)
 def switch(
     ctx: Ctx,
-    branch: Annotated[str, typer.Argument(help="An existing branch; svc repo branch makes one")],
-    merge: Annotated[bool, typer.Option("--merge", help="Carry my edits onto the other branch")] = False,
+    branch: Annotated[str, typer.Argument(metavar="BRANCH|TAG|SEAL", help="svc repo branch makes a branch")],
+    merge: Annotated[bool, typer.Option("--merge", help="Join my edits with what is there")] = False,
     force: Annotated[bool, typer.Option("--force", help="Move my edits to the trash")] = False,
 ) -> None:
-    """Turn this folder to another branch
+    """Turn this folder to another branch, or show a tag or seal
 
-    Refused over edits that were not pushed, unless --merge or --force says what becomes of them.
+    Edits that were not pushed come along where the file is the same there; else the switch is refused and
+    names the files, unless --merge or --force says what becomes of them. A tag or seal is shown to be read:
+    pushes are refused until the folder is on a branch again.
 
     Examples:
     svc switch parser
     svc switch main --merge
+    svc switch v1.0
     """
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     _, link = linked(ctx)
-    if branch == link.branch:
-        record: dict[str, object] = {"branch": branch, "seal": None, "changed": [], "trash": None}
+    if branch == link.branch and not link.shown:
+        record: dict[str, object] = {
+            "branch": branch,
+            "seal": None,
+            "changed": [],
+            "carried": [],
+            "trash": None,
+        }
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
+    target = _target(ctx, link, branch)
     with to_read(ctx) as device:
-        done = switch_copy(device, branch, BranchTransport(ctx.reader, link.repo_id, branch), mode)
+        done = switch_copy(device, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
+    if done.left:
+        ctx.out.note(done.left)
+    if done.carried:
+        ctx.out.note(f"your edits came along: {named(done.carried)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     record = {
-        "branch": done.branch,
+        "branch": target.branch if target.seal is None else None,
         "seal": done.pulled.seal,
         "changed": done.pulled.changed,
+        "carried": done.carried,
         "trash": str(done.trash) if done.trash else None,
     }
-    sentence = f"On branch {done.branch}, {count(len(done.pulled.changed), 'file')} changed"
+    files = f"{count(len(done.pulled.changed), 'file')} changed"
+    if target.seal:
+        way = f"svc switch {link.branch} goes back"
+        sentence = f"Showing the seal {target.seal[:12]}, read only, {files}; {way}"
+    else:
+        sentence = f"On branch {done.branch}, {files}"
     ctx.out.done(sentence, record, COLUMNS, value=done.branch)
+
+
+def _target(ctx: Ctx, link: RepoLink, typed: str) -> Target:
+    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
+    found = resolve(ctx, repo, typed)
+    if found.kind == "branch":
+        transport = BranchTransport(ctx.reader, link.repo_id, found.name)
+        return Target(found.name, transport, key_for(ctx, repo))
+    seal = found.head or ""
+    return Target(link.branch, SealTransport(ctx.reader, link.repo_id, link.branch, seal), None, seal)

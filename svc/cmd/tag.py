@@ -11,7 +11,7 @@ from localstore.core.model.ref import RefCreate
 from svc.cmd.context import Ctx
 from svc.cmd.known_refs import add, drop, remembering
 from svc.cmd.options import Limit
-from svc.cmd.refs import naming
+from svc.cmd.refs import naming, resolve, standing
 from svc.out import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"))
@@ -23,17 +23,21 @@ def create(
     name: Annotated[str, typer.Argument(help="The tag")],
     branch: Annotated[
         str,
-        typer.Option("--branch", metavar="B", help="At this branch's last seal; else this folder's branch"),
+        typer.Option(
+            "--from", "--branch", metavar="REF", help="A branch, tag or seal; else this folder's branch"
+        ),
     ] = "",
 ) -> None:
     """Create a tag
 
     Examples:
     svc repo tag create v1.0
-    svc repo tag create v1.0 --branch main
+    svc repo tag create v1.0 --from 3f2a91
     """
     repo = ctx.repo
-    made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=branch or ctx.branch_of(repo)))
+    start = resolve(ctx, repo, branch or standing(ctx, repo))
+    at = start.name if start.kind == "branch" else start.head
+    made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=at))
     add(ctx.obj.home, repo.id, "tag", [made.name])
     ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
 

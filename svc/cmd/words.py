@@ -31,7 +31,6 @@ WORDS: dict[str, str] = {
     "reset": "svc restore PATH brings files back, svc pull --force takes the branch's",
     "rm": "delete it as you like; svc push removes it from the branch",
     "search": "svc repo search WORDS",
-    "show": "svc log lists seals, svc diff --base REF --head REF compares two",
     "stash": "svc switch BRANCH --merge carries your edits along",
     "submodule": "a repository holds no others; svc repo clone puts one into any folder",
     "sync": "svc pull --merge, then svc push",

@@ -11,7 +11,7 @@ from localstore.core.model import Repo
 from localstore.found import Skipped
 from localstore.link import RepoLink, refresh
 from localstore.sync.device import Device, opened
-from svc.api.transport import BranchTransport
+from svc.api.transport import BranchTransport, SealTransport
 from svc.cmd.context import Ctx
 from svc.flows.working import Kept
 from svc.out.table import size
@@ -45,9 +45,8 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    key = key_for(ctx, repo)
-    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+    key = None if link.shown else key_for(ctx, repo)
+    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as device:
         device.repo = refresh(root, device.repo, repo.full_name, repo.class_)
         yield device
 
@@ -56,9 +55,15 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
 def to_look(ctx: Ctx) -> Iterator[Device]:
     """The working copy for a command that only looks, and asks the server no more than it must."""
     root, link = linked(ctx)
-    transport = BranchTransport(ctx.reader, link.repo_id, link.branch)
-    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as device:
+    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:
         yield device
+
+
+def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
+    """The server for what the folder is on: its branch, or the seal that it shows."""
+    if link.shown:
+        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown)
+    return BranchTransport(ctx.reader, link.repo_id, link.branch)
 
 
 def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
@@ -118,19 +123,20 @@ def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
         ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
-def note_conflicts(ctx: Ctx, conflicts: Iterable[Kept]) -> None:
-    """Versions kept aside because two people changed the same lines, or replaced the same file."""
+def note_conflicts(ctx: Ctx, conflicts: Iterable[Kept], dry_run: bool = False) -> None:
+    """Versions kept aside because two people changed the same lines, or replaced the same file. `dry_run`:
+    they would be."""
     for one in conflicts:
-        ctx.out.note(_conflict(one))
+        ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
 
 
-def _conflict(one: Kept) -> str:
+def _conflict(one: Kept, kept: str) -> str:
     if one.lines is None or one.kept_lines is None:
-        return f"conflict in {one.path}: your version is kept as {one.kept_as}"
+        return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
     whose = f"@{one.by}'s version" if one.by else "the branch's version"
     return (
         f"conflict in {one.path}, {_lines(one.lines)}: {whose} stays; "
-        f"yours ({_lines(one.kept_lines)}) is kept whole as {one.kept_as}"
+        f"yours ({_lines(one.kept_lines)}) {kept} whole as {one.kept_as}"
     )
 
 

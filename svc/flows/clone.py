@@ -63,7 +63,10 @@ def clone(
     """
     _claim(folder, repo)
     with opened(folder, home, transport, key, progress=progress) as device:
-        head = transport.head()
+        now = transport.ref()
+        head = now.head
+        with device.db.step():
+            device.db.put("read_branch", now.id)
         if head is None:
             device.sealed_as(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])

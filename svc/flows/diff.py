@@ -1,56 +1,98 @@
-"""`svc diff`: the working copy against its last seal, file by file."""
+"""`svc diff`: the working copy against its last seal, or another one, file by file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from localstore.core import diff as diffs
+from localstore.core import renames
 from localstore.core.errors import NotFound
 from localstore.core.limits import DIFF_BYTES
 from localstore.core.model import ChangedFile
-from localstore.core.paths import is_inside
+from localstore.core.pathspec import matching, without_match
+from localstore.core.renames import File, Rename
 from localstore.db import SealedFile
 from localstore.stats import Stat
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state
+from svc.flows.working import tree_of
+
+Status = Literal["added", "removed", "modified", "renamed"]
 
 
-def diff(device: Device, paths: Sequence[str] = ()) -> Iterator[ChangedFile]:
-    """Each file that differs, below `paths` if some are given, with its patch if it is a text. Works offline
-    for texts that this folder has seen. NotFound for a path that is neither here nor in the last seal."""
+class _Change(NamedTuple):
+    """`was` and `now` None: no such file. `source`: where it was, if it moved."""
+
+    path: str
+    was: SealedFile | None
+    now: Stat | None
+    source: Rename | None = None
+
+
+def diff(device: Device, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
+    """Each file that differs from `seal`, or the last one, below `paths` if some are given, with its patch if
+    it is a text. Works offline for texts that this folder has seen. NotFound for a path that is neither here
+    nor in the seal."""
     adopt_state(device)
     scan = device.look_around()
-    sealed = device.db.sealed()
+    sealed = tree_of(device, seal)
     known = sorted({*scan.files, *sealed})
-    for one in paths:
-        if not any(is_inside(path, one) for path in known):
-            raise NotFound(f"{one} is neither in this folder nor in its last seal; see: svc status")
+    for one in without_match(known, paths):
+        raise NotFound(f"{one} is neither in this folder nor in its last seal; see: svc status")
+    changed: dict[str, _Change] = {}
     for path in known:
-        if scan.unknown(path) or (paths and not any(is_inside(path, one) for one in paths)):
+        if scan.unknown(path) or (paths and not matching(path, paths)):
             continue
         was, now = sealed.get(path), scan.files.get(path)
         if (was.digest if was else None) != (now.digest if now else None):
-            yield _changed(device, path, was, now)
+            changed[path] = _Change(path, was, now)
+    for change in _with_moves(device, changed):
+        yield _shown(device, change)
 
 
-def _changed(device: Device, path: str, was: SealedFile | None, now: Stat | None) -> ChangedFile:
-    status: Literal["added", "removed", "modified"] = (
-        "added" if was is None else "removed" if now is None else "modified"
+def _with_moves(device: Device, changed: Mapping[str, _Change]) -> Iterator[_Change]:
+    """The changes, a file that moved as one."""
+    removed = {path: _file(one.was) for path, one in changed.items() if one.was and not one.now}
+    added = {path: _file(one.now) for path, one in changed.items() if one.now and not one.was}
+    moves = renames.exact(removed, added)
+    left = renames.candidates(removed, added, moves)
+
+    def old(path: str) -> bytes:
+        return device.text(left.removed[path].digest)
+
+    moves += renames.similar(left, old, device.files.read)
+    to, away = {move.new: move for move in moves}, {move.old for move in moves}
+    for path, one in changed.items():
+        if path in to:
+            yield one._replace(was=changed[to[path].old].was, source=to[path])
+        elif path not in away:
+            yield one
+
+
+def _file(side: SealedFile | Stat) -> File:
+    return File(side.digest, side.size, side.kind == "text")
+
+
+def _shown(device: Device, one: _Change) -> ChangedFile:
+    path, was, now, source = one
+    status: Status = (
+        "renamed" if source else "added" if was is None else "removed" if now is None else "modified"
     )
+    before = source.old if source else path
+    old_path, similarity = (source.old, source.similarity) if source else (None, None)
     sides = [side for side in (was, now) if side is not None]
     if any(side.kind != "text" or side.size > DIFF_BYTES for side in sides):
         binary = any(side.kind != "text" for side in sides)
-        return ChangedFile(path=path, status=status, binary=binary, additions=0, deletions=0, patch=None)
+        return ChangedFile(
+            path=path, status=status, binary=binary, additions=0, deletions=0, patch=None,
+            old_path=old_path, similarity=similarity,
+        )  # fmt: skip
     old = device.text(was.digest) if was else None
     new = device.files.read(path) if now else None
     added, deleted = diffs.stat(old, new)
-    patch = diffs.unified(old, new, path if was else None, path if now else None)
+    patch = diffs.unified(old, new, before if was else None, path if now else None, similarity=similarity)
     return ChangedFile(
-        path=path,
-        status=status,
-        binary=False,
-        additions=added,
-        deletions=deleted,
-        patch=patch.decode("utf-8", "replace"),
-    )
+        path=path, status=status, binary=False, additions=added, deletions=deleted,
+        patch=patch.decode("utf-8", "replace"), old_path=old_path, similarity=similarity,
+    )  # fmt: skip

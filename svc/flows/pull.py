@@ -7,17 +7,27 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import LocalEdits
+from localstore.core.errors import BranchReplaced, LocalEdits
 from localstore.found import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
 from localstore.sync.compose import edited
 from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
+from localstore.sync.rehearsal import rehearsal
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
-from svc.flows.working import Kept, begin, dirty, kept_aside, merged_with, unwritable, verified_head
+from svc.flows.working import (
+    Kept,
+    begin,
+    beyond_last,
+    dirty,
+    kept_aside,
+    merged_with,
+    unwritable,
+    verified_head,
+)
 
 Mode = Literal["plain", "merge", "force"]
 
@@ -25,8 +35,9 @@ Mode = Literal["plain", "merge", "force"]
 class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
     edits by others that nobody has sealed yet, each with their handles. `merged`: paths of mine that were
-    merged with edits by others, each with a handle if one is known. `trash`: where --force put edited
-    files."""
+    merged with edits by others, each with a handle if one is known. `trash`: where --force put edited files,
+    which are `given_up`. `replaced`: the folder's branch was made again, and the folder is on the new one
+    now."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -35,15 +46,20 @@ class Pulled(msgspec.Struct):
     conflicts: list[Kept] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
+    given_up: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
+    replaced: bool = False
 
 
 def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
-    way; `merge` joins them, `force` moves them to the trash."""
-    head = begin(device)
+    way; `merge` joins them, `force` moves them to the trash. With `dry_run` all of this is only rehearsed:
+    the same result, and the same errors, with nothing done."""
     if dry_run:
-        return _foreseen(device, head)
+        with rehearsal(device) as rehearsed:
+            found = pull(rehearsed, mode)
+        return msgspec.structs.replace(found, dry_run=True, trash=None)
+    head, replaced = _begun(device, mode)
     if device.db.flight_kinds():
         send(device)
         head = begin(device)  # the rows of before do not know what was just accepted
@@ -53,7 +69,8 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         if in_the_way:
             raise LocalEdits(in_the_way)
     new = verified_head(device, head)
-    trash = _discard(device, dirty(device, scan)) if mode == "force" else None
+    given_up = dirty(device, scan) if mode == "force" else []
+    trash = discard(device, given_up)
     capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
@@ -67,10 +84,24 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
         conflicts=kept_aside(device),
         skipped=scan.skipped + unwritable(device),
         trash=trash,
+        given_up=given_up,
+        replaced=replaced,
     )
 
 
-def _discard(device: Device, given_up: list[str]) -> Path | None:
+def _begun(device: Device, mode: Mode) -> tuple[str | None, bool]:
+    """The head, and whether the branch is another one than before. What this folder has beyond its last seal
+    then is in the way of a plain pull, also what was sent: the old branch took it along."""
+    try:
+        return begin(device), False
+    except BranchReplaced:
+        if mode == "plain" and beyond_last(device, device.look_around()):
+            raise
+        device.fall_back()
+        return begin(device), True
+
+
+def discard(device: Device, given_up: list[str]) -> Path | None:
     """Forget edited files and move them to the trash, so that the branch's version is written. In this
     order, a death between the two never looks like a delete."""
     with device.db.step():
@@ -85,15 +116,3 @@ def _live(device: Device) -> dict[str, list[str]]:
     found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
     who = authors(device)
     return {path: who.get(path, []) for path in sorted(found) if rows[path].other}
-
-
-def _foreseen(device: Device, head: str | None) -> Pulled:
-    """What a pull would change, by the rows alone."""
-    rows = device.db.rows()
-    changed = [
-        path
-        for path, row in rows.items()
-        if path not in device.entries or device.entries[path].want != row.digest
-    ]
-    changed += [path for path, entry in device.entries.items() if path not in rows and entry.gen]
-    return Pulled(seal=head, changed=sorted(changed), live=_live(device), dry_run=True)

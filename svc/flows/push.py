@@ -9,11 +9,19 @@ from collections.abc import Collection
 
 import msgspec
 
-from localstore.core.errors import Conflict, EditsConflict, NotSealed, StaleHead, UnpulledSeal
+from localstore.core.errors import (
+    Conflict,
+    EditsConflict,
+    NotSealed,
+    ReadOnlyLook,
+    StaleHead,
+    UnpulledSeal,
+)
 from localstore.core.paths import terminal_safe
 from localstore.found import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
+from localstore.sync.rehearsal import Rehearsed, rehearsal
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
 from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
@@ -49,22 +57,18 @@ class Pushed(msgspec.Struct):
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
-    NotSealed if somebody sealed first."""
-    head = begin(device)
-    if head != device.last:
-        raise UnpulledSeal(device.repo.branch, head)
-    kind = read_caps(device)
-    result = Pushed(kind=kind if head is None else None, dry_run=dry_run)
+    NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
+    result, and the same errors, with nothing sent."""
+    if device.repo.shown:
+        raise ReadOnlyLook(device.repo.shown, device.repo.branch)
     if dry_run:
-        scan = device.look_around()
-        composed = compose(device, scan, not no_delete, store=False)
-        result.sent, result.removed = composed.written, composed.removed
-        result.skipped = composed.skipped + scan.skipped
+        with rehearsal(device) as rehearsed:
+            result = _sent(rehearsed, no_delete)
+            result.unsealed = _unsealed(rehearsed)
+        result.dry_run, result.bytes = True, 0
         result.where = f"{device.repo.repo}, branch {device.repo.branch}"
-        result.unsealed = bool(result.sent or result.removed) or _unsealed(device)
         return result
-    _send_all(device, result, not no_delete)
-    result.conflicts, result.merged = kept_aside(device), merged_with(device)
+    result = _sent(device, no_delete)
     try:
         sealed = seal(device, message)
     except StaleHead:
@@ -73,11 +77,22 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
     return result
 
 
-def _unsealed(device: Device) -> bool:
-    """Whether an edit is on its way, or the frontier is not as the last seal."""
-    frontier = {path: (row.kind, row.digest) for path, row in device.db.rows().items()}
+def _sent(device: Device, no_delete: bool) -> Pushed:
+    """Everything that comes before the seal."""
+    head = begin(device)
+    if head != device.last:
+        raise UnpulledSeal(device.repo.branch, head)
+    kind = read_caps(device)
+    result = Pushed(kind=kind if head is None else None)
+    _send_all(device, result, not no_delete)
+    result.conflicts, result.merged = kept_aside(device), merged_with(device)
+    return result
+
+
+def _unsealed(device: Rehearsed) -> bool:
+    """Whether the frontier would not be as the last seal."""
     sealed = {path: (file.kind, file.digest) for path, file in device.db.sealed().items()}
-    return bool(device.db.flight_kinds()) or frontier != sealed
+    return device.last is None or device.frontier() != sealed
 
 
 def _send_all(device: Device, result: Pushed, delete: bool) -> None:

@@ -2,56 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from localstore.core.errors import NotFound, ServerMisbehaved
-from localstore.core.paths import is_inside
+from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
+from localstore.core.paths import is_inside, parents
+from localstore.core.pathspec import matching, without_match
 from localstore.db import SealedFile
 from localstore.files import Content
-from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device
 from localstore.sync.settle import recover, replace
+from localstore.sync.trash import move_to_trash
+from svc.flows.working import tree_of
 
 
 class Restored(msgspec.Struct):
-    """`trash`: where the replaced contents are, None if nothing was replaced."""
+    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that no seal
+    or branch has. `trash`: where the replaced contents are, None if nothing was replaced."""
 
     paths: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    kept: list[str] = msgspec.field(default_factory=list)
     trash: Path | None = None
 
 
-def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Restored:
-    """Restore files, or all below directories, from `seal` or the folder's last one. To the branch this is an
-    edit like any other. NotFound for a path that the seal does not have."""
+def restore(
+    device: Device,
+    paths: Sequence[str],
+    seal: str | None = None,
+    agreed: Callable[[Restored], None] = lambda _: None,
+) -> Restored:
+    """Restore files, or all below directories, from `seal` or the folder's last one. From a named seal, files
+    that the branch has and the seal has not are removed, so that what `paths` name is then as it was. To the
+    branch this is an edit like any other.
+
+    `agreed` is called with what is to happen, before anything does; what it raises ends the work. NotFound
+    for a path that the seal does not have, Conflict where a new file or directory is in the way.
+    """
     recover(device)
-    tree = _tree(device, seal)
-    chosen = {
-        path: file for path, file in tree.items() if any(is_inside(path, one.rstrip("/")) for one in paths)
-    }
-    for one in paths:
-        if not any(is_inside(path, one.rstrip("/")) for path in chosen):
-            raise NotFound(f"{one} is not in this seal; see: svc repo status")
+    tree = tree_of(device, seal)
+    scan = device.look_around()
+    tracked = {*device.entries, *device.db.sealed()} if seal is not None else set()
+    removed = sorted(
+        path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
+    )
+    chosen = {path: file for path, file in tree.items() if matching(path, paths)}
+    for one in without_match([*chosen, *removed], paths):
+        raise NotFound(f"{one} is not in this seal; see: svc repo status")
     differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
-    trash = None
-    for path, content in _contents(device, differing):
-        trash = replace(device, path, differing[path].digest, content, trash)
+    kept = (
+        sorted(
+            path for path in scan.files if path not in tree and path not in tracked and matching(path, paths)
+        )
+        if seal is not None
+        else []
+    )
+    require_room(device, differing, removed)
+    done = Restored(sorted(differing), removed, kept)
+    agreed(done)
+    done.trash = put(
+        device, contents_of(device, differing), {p: f.digest for p, f in differing.items()}, removed
+    )
+    return done
+
+
+def require_room(device: Device, wanted: Iterable[str], leaving: Iterable[str]) -> None:
+    """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
+    going = set(leaving)
+    files = device.look_around().files
+    folders = {above for path in files if path not in going for above in parents(path)}
+    for path in wanted:
+        above = next((one for one in parents(path) if one in files and one not in going), None)
+        if above is not None or path in folders:
+            blocking = above or next(one for one in files if is_inside(one, path) and one not in going)
+            raise Conflict(
+                f"{blocking} is in the way of {path}; move it away, then try again; nothing was changed"
+            )
+
+
+def put(
+    device: Device,
+    contents: Iterator[tuple[str, Content]],
+    digests: Mapping[str, bytes],
+    removed: Sequence[str],
+) -> Path | None:
+    """Take files away and write others, `digests` by path; the trash that has what they held."""
+    trash = move_to_trash(device, list(removed))
+    for path in removed:
+        device.files.prune(path)
+    for path, content in contents:
+        trash = replace(device, path, digests[path], content, trash)
     device.files.forget()
     clear(device)
-    return Restored(sorted(differing), trash)
+    return trash
 
 
-def _tree(device: Device, seal: str | None) -> dict[str, SealedFile]:
-    if seal is None or seal == device.last:
-        return device.db.sealed()
-    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
-    return verify.tree(device.transport.tree(seal), payload)
-
-
-def _contents(device: Device, files: dict[str, SealedFile]) -> Iterator[tuple[str, Content]]:
+def contents_of(device: Device, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
+    """The bytes of sealed files, by path."""
     for path, file in files.items():
         if file.kind == "chunked":
             yield path, download(device, file.digest, file.size, near=path)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from localstore.core.errors import ServerUnreachable
+from localstore.core.errors import BranchReplaced, NoBranch, ServerUnreachable
+from localstore.core.model.ref import Ref
 from localstore.found import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
 from svc.flows.meanwhile import Meanwhile
-from svc.flows.working import read_caps, unwritable
+from svc.flows.working import gone, read_caps, unwritable
 
+BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for a server, once everything else is known
 
 
 class Status(msgspec.Struct):
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
-    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer."""
+    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer.
+    `branch_state`: gone, or replaced by another branch of its name; `advice` then says what to do. `shown`:
+    the seal that the folder shows instead of a branch."""
 
     repo: str
     branch: str
@@ -31,12 +37,15 @@ class Status(msgspec.Struct):
     ignored: int = 0
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     unsent: int = 0
+    branch_state: BranchState = "here"
+    shown: str | None = None
+    advice: str = ""
 
 
 def status(device: Device, offline: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
-    head = None if offline else Meanwhile(device.transport.head)
+    now = None if offline or device.repo.shown else Meanwhile(device.transport.ref)
     scan = device.look_around(lean=True)
     last, changed, new, removed = against_last(device, scan)
     recorded = device.db.unwritable()
@@ -50,9 +59,10 @@ def status(device: Device, offline: bool = False) -> Status:
         ignored=scan.ignored,
         skipped=scan.skipped + unwritable(device),
         unsent=len(device.db.flight_kinds()),
+        shown=device.repo.shown,
     )
     _leave_out(device, scan, result)
-    _compare(head, result)
+    _compare(device, now, result)
     return result
 
 
@@ -70,12 +80,26 @@ def _leave_out(device: Device, scan: Scan, result: Status) -> None:
                     paths.remove(path)
 
 
-def _compare(head: Meanwhile[str | None] | None, result: Status) -> None:
+def _compare(device: Device, now: Meanwhile[Ref] | None, result: Status) -> None:
+    if result.shown:
+        result.head = result.shown
+        return
     try:
-        if head is None:
+        if now is None:
             raise ServerUnreachable
-        result.head = head.answer(WAIT_SECONDS)
+        ref = now.answer(WAIT_SECONDS)
     except ServerUnreachable:
         result.offline = True
         return
+    except NoBranch as missing:
+        error = gone(device, missing)
+        if error is missing:
+            raise
+        result.branch_state, result.advice = "gone", error.detail
+        return
+    known = device.branch_id or device.db.text("read_branch")
+    if known and known != ref.id:
+        result.branch_state, result.advice = "replaced", BranchReplaced(device.repo.branch).detail
+        return
+    result.head = ref.head
     result.behind = result.head != result.last_seal

@@ -1,44 +1,177 @@
-"""`svc switch`: the same folder on another branch."""
+"""`svc switch`: the same folder on another branch, or showing a seal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from localstore import link
-from localstore.core.errors import LocalEdits
+from localstore.core.encoding import digest, unhex
+from localstore.core.errors import BranchGone, BranchReplaced, LocalEdits
+from localstore.core.keys import DeviceKey
+from localstore.core.model.live import BootstrapRequest
 from localstore.core.names import ref_name
+from localstore.core.paths import parents
+from localstore.found import Scan
+from localstore.sync import verify
 from localstore.sync.device import Device
+from localstore.sync.recognise import against_last
+from localstore.sync.send import send
 from localstore.sync.transport import Transport
-from svc.flows.pull import Mode, Pulled, pull
-from svc.flows.working import dirty
+from svc.flows.pull import Mode, Pulled, discard, pull
+from svc.flows.working import begin, dirty
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where to turn: `transport` is bound to it. `key` None: only to be read. `seal`: to show this seal;
+    `branch` is then the one to go back to."""
+
+    branch: str
+    transport: Transport
+    key: DeviceKey | None
+    seal: str | None = None
 
 
 class Switched(msgspec.Struct):
-    """`pulled`: what the new branch brought. `trash`: where --force put edited files."""
+    """`pulled`: what was brought. `trash`: where --force put edited files. `carried`: files with edits that
+    came along. `left`: why the old branch was left as gone, if it was."""
 
     branch: str
     pulled: Pulled
     trash: Path | None
+    carried: list[str] = []
+    left: str = ""
 
 
-def switch(device: Device, branch: str, transport: Transport, mode: Mode = "plain") -> Switched:
-    """Move to `branch`, which `transport` is bound to. LocalEdits over edits in mode plain; `merge` carries
-    them onto the new branch, `force` moves them to the trash.
+class _Edit(msgspec.Struct, frozen=True):
+    """What a file was where the folder stands, and what it is here; None: no file."""
 
-    The device is brought up to date with its old branch first, so that every edit is known as one.
+    base: bytes | None
+    mine: bytes | None
+
+
+def switch(device: Device, target: Target, mode: Mode = "plain") -> Switched:
+    """Turn the folder. In mode plain, edits of files that are the same there come along, and LocalEdits names
+    those that are not; `merge` joins all, `force` moves them to the trash.
+
+    A branch that is gone is left with what the folder has beyond its last seal as edits. NotFound, before
+    anything happens, if there is nothing to turn to.
     """
-    ref_name(branch)
-    transport.head()  # NotFound before anything happens
-    if mode == "plain":
-        edited = dirty(device, device.look_around())
-        if edited:
-            raise LocalEdits(edited, f"switch {branch}")
-    before = pull(device, "force" if mode == "force" else "merge")
-    device.detach()
-    device.repo = msgspec.structs.replace(device.repo, branch=branch)
+    if target.seal is None:
+        ref_name(target.branch)
+    target.transport.ref()
+    left, detached = "", False
+    try:
+        trash, carried = _ready(device, target, mode)
+    except (BranchGone, BranchReplaced):
+        left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        trash, carried = _ready_alone(device, target, mode)
+        detached = True
+    if not detached:
+        device.detach()
+    kept = msgspec.UNSET if target.seal is None else target.seal
+    device.repo = msgspec.structs.replace(device.repo, branch=target.branch, seal=kept)
     link.write_repo(device.folder, device.repo)
-    device.turn_to(transport)
+    device.turn_to(target.transport)
+    device.key = target.key
     pulled = pull(device, "merge")
-    return Switched(branch, pulled, before.trash)
+    return Switched(target.seal or target.branch, pulled, trash, carried, left)
+
+
+def _ready(device: Device, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+    """Know every edit as one, and refuse those that must not come along: the trash, and what is carried."""
+    if mode != "plain":
+        return pull(device, "force" if mode == "force" else "merge").trash, []
+    begin(device)
+    if device.db.flight_kinds():
+        send(device)
+        begin(device)
+    scan = device.look_around()
+    if any(device.entries[path].pending for path in device.db.unsettled()):  # half merged: finish that first
+        if dirty(device, scan):
+            raise LocalEdits(dirty(device, scan), f"switch {target.branch}")
+        pull(device, "merge")
+        scan = device.look_around()
+    return None, _carried(device, target, _edits(device, scan))
+
+
+def _ready_alone(device: Device, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+    """The same where there is no branch any more to ask about anything."""
+    scan = device.look_around()
+    carried = _carried(device, target, _beyond_last(device, scan)) if mode == "plain" else []
+    device.fall_back()
+    return discard(device, dirty(device, scan)) if mode == "force" else None, carried
+
+
+def _beyond_last(device: Device, scan: Scan) -> dict[str, _Edit]:
+    """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
+    _, changed, new, removed = against_last(device, scan)
+    sealed = device.db.sealed()
+    return {
+        path: _Edit(
+            sealed[path].digest if path in sealed else None,
+            stat.digest if (stat := scan.find(path)) is not None else None,
+        )
+        for path in (*changed, *new, *(one for one in removed if one in device.entries))
+        if not scan.unknown(path)
+    }
+
+
+def _carried(device: Device, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+    """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
+    if not edits:
+        return []
+    colliding = _colliding(edits, _files_of(device, target))
+    if colliding:
+        raise LocalEdits(colliding, f"switch {target.seal[:12] if target.seal else target.branch}")
+    return sorted(edits)
+
+
+def _edits(device: Device, scan: Scan) -> dict[str, _Edit]:
+    """Every file that is new, edited or removed here, captured or not."""
+    found: dict[str, _Edit] = {}
+    for path in device.db.moved():
+        entry, stat = device.entries.get(path), scan.find(path)
+        if scan.unknown(path):
+            continue
+        base = entry.shadow if entry is not None else None
+        if entry is not None and entry.pending and entry.settled:
+            base = digest(device.confirmed(entry).text())
+        edit = _Edit(base, stat.digest if stat is not None else None)
+        if edit.base != edit.mine:
+            found[path] = edit
+    return found
+
+
+def _files_of(device: Device, target: Target) -> dict[str, bytes]:
+    """Path → digest of what the target has, as a pull would bring it."""
+    if target.key is not None:
+        asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
+        rows = target.transport.bootstrap(asked).rows
+        return {row.path: unhex(row.digest) for row in rows if row.kind != "gone"}
+    head = target.transport.head()
+    if head is None:
+        return {}
+    payload = verify.seal(target.transport.seal(head), head, device.repo.repo_id)
+    return {path: file.digest for path, file in verify.tree(target.transport.tree(head), payload).items()}
+
+
+def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
+    """Edits of files that the target has other than they were here, and new files in its way."""
+    removed = {path for path, edit in edits.items() if edit.mine is None}
+    folders = _folders(path for path in there if path not in removed)
+    found = []
+    for path, edit in edits.items():
+        if there.get(path) not in (edit.base, edit.mine):
+            found.append(path)
+        elif edit.mine is not None and path not in there:
+            under = any(above in there and above not in removed for above in parents(path))
+            if under or path in folders:
+                found.append(path)
+    return sorted(found)
+
+
+def _folders(files: Iterable[str]) -> set[str]:
+    return {above for path in files for above in parents(path)}

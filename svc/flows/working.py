@@ -9,6 +9,8 @@ import msgspec
 from localstore.core import limits
 from localstore.core.chunks import file_cap
 from localstore.core.encoding import unhex
+from localstore.core.errors import BranchGone, BranchReplaced, Forbidden, NoBranch, SvcError
+from localstore.core.model.ref import Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import SealPayload
@@ -18,7 +20,7 @@ from localstore.found import Scan, Skipped
 from localstore.sync import sealed_tree, verify
 from localstore.sync.clash import whose
 from localstore.sync.device import Device
-from localstore.sync.recognise import adopt_state, mend_state
+from localstore.sync.recognise import adopt_state, against_last, mend_state
 from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import authors, connect
 from localstore.sync.sealing import adopt_promised
@@ -26,22 +28,50 @@ from localstore.sync.settle import recover
 
 
 def begin(device: Device) -> str | None:
-    """Finish what was interrupted, bring the frontier up to date; the branch's sealed head."""
+    """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
+    BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(device)
     adopt_state(device)
     mend_state(device)
-    if device.key is None:
+    if device.key is None or device.repo.shown:
         return _begin_reading(device)
-    told = connect(device)
+    try:
+        told = connect(device)
+    except NoBranch as missing:
+        raise gone(device, missing) from None
+    except Forbidden:  # the replica's id belongs to another branch
+        _require_same(device, device.transport.ref())
+        raise
     attach(device)
     follow(device, told.rows)
     adopt_promised(device, told.head)
     return told.head
 
 
+def gone(device: Device, missing: NoBranch) -> SvcError:
+    """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
+    if device.last is None and not device.branch_id:
+        return missing
+    return BranchGone(device.repo.branch, device.last, missing.extra["default"])
+
+
+def _require_same(device: Device, now: Ref) -> None:
+    known = device.branch_id or device.db.text("read_branch")
+    if known and now.id and now.id != known:
+        raise BranchReplaced(device.repo.branch)
+
+
 def _begin_reading(device: Device) -> str | None:
     """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
-    head = device.transport.head()
+    try:
+        now = device.transport.ref()
+    except NoBranch as missing:
+        raise gone(device, missing) from None
+    _require_same(device, now)
+    head = now.head
+    if now.id != device.db.text("read_branch"):
+        with device.db.step():
+            device.db.put("read_branch", now.id)
     if head is not None and head != device.db.text("read_head"):
         payload = verify.seal(device.transport.seal(head), head, device.repo.repo_id)
         files = verify.tree(device.transport.tree(head), payload)
@@ -94,6 +124,13 @@ def _as_frontier(device: Device, payload: SealPayload) -> NewHead | None:
     return None if tree is None else NewHead(changes, False, tree)
 
 
+def beyond_last(device: Device, scan: Scan) -> list[str]:
+    """Files of the last seal that are changed or removed here, whatever was sent of them since."""
+    _, changed, _, removed = against_last(device, scan)
+    recorded = device.db.unwritable()
+    return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
+
+
 def dirty(device: Device, scan: Scan) -> list[str]:
     """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
     flying = device.db.flight_kinds()
@@ -112,6 +149,14 @@ def dirty(device: Device, scan: Scan) -> list[str]:
         if row is not None and stat is not None and row.digest != stat.digest:
             found.append(path)
     return sorted(found)
+
+
+def tree_of(device: Device, seal: str | None) -> dict[str, SealedFile]:
+    """The files of a seal, verified; of the folder's last one without a name."""
+    if seal is None or seal == device.last:
+        return device.db.sealed()
+    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
+    return verify.tree(device.transport.tree(seal), payload)
 
 
 def read_caps(device: Device) -> str | None:

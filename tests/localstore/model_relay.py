@@ -30,6 +30,7 @@ from localstore.core.model.live import (
     UpdateAnswers,
     UpdateBatch,
 )
+from localstore.core.model.ref import Ref
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.pack import Pack, PackReader, write_packs
 from localstore.core.tree import Entry as TreeEntry
@@ -372,6 +373,9 @@ class ModelTransport(Transport):
                 registered_at=payload.created_at, revoked_at=None, registration="",
             ),
         )  # fmt: skip
+
+    def ref(self) -> Ref:
+        return Ref(id=self.branch.id, type="branch", name=self.name, head=self.branch.head)
 
     def head(self) -> str | None:
         return self.branch.head

@@ -148,7 +148,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """`patch`: unified diff of a text file, None for bytes and for files over the diff limit."""
+    """`patch`: unified diff of a text file, None for bytes and for files over the diff limit. Of a file that
+    moved: where it was, and how much of it stayed, in percent (100: all)."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -157,12 +158,14 @@ class ChangedFile(Model, frozen=True):
     deletions: Count
     patch: str | None
     old_path: str | None = None
+    similarity: int | None = None
 
 
 class Compare(Model, frozen=True):
-    """Three-dot comparison: `files` from the merge base to head."""
+    """`files` from the merge base to head, or, where that was asked for, from the base itself. `base` None:
+    what the seal `head` brought, compared with its first parent."""
 
-    base: str
+    base: str | None
     head: str
     merge_base: str | None
     ahead: Count

@@ -62,7 +62,7 @@ def test_commands_options_and_values(folder: Path) -> None:
 
 
 def test_refs_and_files_of_the_folder(folder: Path) -> None:
-    assert offered(folder, "switch ") == ["main", "parser"]
+    assert offered(folder, "switch ") == ["main", "parser", "v1.0"]
     assert offered(folder, "repo tag delete ") == ["v1.0"]
     assert offered(folder, "repo clone alice/app -b p") == ["parser"]
     assert offered(folder, "diff --base ") == ["main", "parser", "v1.0"]
@@ -97,7 +97,7 @@ def test_what_is_known_of_refs_follows_the_commands(alice: Svc, tmp_path: Path) 
     add(home, here, "branch", ["gone"])
     drop(home, here, "parser")
     assert alice("repo", "branch").code == 0
-    assert sorted(offered(Path.cwd(), "switch ")) == ["main", "parser"]
+    assert sorted(offered(Path.cwd(), "switch ")) == ["main", "parser", "v1"]
     assert alice("repo", "branch-delete", "parser").code == 0
     assert alice("repo", "tag", "delete", "v1").code == 0
     assert offered(Path.cwd(), "diff --head ") == ["main"]

@@ -146,6 +146,10 @@ def test_the_diff_of_the_folder_as_data(linked: Svc) -> None:
 
 def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
     assert linked("repo", "branch", "dev").code == 0
+    assert linked("switch", "dev").code == 0
+    Path("src/a.txt").write_text("of dev\n")
+    assert linked("push", "-m", "Of dev").code == 0
+    assert linked("switch", "main").code == 0
     Path("src/a.txt").write_text("edited\n")
     told = linked("switch", "dev")
     assert told.code == 1
@@ -154,7 +158,7 @@ def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
     assert linked("switch", "main").code == 0, "where one is already, nothing is in the way"
     assert Path("src/a.txt").read_text() == "edited\n"
     assert linked("switch", "dev", "--merge").code == 0
-    assert Path("src/a.txt").read_text() == "edited\n"
+    assert any("edited" in path.read_text() for path in Path("src").iterdir())
 
 
 def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:

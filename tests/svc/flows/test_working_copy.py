@@ -24,7 +24,7 @@ from svc.flows.diff import diff
 from svc.flows.init import init
 from svc.flows.restore import restore
 from svc.flows.status import status
-from svc.flows.switch import switch
+from svc.flows.switch import Target, switch
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import LINK, Place
 
@@ -319,7 +319,7 @@ def test_status_does_not_wait_for_a_server_that_does_not_answer(
     answered = threading.Event()
     monkeypatch.setattr(status_flow, "WAIT_SECONDS", 0.05)
     with ann.device() as device:
-        monkeypatch.setattr(device.transport, "head", answered.wait)
+        monkeypatch.setattr(device.transport, "ref", answered.wait)
         found = status(device)
         answered.set()
     assert (found.offline, found.head, found.changed) == (True, None, [])
@@ -333,7 +333,7 @@ def test_status_raises_what_the_server_says(ann: Place, monkeypatch: pytest.Monk
         raise NotFound("there is no branch main")
 
     with ann.device() as device:
-        monkeypatch.setattr(device.transport, "head", gone)
+        monkeypatch.setattr(device.transport, "ref", gone)
         with pytest.raises(NotFound, match="no branch main"):
             status(device)
 
@@ -376,14 +376,14 @@ def test_switch_there_and_back_carrying_an_edit(ann: Place, relay: ModelRelay) -
     side.write("a.txt", "one\ntwo\nTHREE\n")
     side.push()
     with ann.device() as device:
-        switch(device, "side", relay.transport("side", ann.key))
+        switch(device, Target("side", relay.transport("side", ann.key), ann.key))
     assert ann.files() == {"a.txt": b"one\ntwo\nTHREE\n"}
     ann.branch = "side"
     ann.write("a.txt", "ONE\ntwo\nTHREE\n")
     with ann.device() as device:
         with pytest.raises(LocalEdits):
-            switch(device, "main", relay.transport("main", ann.key))
-        switch(device, "main", relay.transport("main", ann.key), "merge")
+            switch(device, Target("main", relay.transport("main", ann.key), ann.key))
+        switch(device, Target("main", relay.transport("main", ann.key), ann.key), "merge")
     assert ann.files() == {"a.txt": b"ONE\ntwo\nthree\n", "main.txt": b"only here\n"}
 
 

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0007"
+revision = "0007"
+down_revision = "0006"
 
 ACCOUNTS = sa.table("account", sa.column("kind", sa.String()), sa.column("phase", sa.String()))
 

@@ -1,0 +1,36 @@
+"""Paths as people type them after a command: files, folders, patterns, as git reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from localstore.core.paths import is_inside, parents
+
+GLOB = re.compile(r"[*?\[]")
+
+
+def matching(path: str, specs: Iterable[str]) -> bool:
+    """Whether one of `specs` names the file: itself, a folder above it, or a pattern of either, in which `*`
+    also goes across `/`. `.` is everything."""
+    return any(_matches(path, spec) for spec in specs)
+
+
+def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
+    """Those of `specs` that name none of the paths."""
+    left = list(specs)
+    for path in paths:
+        if not left:
+            break
+        left = [spec for spec in left if not _matches(path, spec)]
+    return left
+
+
+def _matches(path: str, spec: str) -> bool:
+    plain = spec.rstrip("/")
+    if plain in ("", ".") or is_inside(path, plain):
+        return True
+    if not GLOB.search(plain):
+        return False
+    return fnmatchcase(path, plain) or any(fnmatchcase(above, plain) for above in parents(path))

@@ -1,0 +1,297 @@
+"""Running a command without effect, to say beforehand what it would do.
+
+The command's own code runs, on a copy of the records, over an overlay of the folder, and towards a relay
+that takes nothing: updates are answered from the frontier as this folder knows it. So a forecast cannot
+differ from the run in what is decided here. What can differ is what others do in between, and refusals that
+only the relay can know.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.chunks import kind_of_bytes
+from localstore.core.encoding import unhex
+from localstore.core.errors import LaneMoved, ServerMisbehaved
+from localstore.core.model.history import Seal, Tree
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    LanesRequest,
+    LaneStates,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.core.model.live import Row as WireRow
+from localstore.core.model.ref import Ref
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
+from localstore.core.pack import Pack
+from localstore.core.paths import parents
+from localstore.core.update import LiveUpdate, decoded_ops
+from localstore.db import Database, Row
+from localstore.files import Fetched
+from localstore.found import Scan
+from localstore.home import Home
+from localstore.objects import Objects
+from localstore.overlay import OverlayFiles, Promised
+from localstore.state_file import Parts, StateFile
+from localstore.stats import look
+from localstore.sync.device import Device
+from localstore.sync.transport import Transport
+from localstore.writer import temp_name
+
+SCRATCH = "rehearsal-"
+
+
+@contextmanager
+def rehearsal(device: Device) -> Iterator[Rehearsed]:
+    """The device again, whose commands have no effect on folder, records and relay."""
+    for left in device.record.glob(f"{SCRATCH}*"):  # of one that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=device.record) as name:
+        scratch = Path(name)
+        real, copy = sqlite3.connect(device.record / "state.db"), sqlite3.connect(scratch / "state.db")
+        with closing(real), closing(copy):
+            real.backup(copy)
+        made = Rehearsed(device, scratch)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+class Rehearsed(Device):
+    """A device that only seems to change things. `taken`: what the relay would have, by path, of what was
+    sent; None: nothing."""
+
+    def __init__(self, device: Device, scratch: Path) -> None:
+        real = device.transport
+        super().__init__(
+            device.folder, device.repo, device.home, scratch, real, device.key, device.now, device.progress
+        )
+        self.files.close()
+        self.objects.close()
+        self._overlay = OverlayFiles(device.folder, scratch / "files", self._bytes_of)
+        self.files = self._overlay
+        self.objects = _Objects(device.record / "objects", scratch / "objects", self.db)
+        self.state = _State(device.folder, self.db)
+        self.home = _Home(device.home, scratch)
+        self.file_cap = device.file_cap
+        self.taken: dict[str, Row | None] = {}
+        self.turn_to(_Audience(real, self))
+
+    def look_around(self, lean: bool = False) -> Scan:
+        found = super().look_around(lean)
+        touched = self._overlay.touched
+        if touched:
+            fresh = [one for path in touched if (one := look(self.files, path)) is not None]
+            here = {one.path for one in fresh}
+            with self.db.step():
+                self.db.put_stats(fresh, [path for path in touched if path not in here])
+            found.lean(lambda: self.db.folders().values(), self.db.disk.file)
+        return found
+
+    def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Texts are fetched: the run looks into them. Of other files that are to be written nothing but the
+        digest is needed."""
+        if keep:
+            yield from super().fetch(sizes, keep)
+            return
+        for digest, size in sizes.items():
+            yield digest, Promised.of(digest, "blob", size)
+
+    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+        path = temp_name("")
+        self._overlay.promise(path, Promised.of(digest, "chunked", size))
+        return Fetched(path)
+
+    def frontier(self) -> dict[str, tuple[str, bytes]]:
+        """Path → kind and digest, as the relay would have them."""
+        found: dict[str, Row | None] = {**self.db.rows(), **self.taken}
+        return {path: (row.kind, row.digest) for path, row in found.items() if row is not None}
+
+    def _bytes_of(self, promise: Promised) -> bytes:
+        found = dict(super().fetch({promise.digest: promise.size}, keep=False))
+        if promise.digest not in found:
+            raise ServerMisbehaved(f"the server did not send {promise.digest.hex()[:12]}; try again")
+        return found[promise.digest]
+
+
+class _Audience(Transport):
+    """The relay, listened to and told nothing."""
+
+    def __init__(self, real: Transport, device: Rehearsed) -> None:
+        self._real, self._device = real, device
+        self._seq = self._known = 0
+
+    def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
+        asked = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
+        answer = self._real.bootstrap(asked)
+        self._known = answer.seq
+        self._seq = max(self._seq, answer.seq)
+        taken = [_told(path, row) for path, row in self._device.taken.items()]
+        return msgspec.structs.replace(answer, seq=self._seq, rows=[*answer.rows, *taken])
+
+    def updates(self, batch: UpdateBatch) -> UpdateAnswers:
+        answers = [self._answer(update) for update in batch.updates]
+        return UpdateAnswers(seq=self._seq, answers=answers)
+
+    def _answer(self, update: LiveUpdate) -> UpdateAnswer:
+        """What the relay answers to an update, by its own rules, as far as rows tell."""
+        row = self._row(update.path)
+        if update.kind == "edit_text":
+            return self._edited(update, row)
+        if update.kind == "delete" and row is None:
+            return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
+        kind = (
+            "text"
+            if update.kind == "create_text"
+            else kind_of_bytes(update.size or 0, self._device.repo_kind)
+        )
+        content = unhex(update.blake3) if update.blake3 is not None else b""
+        if row is not None and (row.kind, row.digest) == (kind, content):
+            return _ok(update, row)
+        if row is not None and (row.gen != update.gen or row.other > update.base):
+            return UpdateAnswer(n=update.n, result="stale")
+        if update.kind == "delete":
+            self._seq += 1
+            self._device.taken[update.path] = None
+            return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
+        if self._clashes(update.path):
+            return UpdateAnswer(n=update.n, result="stale")
+        self._seq += 1
+        made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
+        self._device.taken[update.path] = made
+        return _ok(update, made)
+
+    def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
+        if row is None or row.gen != update.gen or row.kind != "text":
+            return UpdateAnswer(n=update.n, result="stale")
+        entry, ops = self._device.entries[update.path], decoded_ops(update)
+        if row.epoch not in (update.epoch, -1):
+            return UpdateAnswer(n=update.n, result="epoch")
+        if not update.typed and row.other > update.base:
+            moved = LaneMoved(update.path)
+            return UpdateAnswer(n=update.n, result="refused", code=moved.code, detail=moved.detail)
+        if entry.pending == len(ops) and entry.want is not None:
+            text = entry.want
+        else:
+            lane = self._device.confirmed(entry)
+            lane.replay(ops)
+            text = lane.digest()
+        self._seq += 1
+        edited = row._replace(ver=self._seq, digest=text, live=True)
+        self._device.taken[update.path] = edited
+        return _ok(update, edited)
+
+    def _row(self, path: str) -> Row | None:
+        taken = self._device.taken
+        return taken[path] if path in taken else self._device.db.row(path)
+
+    def _clashes(self, path: str) -> bool:
+        """Whether the file would be below a file, or where a directory is."""
+        if any(self._row(above) is not None for above in parents(path)):
+            return True
+        prefix = path + "/"
+        return any(one.startswith(prefix) for one in self._device.frontier())
+
+    def have(self, digests: Sequence[bytes]) -> list[bytes]:
+        return []
+
+    def upload_pack(self, pack: Pack) -> None:
+        """Nothing is sent."""
+
+    def put_manifest(self, digest: bytes, raw: bytes) -> None:
+        """Nothing is sent."""
+
+    def prepare(self, request: PrepareRequest) -> Prepared:
+        raise NotImplementedError("a rehearsal ends before the seal")
+
+    def finalize(self, request: FinalizeRequest) -> Seal:
+        raise NotImplementedError("a rehearsal ends before the seal")
+
+    def lanes(self, request: LanesRequest) -> LaneStates:
+        return self._real.lanes(request)
+
+    def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
+        return self._real.fetch_pack(digests)
+
+    def manifest(self, digest: bytes) -> bytes:
+        return self._real.manifest(digest)
+
+    def ref(self) -> Ref:
+        return self._real.ref()
+
+    def head(self) -> str | None:
+        return self._real.head()
+
+    def seal(self, seal_id: str) -> Seal:
+        return self._real.seal(seal_id)
+
+    def tree(self, seal_id: str) -> Tree:
+        return self._real.tree(seal_id)
+
+
+def _told(path: str, row: Row | None) -> WireRow:
+    """A row as the relay tells it."""
+    if row is None:
+        return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
+    return WireRow(
+        path=path, kind=row.kind, gen=row.gen, epoch=row.epoch, ver=row.ver, other=row.other,
+        digest=row.digest.hex(), size=row.size, live=row.live,
+    )  # fmt: skip
+
+
+def _ok(update: LiveUpdate, row: Row) -> UpdateAnswer:
+    return UpdateAnswer(
+        n=update.n, result="ok", seq=row.ver, gen=row.gen, epoch=row.epoch, digest=row.digest.hex()
+    )
+
+
+class _Objects(Objects):
+    """The texts of the real record, and further ones in files of its own."""
+
+    def __init__(self, real: Path, scratch: Path, db: Database) -> None:
+        self._real = real
+        numbers = [int(path.stem) for path in real.glob("*.pack") if path.stem.isdigit()]
+        self._first = max(numbers, default=0) + 1
+        super().__init__(scratch, db)
+
+    def _current(self) -> int:
+        return self._first
+
+    def _path(self, number: int) -> Path:
+        return super()._path(number) if number >= self._first else self._real / f"{number}.pack"
+
+
+class _State(StateFile):
+    """`state.json` stays as it is."""
+
+    def is_written(self) -> bool:
+        return True
+
+    def write(self, state: Parts) -> None:
+        """Nothing is written."""
+
+
+class _Home(Home):
+    """The home, with a trash that goes when the rehearsal ends."""
+
+    def __init__(self, real: Home, scratch: Path) -> None:
+        super().__init__(real.root)
+        self._scratch = scratch
+
+    def new_trash(self, now: datetime) -> Path:
+        trash = self._scratch / "trash"
+        shutil.rmtree(trash, ignore_errors=True)
+        trash.mkdir()
+        return trash

@@ -1,0 +1,56 @@
+"""`svc revert`."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from svc.cmd.context import Ctx
+from svc.cmd.refs import head_of
+from svc.cmd.working import count, named, to_look
+from svc.flows.revert import revert as revert_seal
+from svc.out import Column, answers
+
+COLUMNS = (
+    Column("seal", kind="id"),
+    Column("written"),
+    Column("removed"),
+    Column("message"),
+    Column("trash"),
+)
+
+
+@answers(COLUMNS)
+def revert(
+    ctx: Ctx, seal: Annotated[str, typer.Argument(metavar="SEAL", help="A seal, or a tag or branch at it")]
+) -> None:
+    """Take the changes of one seal back, as edits of this folder
+
+    What came after it stays: texts are merged by lines. Where later changes overlap, the files are named and
+    nothing is changed. What the files held moves to a trash folder. Push when you have looked at the result.
+
+    Examples:
+    svc revert 3f2a91
+    """
+    with to_look(ctx) as device:
+        wanted = head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), seal)
+        done = revert_seal(device, wanted)
+    if done.trash:
+        ctx.out.note(f"what the files held is in {done.trash}")
+    message = f'Revert "{done.subject}"'
+    record = {
+        "seal": done.seal,
+        "written": done.written,
+        "removed": done.removed,
+        "message": message,
+        "trash": str(done.trash) if done.trash else None,
+    }
+    paths = [*done.written, *(f"{path} (removed)" for path in done.removed)]
+    if not paths:
+        ctx.out.done(f"Nothing of {wanted[:12]} is left here to revert", record, COLUMNS, value=done.seal)
+        return
+    ctx.out.note(f"to seal it: svc push -m {quote(message)}")
+    sentence = f"Reverted {wanted[:12]} in {count(len(paths), 'file')}: {named(paths)}"
+    ctx.out.done(sentence, record, COLUMNS, value=done.seal)

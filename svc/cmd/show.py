@@ -1,0 +1,98 @@
+"""`svc show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.limits import CHUNKED_FILE
+from localstore.core.model import ChangedFile, Repo, Seal
+from svc.cmd import changes
+from svc.cmd.context import Ctx
+from svc.cmd.log import author
+from svc.cmd.refs import head_of, standing
+from svc.out import Column, answers
+
+COLUMNS = (
+    Column("id"),
+    Column("author", author),
+    Column("device"),
+    Column("created_at"),
+    Column("verified"),
+    Column("parents"),
+    Column("message"),
+    Column("files"),
+)
+
+
+@answers(COLUMNS)
+def show(
+    ctx: Ctx,
+    seal: Annotated[
+        str, typer.Argument(metavar="[SEAL[:PATH]]", help="A branch, tag or seal; else this folder's branch")
+    ] = "",
+    stat: Annotated[bool, typer.Option("--stat", help="Without the patch")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths that changed")] = False,
+) -> None:
+    """Show a seal: its message, who made it on which device, and what it changed
+
+    Its signature is checked on this machine; a seal that does not verify is shown as such, and the exit code
+    is 1. With SEAL:PATH the bytes of that file instead.
+
+    Examples:
+    svc show
+    svc show v1.0 --stat
+    svc show 3f2a91 --json message,verified
+    svc show v1.0:src/main.py
+    """
+    repo = ctx.readable_repo
+    ref, _, path = seal.partition(":")
+    wanted = head_of(ctx, repo, ref or standing(ctx, repo))
+    if path:
+        where = ctx.path_in_repo(path)
+        ctx.out.binary([ctx.reader.history.raw(repo.id, wanted, where, CHUNKED_FILE)])
+        return
+    one = ctx.reader.history.seal(repo.id, wanted)
+    fault = _fault(repo, one, wanted)
+    files = changes.of_seal(ctx, repo, wanted)
+    if ctx.out.format.as_data:
+        record = msgspec.to_builtins(one) | {
+            "device": one.provenance.device_key_id,
+            "verified": fault is None,
+            "files": msgspec.to_builtins(files),
+        }
+        ctx.out.record(record, COLUMNS, Seal)
+    else:
+        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out.width), diff=True)
+    if fault is not None:
+        raise ServerMisbehaved(f"this seal does not verify: {fault}")
+
+
+def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
+    """Why the seal cannot be believed; None if it verifies."""
+    from localstore.sync import verify
+
+    try:
+        payload = verify.seal(one, wanted, repo.id)
+    except SvcError as error:
+        return error.detail
+    told = (one.message, one.parents, one.content_digest, one.provenance.device_key_id)
+    signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
+    return None if told == signed else "the server tells of it other than what was signed"
+
+
+def _text(
+    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, width: int
+) -> str:
+    head, _, rest = changes.heading(one).partition("\nDate:")
+    verified = f"no: {fault}" if fault else "yes, by the signature of this device, checked here"
+    if fault is None and one.key.revoked_at is not None:
+        verified += f"; its key was revoked {one.key.revoked_at}"
+    text = f"{head}\nDevice: {one.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
+    if name_only:
+        return text + changes.names(files)
+    text += changes.stat(files, width)
+    return text if stat else f"{text}\n{changes.patches(files)}"

@@ -1,0 +1,112 @@
+"""`svc revert`: the inverse of one seal's change, made in the folder as an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.encoding import digest
+from localstore.core.errors import Conflict, UsageError
+from localstore.core.merge import merge
+from localstore.db import SealedFile
+from localstore.files import Content
+from localstore.stats import Stat
+from localstore.sync import verify
+from localstore.sync.device import Device
+from localstore.sync.settle import recover
+from svc.flows.restore import contents_of, put, require_room
+from svc.flows.working import tree_of
+
+
+class Reverted(msgspec.Struct):
+    """`written` and `removed` are paths of the folder; `subject` is the first line of the seal's message.
+    `trash`: where what they held is."""
+
+    seal: str
+    subject: str
+    written: list[str]
+    removed: list[str]
+    trash: Path | None = None
+
+
+class _Plan(msgspec.Struct):
+    """What is to be done: bytes of a seal to put back, merged texts, files to take away; and what cannot."""
+
+    back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
+    merged: dict[str, bytes] = msgspec.field(default_factory=dict)
+    removed: list[str] = msgspec.field(default_factory=list)
+    conflicts: list[str] = msgspec.field(default_factory=list)
+
+
+def revert(device: Device, seal: str) -> Reverted:
+    """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
+    lines; Conflict names the files where that is not possible, and nothing is changed then. UsageError for a
+    seal with two parents."""
+    recover(device)
+    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
+    if len(payload.parents) > 1:
+        raise UsageError(
+            f"the seal {seal[:12]} joins {len(payload.parents)} others; "
+            "reverting such a seal is not in this version"
+        )
+    after = tree_of(device, seal)
+    before = tree_of(device, payload.parents[0]) if payload.parents else {}
+    plan = _planned(device, before, after)
+    if plan.conflicts:
+        raise Conflict(
+            f"later changes overlap with this seal's in {', '.join(plan.conflicts)}; nothing was changed; "
+            f"look at both: svc show {seal[:12]}",
+            paths=plan.conflicts,
+        )
+    require_room(device, [*plan.back, *plan.merged], plan.removed)
+    digests = {path: file.digest for path, file in plan.back.items()}
+    digests |= {path: digest(text) for path, text in plan.merged.items()}
+    trash = put(device, _contents(device, plan), digests, plan.removed)
+    subject = payload.message.strip().partition("\n")[0]
+    return Reverted(seal, subject, sorted(digests), plan.removed, trash)
+
+
+def _contents(device: Device, plan: _Plan) -> Iterator[tuple[str, Content]]:
+    yield from contents_of(device, plan.back)
+    yield from plan.merged.items()
+
+
+def _planned(device: Device, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+    files = device.look_around().files
+    plan = _Plan()
+    for path in sorted({*before, *after}):
+        was, made, mine = before.get(path), after.get(path), files.get(path)
+        if _name(was) != _name(made) and _name(mine) != _name(was):
+            _plan(device, plan, path, was, made, mine)
+    return plan
+
+
+def _plan(
+    device: Device,
+    plan: _Plan,
+    path: str,
+    was: SealedFile | None,
+    made: SealedFile | None,
+    mine: Stat | None,
+) -> None:
+    """One file that the seal changed and that is not as before it."""
+    if _name(mine) == _name(made):
+        if was is None:
+            plan.removed.append(path)
+        else:
+            plan.back[path] = was
+        return
+    if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
+        plan.conflicts.append(path)
+        return
+    found = merge(device.text(made.digest), device.files.read(path), device.text(was.digest))
+    if found.conflicts:
+        plan.conflicts.append(path)
+    elif digest(found.text) != mine.digest:
+        plan.merged[path] = found.text
+
+
+def _name(side: SealedFile | Stat | None) -> bytes | None:
+    return side.digest if side is not None else None
