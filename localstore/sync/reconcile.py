@@ -163,7 +163,7 @@ def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
         return True
     capture(device, [entry.path])
     now = look(device.files, entry.path)
-    odd = now is not None and now.kind != "text"
+    odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # our delete or change of kind, not sent yet, replaces what we have seen

@@ -215,7 +215,7 @@ def _finished(device: Device, outcome: Outcome) -> str:
 def _joined(device: Device, entry: Entry, before: bytes | None, outcome: Outcome) -> bool:
     """Whether a save that slipped into the exchange could be taken into the lane."""
     old = device.objects.get(before) if before is not None else None
-    if old is None or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":
+    if old is None or kind_of(old) != "text" or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":
         return False
     data = device.files.read(outcome.temp)
     if blake3(data) != outcome.out.digest or kind_of(data) != "text":
