@@ -15,7 +15,6 @@ from tests.campaign.conftest import Place
 from tests.campaign.kills import SCENARIOS
 from tests.campaign.world import Broken, Node
 
-
 FAILURES = 50  # of one scenario, after which the rest is not looked at
 
 

@@ -11,7 +11,7 @@ from localstore.core.errors import UsageError
 from localstore.link import RepoLink
 from svc.api.transport import BranchTransport
 from svc.cmd.context import Ctx, read_address
-from svc.cmd.working import count, key_for, note_skipped
+from svc.cmd.working import count, key_for, note_conflicts, note_skipped
 from svc.flows.clone import clone as clone_branch
 from svc.out import Column
 from svc.out.table import size
@@ -58,6 +58,7 @@ def clone(
     transport.head()  # NotFound before anything is written
     done = clone_branch(transport, run.home, link, Path(target), key_for(ctx, repo), ctx.out.meter)
     note_skipped(ctx, done.skipped)
+    note_conflicts(ctx, done.conflicts)
     record = {
         "repo": repo.full_name,
         "branch": chosen,

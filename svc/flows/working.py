@@ -16,6 +16,7 @@ from localstore.db import Row, SealedFile, SealedTree
 from localstore.entry import foreign_lane
 from localstore.found import Scan, Skipped
 from localstore.sync import sealed_tree, verify
+from localstore.sync.begun import take_up
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, mend_state
 from localstore.sync.reconcile import attach, follow
@@ -27,6 +28,7 @@ from localstore.sync.settle import recover
 def begin(device: Device) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head."""
     recover(device)
+    take_up(device)
     adopt_state(device)
     mend_state(device)
     if device.key is None:

@@ -18,7 +18,19 @@ from tests.campaign.conftest import Place
 from tests.campaign.world import Broken, Machine
 
 WRITES = frozenset(
-    ("write", "pwrite", "open", "mkdir", "rmdir", "rename", "replace", "unlink", "remove", "link", "ftruncate")
+    (
+        "write",
+        "pwrite",
+        "open",
+        "mkdir",
+        "rmdir",
+        "rename",
+        "replace",
+        "unlink",
+        "remove",
+        "link",
+        "ftruncate",
+    )
 )
 BUFFERED = frozenset(("write", "writelines", "flush", "close"))
 SQL = frozenset(("execute", "executescript"))
@@ -55,14 +67,20 @@ def _changes_files(frame: FrameType, called: Any) -> bool:
 
 def unwanted(machine: Machine) -> list[str]:
     """Files that svc left and no person made: conflict copies and temporary files."""
-    return [name for name in machine.files() if ".sync-conflict-" in name or name.split("/")[-1].startswith(".svc-")]
+    return [
+        name
+        for name in machine.files()
+        if ".sync-conflict-" in name or name.split("/")[-1].startswith(".svc-")
+    ]
 
 
 def same(machine: Machine, expected: dict[str, bytes]) -> None:
     """The folder holds exactly this."""
     found = machine.files()
     if found != expected:
-        wrong = sorted({name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)})
+        wrong = sorted(
+            {name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)}
+        )
         raise Broken(f"{machine.name}: {wrong[:8]} of {len(wrong)} differ")
 
 
@@ -152,7 +170,9 @@ class Clone(Scenario):
         return self.place.base
 
     def after(self) -> None:
-        whole = (self.bob.folder / ".svc/state.json").exists() and len(self.bob.files()) == len(self.ann.files())
+        whole = (self.bob.folder / ".svc/state.json").exists() and len(self.bob.files()) == len(
+            self.ann.files()
+        )
         left = {name: data for name, data in self.ann.files().items() if not name.startswith("old/")}
         lay(self.ann, left | {"src/a.py": b"# a, moved on\n", "new.txt": b"new\n"})
         self.ann.ok("push", "-m", "moved on")
@@ -228,8 +248,7 @@ class Pushed(Scenario):
 
 
 class Switched(Scenario):
-    """A switch dies; one of the paths is a text here and a binary there. What it had turned, and what a person
-    edits then, goes on by pull and switch alike."""
+    """A switch dies; one of the paths is a text here and a binary there. Pull and switch go on."""
 
     def begin(self) -> None:
         lay(self.ann, tree(0) | {"both": b"a text\n"})
@@ -287,7 +306,9 @@ class Restored(Scenario):
         self.sealed = self.ann.files()
 
     def ready(self, number: int) -> None:
-        self.edits = {name: data + b"\n# edited %d\n" % number for name, data in tree(0).items() if "old" in name}
+        self.edits = {
+            name: data + b"\n# edited %d\n" % number for name, data in tree(0).items() if "old" in name
+        }
         self.edits["logo.bin"] = b"\0edited %d" % number
         for name, data in self.edits.items():
             self.place.write(self.ann, name, data)
@@ -348,4 +369,3 @@ SCENARIOS: dict[str, type[Scenario]] = {
     "clone": Clone,
     "relink": Relinked,
 }
-
