@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import http.server
-import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,7 @@ from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.sync.sealing import seal
 from scripts.reference_remedies import remedies
 from tests.campaign.conftest import Place
-from tests.campaign.world import Machine, Ran
+from tests.campaign.world import Machine, Ran, Running
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place as ModelPlace
 
@@ -120,12 +120,13 @@ def _a_second_machine_takes_the_handle(place: Place) -> None:
 def _a_key_that_was_revoked(place: Place) -> None:
     first_push(place)
     bob = place.machine("bob")
-    key = bob.ok("repo", "device", "status", "--json", "device_key_id").json()["device_key_id"]
+    key = bob.ok("repo", "device", "status", "--json", "id").json()["id"]
     place.ann.ok("auth", "device", "revoke", key, "--yes")
     place.write(bob, "a.txt", "one\nbob\n")
     refused(bob, "push", "-m", "bob", says="login")
     code = place.ann.ok("auth", "device", "add").out.split()[0]
-    bob.ok("login", "--device-key", "--handle", place.handle, "--pair", code, "--new-key")
+    bob.ok("login", "--device-key", "--handle", place.handle, "--pair", code, "--new-key", "--yes")
+    bob.ok("pull", "--merge")
     bob.ok("push", "-m", "bob")
 
 
@@ -135,9 +136,9 @@ def _problem(answer: httpx.Response, code: str) -> None:
 
 
 def _guest(place: Place) -> httpx.Client:
-    client = httpx.Client(base_url=place.node.address, trust_env=False)
-    client.headers["Authorization"] = f"Bearer {client.post('/auth/guest-login').json()['token']}"
-    return client
+    made = httpx.post(place.node.address + "/auth/guest-login", trust_env=False).json()
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    return httpx.Client(base_url=place.node.address, trust_env=False, headers=headers)
 
 
 @row("request_not_bound", "login")
@@ -150,7 +151,7 @@ def _a_change_that_no_key_signs(place: Place) -> None:
 @row("identity_level", "login")
 def _a_guest_who_wants_more(place: Place) -> None:
     with _guest(place) as guest:
-        _problem(guest.get("/api/v1/auth/device-keys"), "identity_level")
+        _problem(guest.get("/api/v1/repos/device-keys"), "identity_level")
     place.ann.ok("auth", "device", "list")
 
 
@@ -158,7 +159,7 @@ def _a_guest_who_wants_more(place: Place) -> None:
 def _a_device_code_nobody_knows(place: Place) -> None:
     claim = {"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": b64u(bytes(32))}
     with httpx.Client(base_url=place.node.address, trust_env=False) as client:
-        _problem(client.post("/auth/cli/token", json=claim), "invalid_grant")
+        _problem(client.post("/api/v1/auth/cli/token", json=claim), "invalid_grant")
     signed_in(place, Machine(place.base, "bob", place.node))
 
 
@@ -166,12 +167,21 @@ def _a_device_code_nobody_knows(place: Place) -> None:
 def _a_sign_in_nobody_approved_in_time(place: Place) -> None:
     bob = Machine(place.base, "bob", place.node)
     login = bob.begin("login")
-    while not (waiting := place.node.rows("SELECT user_code FROM device_grant WHERE state='pending'")):
-        assert not login.over(), login.wait().err
-    place.node.rows("UPDATE device_grant SET expires_at=0 WHERE user_code=?", waiting[-1][0])
-    ended = login.wait()
+    _wait_for_a_code(place, login)
+    place.node.rows("UPDATE device_code SET expires_at=0 WHERE state='pending'")
+    ended = login.wait(30)
     assert (ended.code, "svc login" in ended.err) == (1, True), ended.err
     signed_in(place, bob)
+
+
+def _wait_for_a_code(place: Place, running: Running) -> None:
+    """Until the relay has given a code to the sign-in, which now waits for a browser."""
+    for _ in range(400):
+        if place.node.rows("SELECT user_code FROM device_code WHERE state='pending' AND expires_at>0"):
+            return
+        assert not running.over(), running.wait().err
+        time.sleep(0.025)
+    raise AssertionError("the relay never gave a code")
 
 
 @contextmanager
@@ -388,16 +398,16 @@ def _an_archived_repository(place: Place) -> None:
 
 @row("not_found", "repo branch", "repo tag list", "log", "push")
 def _a_name_nobody_knows(place: Place) -> None:
-    refused(place.ann, "blame", "a.txt", "main", says="push")
+    refused(place.ann, "blame", "a.txt", "--ref", "main", says="push")
     first_push(place)
     place.ann.ok("repo", "branch", "side")
     place.ann.ok("repo", "tag", "create", "v1")
-    wrong = refused(place.ann, "blame", "a.txt", "nothing", says="repo tag list")
+    wrong = refused(place.ann, "blame", "a.txt", "--ref", "nothing", says="repo tag list")
     assert "svc repo branch" in wrong.err
     assert "svc log" in wrong.err
     seal_id = place.ann.ok("log", "--json", "id").json()[0]["id"]
     for name in (*_names(place.ann, "repo", "branch"), *_names(place.ann, "repo", "tag", "list"), seal_id):
-        place.ann.ok("blame", "a.txt", name)
+        place.ann.ok("blame", "a.txt", "--ref", name)
 
 
 def _names(machine: Machine, *words: str) -> list[str]:
@@ -423,15 +433,15 @@ def _an_id_nobody_knows(place: Place) -> None:
         refused(place.ann, "auth", noun, "revoke", "zzzz", "--yes", *words, says=f"auth {noun} list")
         known = place.ann.ok("auth", noun, "list", "--json", "id").json()
         place.ann.ok("auth", noun, "revoke", known[-1]["id"], "--yes")
-        place.ann.ok("login", "--new-key", "--device-key", "--handle", f"{place.handle}-{noun}")
+        place.ann.ok("login", "--new-key", "--yes", "--device-key", "--handle", f"{place.handle}-{noun}")
 
 
 @row("not_found", "repo list")
 def _a_deleted_repository(place: Place) -> None:
-    place.ann.ok("repo", "delete", place.repo, "--yes")
+    place.ann.ok("repo", "delete", "-R", place.repo, "--yes")
     refused(place.ann, "repo", "restore", "zzzz", says="repo list --deleted")
-    (gone,) = place.ann.ok("repo", "list", "--deleted", "--json").json()
-    place.ann.ok("repo", "restore", gone["restore_id"])
+    (gone,) = place.ann.ok("repo", "list", "--deleted", "--json", "id").json()
+    place.ann.ok("repo", "restore", gone["id"])
 
 
 @row("not_found", "login")
@@ -439,10 +449,10 @@ def _a_node_without_device_keys(place: Place) -> None:
     """Only the browser is left there, as `svc login` by itself."""
     bob = Machine(place.base, "bob", place.node)
     started = bob.begin("login")
-    while not re.search("enter the code", (bob.output / "err").read_text()):
-        assert not started.over(), started.wait().err
+    _wait_for_a_code(place, started)
     started.kill()
     started.wait()
+    place.node.rows("UPDATE device_code SET expires_at=0 WHERE state='pending'")
 
 
 # --- the watcher
