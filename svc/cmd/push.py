@@ -19,6 +19,7 @@ from svc.cmd.working import (
     handles,
     named,
     note_conflicts,
+    note_left_out,
     note_skipped,
     skipped_record,
     to_write,
@@ -39,6 +40,7 @@ COLUMNS = (
     Column("conflicts"),
     Column("bytes", kind="size"),
     Column("size", kind="size"),
+    Column("ignored"),
 )
 
 LISTED = 200  # paths of each kind that the editor shows
@@ -77,6 +79,9 @@ def push(
         else:
             done.dry_run = False
     note_skipped(ctx, done.skipped)
+    note_left_out(ctx, done.tracked, done.warnings)
+    for item in done.ignored:
+        ctx.out.note(f"ignored {item.path}: {item.rule}")
     note_conflicts(ctx, done.conflicts)
     for path, reason in done.refused.items():
         ctx.out.note(f"refused {path}: {reason}")
@@ -156,4 +161,5 @@ def _record(done: Pushed) -> dict[str, object]:
         "conflicts": [{"path": path, "kept_as": kept} for path, kept in done.conflicts],
         "bytes": done.bytes,
         "size": done.size,
+        "ignored": [{"path": item.path, "rule": item.rule} for item in done.ignored],
     }

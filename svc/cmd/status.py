@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from svc.cmd.context import Ctx
-from svc.cmd.working import skipped_record, to_look, why
+from svc.cmd.working import note_left_out, skipped_record, to_look, why
 from svc.flows.status import Status
 from svc.flows.status import status as look_at
 from svc.out import Column
@@ -29,6 +29,7 @@ FIELDS = tuple(
         "skipped",
         "ignored",
         "unsent",
+        "left_out",
     )
 )
 
@@ -37,6 +38,9 @@ def status(
     ctx: Ctx,
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not ask the server for the branch's head")
+    ] = False,
+    ignored: Annotated[
+        bool, typer.Option("--ignored", help="Also what rules leave out, each with its rule")
     ] = False,
     short: Annotated[
         bool, typer.Option("-s", "--short", help="Only the lines, without the headline")
@@ -50,16 +54,18 @@ def status(
 
     Examples:
     svc status
+    svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
     with to_look(ctx) as device:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
-        found = look_at(device, offline)
+        found = look_at(device, offline, ignored)
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return
     if not short:
         ctx.out.note(_headline(found))
+        note_left_out(ctx, found.tracked, found.warnings)
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
 
 
@@ -81,8 +87,11 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
             yield {"state": state, "path": path}
     for item in found.skipped:
         yield {"state": "skipped", "path": item.path, "reason": why(item)}
+    for item in found.left_out:
+        yield {"state": "ignored", "path": item.path, "reason": item.rule}
 
 
 def _record(found: Status) -> dict[str, object]:
     record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
+    record["left_out"] = [{"path": item.path, "rule": item.rule} for item in found.left_out]
     return record | {"skipped": [skipped_record(item) for item in found.skipped]}

@@ -10,6 +10,7 @@ from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
+from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import begin, read_caps
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
@@ -19,7 +20,8 @@ class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
     by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
     `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
-    there is anything to seal."""
+    there is anything to seal. `warnings`: of names that some systems cannot hold. `tracked`: files of git
+    that rules leave out, `ignored`, of a dry run: all that they leave out."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -34,6 +36,9 @@ class Pushed(msgspec.Struct):
     dry_run: bool = False
     where: str = ""
     unsealed: bool = False
+    warnings: list[str] = msgspec.field(default_factory=list)
+    tracked: list[LeftOut] = msgspec.field(default_factory=list)
+    ignored: list[LeftOut] = msgspec.field(default_factory=list)
 
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -50,9 +55,14 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
         result.sent, result.removed = composed.written, composed.removed
         result.skipped = composed.skipped + scan.skipped
         result.where = f"{device.repo.repo}, branch {device.repo.branch}"
+        result.tracked, result.ignored = tracked_by_git(device), list(ignored(device))
         result.unsealed = bool(result.sent or result.removed) or _unsealed(device)
         return result
+    sealed_before = device.db.sealed()
     _send_all(device, result, not no_delete)
+    new = [path for path in result.sent if path not in sealed_before]
+    result.warnings = unportable(device, new, device.entries.keys())
+    result.tracked = tracked_once(device)
     result.conflicts = list(device.conflicts)
     try:
         sealed = seal(device, message)

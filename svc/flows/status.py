@@ -9,6 +9,7 @@ from localstore.found import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
+from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.meanwhile import Meanwhile
 from svc.flows.working import read_caps, unwritable
 
@@ -17,7 +18,8 @@ WAIT_SECONDS = 3.0  # for a server, once everything else is known
 
 class Status(msgspec.Struct):
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
-    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer."""
+    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer.
+    `left_out`: what rules leave out, if that was asked for; `tracked` of it by git, and `warnings` of names, each said once."""
 
     repo: str
     branch: str
@@ -31,9 +33,12 @@ class Status(msgspec.Struct):
     ignored: int = 0
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     unsent: int = 0
+    left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    tracked: list[LeftOut] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def status(device: Device, offline: bool = False) -> Status:
+def status(device: Device, offline: bool = False, show_ignored: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
     head = None if offline else Meanwhile(device.transport.head)
@@ -52,6 +57,10 @@ def status(device: Device, offline: bool = False) -> Status:
         unsent=len(device.db.flight_kinds()),
     )
     _leave_out(device, scan, result)
+    result.left_out = list(ignored(device)) if show_ignored else []
+    result.tracked = tracked_by_git(device) if show_ignored else tracked_once(device)
+    if result.new:
+        result.warnings = unportable(device, result.new, scan.files)
     _compare(head, result)
     return result
 
