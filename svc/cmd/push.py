@@ -80,6 +80,12 @@ def push(
             done.dry_run = False
     note_skipped(ctx, done.skipped)
     note_left_out(ctx, done.tracked, done.warnings)
+    if done.executable:
+        shown = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
+        lose = (
+            f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(shown)})"
+        )
+        ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
     for item in done.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
     note_conflicts(ctx, done.conflicts)

@@ -30,6 +30,7 @@ from localstore.sync.device import Device, opened
 from localstore.sync.reconcile import attach, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transport import Transport
+from svc.flows.executable import mark
 from svc.flows.pull import pull
 
 BATCH = 1000
@@ -89,6 +90,7 @@ def clone(
         device.cloned(head, files, stats)
         if key is not None:
             attach(device)
+        mark(device, files)
         device.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
         return Cloned(folder, head, len(files) - len(skipped), size, skipped, device.conflicts)

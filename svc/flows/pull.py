@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import LocalEdits
+from localstore.core.names import MANIFEST
 from localstore.found import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
@@ -17,6 +18,7 @@ from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
+from svc.flows.executable import mark
 from svc.flows.working import begin, dirty, unwritable, verified_head
 
 Mode = Literal["plain", "merge", "force"]
@@ -55,6 +57,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
+    mark(device, device.entries.keys() if MANIFEST in changed else changed)
     if new is not None:
         device.sealed_as(head, new.changes, whole=new.whole, tree=new.tree)
     return Pulled(

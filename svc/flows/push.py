@@ -10,6 +10,7 @@ from localstore.sync.compose import Composed, compose
 from localstore.sync.device import Device
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
+from svc.flows.executable import unlisted
 from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import begin, read_caps
 
@@ -21,7 +22,8 @@ class Pushed(msgspec.Struct):
     by others the seal also holds. `bytes` were uploaded for files of `size` bytes together. `kind`: what
     `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
     there is anything to seal. `warnings`: of names that some systems cannot hold. `tracked`: files of git
-    that rules leave out, `ignored`, of a dry run: all that they leave out."""
+    that rules leave out, `ignored`, of a dry run: all that they leave out. `executable`, of a first push:
+    files that lose their executable bit."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -39,6 +41,7 @@ class Pushed(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     tracked: list[LeftOut] = msgspec.field(default_factory=list)
     ignored: list[LeftOut] = msgspec.field(default_factory=list)
+    executable: list[str] = msgspec.field(default_factory=list)
 
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -63,6 +66,7 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
     new = [path for path in result.sent if path not in sealed_before]
     result.warnings = unportable(device, new, device.entries.keys())
     result.tracked = tracked_once(device)
+    result.executable = unlisted(device, result.sent) if head is None else []
     result.conflicts = list(device.conflicts)
     try:
         sealed = seal(device, message)

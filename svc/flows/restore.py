@@ -15,6 +15,7 @@ from localstore.sync import verify
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device
 from localstore.sync.settle import recover, replace
+from svc.flows.executable import mark
 
 
 class Restored(msgspec.Struct):
@@ -40,6 +41,7 @@ def restore(device: Device, paths: Sequence[str], seal: str | None = None) -> Re
     for path, content in _contents(device, differing):
         trash = replace(device, path, differing[path].digest, content, trash)
     device.files.forget()
+    mark(device, differing)
     clear(device)
     return Restored(sorted(differing), trash)
 

@@ -19,7 +19,8 @@ WAIT_SECONDS = 3.0  # for a server, once everything else is known
 class Status(msgspec.Struct):
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
     `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer.
-    `left_out`: what rules leave out, if that was asked for; `tracked` of it by git, and `warnings` of names, each said once."""
+    `left_out`: what rules leave out, if that was asked for; `tracked` of it by git, and `warnings` of names,
+    are said once."""
 
     repo: str
     branch: str
