@@ -31,7 +31,7 @@ def _sentences(module: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = getattr(errors, getattr(node.func, "id", getattr(node.func, "attr", "")), None)
-            said = [*node.args, *(word.value for word in node.keywords)]
+            said: list[ast.AST] = [*node.args, *(word.value for word in node.keywords)]
         elif isinstance(node, ast.ClassDef):
             kind = getattr(errors, node.name, None)
             said = [one for one in node.body if isinstance(one, ast.FunctionDef)]
@@ -45,7 +45,7 @@ def _sentences(module: ast.Module) -> Iterator[tuple[str, str]]:
 def _texts(node: ast.AST) -> Iterator[str]:
     """The strings below, those with values in them as one."""
     if isinstance(node, ast.JoinedStr):
-        yield "".join(one.value if isinstance(one, ast.Constant) else "…" for one in node.values)
+        yield "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value

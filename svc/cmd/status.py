@@ -87,8 +87,8 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
             yield {"state": state, "path": path}
     for item in found.skipped:
         yield {"state": "skipped", "path": item.path, "reason": why(item)}
-    for item in found.left_out:
-        yield {"state": "ignored", "path": item.path, "reason": item.rule}
+    for left in found.left_out:
+        yield {"state": "ignored", "path": left.path, "reason": left.rule}
 
 
 def _record(found: Status) -> dict[str, object]:
