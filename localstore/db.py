@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -71,16 +71,6 @@ class Intent(NamedTuple):
     inode: int | None
     new: bytes | None
     state: str
-
-
-def value_of(path: Path, key: str) -> str | None:
-    """One text that the database at `path` keeps, read without owning it; None if there is none."""
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as sql:
-            found = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
-    except sqlite3.Error:
-        return None
-    return found[0] if found and isinstance(found[0], str) else None
 
 
 class Database:

@@ -15,13 +15,14 @@ from localstore import link
 from localstore.core.errors import FolderNotEmpty, ServerMisbehaved, SvcError
 from localstore.core.keys import DeviceKey
 from localstore.core.paths import clashes, terminal_safe
-from localstore.db import Row, SealedFile, value_of
+from localstore.db import Row, SealedFile
 from localstore.entry import Entry, known_by_bytes
 from localstore.files import Content, Fetched
 from localstore.found import Skipped
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
+from localstore.sql import value_of
 from localstore.stats import Stat
 from localstore.sync import verify
 from localstore.sync.begun import CLONING, written
