@@ -14,7 +14,7 @@ folder keeps its record, and one that was copied, restored or linked again gets 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,9 +54,7 @@ class Home:
     def copy_folder(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, made if it has none."""
         here = _identify(folder, repo_id)
-        for record, known in self.records():
-            if (known.repo_id, known.device, known.inode) != (repo_id, here.device, here.inode):
-                continue
+        for record, known in self._of(here):
             if known.folder != here.folder:
                 _write_record(record, here)
             return record
@@ -64,6 +62,14 @@ class Home:
         record.mkdir(parents=True, mode=0o700)
         _write_record(record, here)
         return record
+
+    def known_copy(self, folder: Path, repo_id: str) -> Path | None:
+        """The record of the linked `folder`, None if it has none."""
+        return next((record for record, _ in self._of(_identify(folder, repo_id))), None)
+
+    def _of(self, here: CopyRecord) -> Iterator[tuple[Path, CopyRecord]]:
+        wanted = (here.repo_id, here.device, here.inode)
+        return (one for one in self.records() if (one[1].repo_id, one[1].device, one[1].inode) == wanted)
 
     def former_records(self, folder: Path) -> list[Path]:
         """Records of this path under another identity: the folder was unlinked and linked again."""

@@ -126,6 +126,13 @@ def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
     _write(folder, STATE_FILE, parts)
 
 
+def is_unfinished(folder: Path) -> bool:
+    """Whether `folder` holds nothing but the beginning of a link: its writer was killed."""
+    if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
+        return False
+    return all(_UNFINISHED.fullmatch(path.name) for path in (folder / FOLDER).iterdir())
+
+
 def sweep(folder: Path) -> None:
     """Remove what writers that were killed have left. Whoever calls it owns the folder."""
     for path in (folder / FOLDER).iterdir():

@@ -18,6 +18,7 @@ from pathlib import Path
 from localstore.core.errors import SvcError
 from scripts.reference_commands import commands
 from scripts.reference_environment import environment
+from scripts.reference_remedies import remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -52,14 +53,16 @@ def errors() -> str:
         "`status`, `code`, `detail` and, for some, further members. Match on `code`; `detail` is for",
         "people. The client ends with the exit code. `not_found` has no `detail`: missing, hidden and",
         "switched off are one answer.\n",
-        _row("code", "status", "exit", "meaning"),
-        _row("---", "---:", "---:", "---"),
+        _row("code", "status", "exit", "meaning", "its sentences may name"),
+        _row("---", "---:", "---:", "---", "---"),
     ]
+    named = remedies()
     for kind in _leaves(SvcError):
         meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _spoken(
             kind.code
         )
-        text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning))
+        commands = ", ".join(f"`svc {command}`" for command in named.get(kind.code, []))
+        text.append(_row(f"`{kind.code}`", str(kind.status or "–"), str(kind.exit), meaning, commands))
     text += ["", "A status of – means that the error arises on this machine and is never sent."]
     return "\n".join(text) + "\n"
 

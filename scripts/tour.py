@@ -8,6 +8,7 @@ byte. Every command is the real `svc`; its time is printed beside it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import filecmp
 import os
 import shlex
@@ -16,12 +17,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_ROOMS = ("svc", "tui", "relay", "localstore", "llm", "scripts", "docs", "tests")
 LIVE_FILE = "notes.py"
+COLUMNS = 96  # of the terminal that commands write to; what is shown is indented by four
 
 
 class Failed(Exception):
@@ -41,23 +44,37 @@ class Device:
             "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }
 
-    def svc(self, *words: str, where: Path | None = None, quiet: bool = False) -> str:
-        """Run `svc WORDS`, show it and its output; the output comes back."""
+    def svc(self, *words: str, where: Path | None = None) -> str:
+        """Run `svc WORDS` in a terminal and show what a person sees there, which comes back."""
         started = time.monotonic()
-        result = subprocess.run(  # -P: the folder holds a copy of this project, which must not be what runs
+        code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
-            cwd=where or (self.folder if self.folder.exists() else self.folder.parent),
-            env={**self.environment, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
+            where or (self.folder if self.folder.exists() else self.folder.parent),
+            {**self.environment, "PYTHONPATH": str(ROOT), "SVC_PLAIN": "1"},
         )
         took = time.monotonic() - started
         say(f"\n{self.name} $ svc {shlex.join(words)}    ({took:.2f} s)")
-        for line in (result.stderr + ("" if quiet else result.stdout)).splitlines():
+        for line in said.splitlines():
             say(f"    {line}")
-        if result.returncode:
-            raise Failed(f"svc {shlex.join(words)} ended with {result.returncode}")
-        return result.stdout
+        if code:
+            raise Failed(f"svc {shlex.join(words)} ended with {code}")
+        return said
+
+
+def in_terminal(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """Run a command whose output is a terminal of its own; its exit code and what it wrote."""
+    here, there = os.openpty()
+    termios.tcsetwinsize(there, (40, COLUMNS))
+    process = subprocess.Popen(
+        words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=there, stderr=there
+    )
+    os.close(there)
+    said = b""
+    with contextlib.suppress(OSError):  # EIO: everybody has closed the terminal
+        while piece := os.read(here, 65536):
+            said += piece
+    os.close(here)
+    return process.wait(), said.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def say(text: str) -> None:

@@ -124,6 +124,13 @@ class HandleTaken(Forbidden):
     code = "handle_taken"
 
 
+class ReplicaUnknown(Forbidden):
+    """A replica id that this branch never gave to this device: the branch was made again, or the relay came
+    back from a backup. The client goes on under a new one by itself."""
+
+    code = "replica_unknown"
+
+
 class NotFound(SvcError):
     """Missing, hidden or behind a flag that is off: the relay sends one constant body for all three."""
 

@@ -30,6 +30,7 @@ LABEL_CHARS = 64  # of a device key or token
 # --- files that steer a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
+EXECUTABLE_LIST = 1000  # patterns in `executable` of .svc.yaml
 
 # --- lifetimes, seconds
 GUEST_SESSION = 24 * 3600  # no refresh

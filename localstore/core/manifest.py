@@ -7,6 +7,7 @@
     ollama_port_override: 11500     # replaces the port of the local LLM server
     ollama_tag: llama3.2:1b         # preferred model variant
     limits: {max_file_mib: 64}      # per-file cap, kind app only
+    executable: [scripts/run, "*.sh"]   # files that get the executable bit where they are checked out
 
 Unknown keys are left for later versions. The file is hostile input: aliases, deep nesting and anything
 over MANIFEST_BYTES are refused, and every scalar is read as plain text, so YAML's own types never bite.
@@ -22,7 +23,7 @@ import yaml
 
 from localstore.core.chunks import file_cap
 from localstore.core.errors import Invalid
-from localstore.core.limits import MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST
+from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.paths import terminal_safe
 
@@ -45,6 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     ollama_port_override: int | None = None
     ollama_tag: str | None = None
     max_file_mib: int | None = None
+    executable: tuple[str, ...] = ()
 
     def file_cap(self, kind: str) -> int:
         """The cap of a file that this gives a repository of this kind (`localstore.core.chunks.file_cap`)."""
@@ -68,6 +70,7 @@ def parse(data: bytes) -> Manifest:
         models=_texts(top, "models"),
         ollama_port_override=_integer(top, "ollama_port_override", "ollama_port_override", 65535),
         ollama_tag=_text(top, "ollama_tag"),
+        executable=_texts(top, "executable", EXECUTABLE_LIST, "patterns"),
         max_file_mib=_integer(limits, "max_file_mib", "limits.max_file_mib", 1 << 20),
     )
 
@@ -115,12 +118,12 @@ def _line(value: Any, key: str) -> str:
     return value
 
 
-def _texts(top: dict[str, Any], key: str) -> tuple[str, ...]:
+def _texts(top: dict[str, Any], key: str, most: int = MANIFEST_LIST, what: str = "names") -> tuple[str, ...]:
     value = top.get(key)
     if value is None or value in _NOTHING:
         return ()
-    if not isinstance(value, list) or len(value) > MANIFEST_LIST:
-        _bad(key, f"a list of at most {MANIFEST_LIST} names")
+    if not isinstance(value, list) or len(value) > most:
+        _bad(key, f"a list of at most {most} {what}")
     return tuple(dict.fromkeys(_line(item, key) for item in value))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -74,6 +75,28 @@ def case_key(path: str) -> str:
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
+
+
+def clashes(paths: Iterable[str]) -> dict[str, str]:
+    """Paths that a case-insensitive file system cannot hold beside the others, each with the file or folder
+    it would be taken for. What comes first keeps its place, also of two spellings of one folder."""
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for path in paths:
+        key = case_key(path)
+        above = [(case_key(folder), folder) for folder in parents(path)]
+        holder = files.get(key) or folders.get(key)
+        for folded, folder in above:
+            holder = holder or files.get(folded)
+            known = folders.get(folded, folder)
+            holder = holder or (known if known != folder else None)
+        if holder is not None:
+            found[path] = holder
+            continue
+        files[key] = path
+        folders.update(above)
+    return found
 
 
 def portability(path: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
-from localstore.core.errors import TooLarge
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
 from localstore.core.lane import Lane
 from localstore.core.lane_first import FirstEdit, first_edit
 from localstore.core.limits import MIB, TEXT_FILE
@@ -130,12 +130,23 @@ def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
 def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
     """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane = device.current(entry)
+    lane, before = device.current(entry), _before(device, entry.shadow)
+    if before is None:
+        return None
     try:
-        update = join(device, entry.path, lane, device.text(entry.shadow), shown.data)
+        update = join(device, entry.path, lane, before, shown.data)
     except Clashed:
         return None
     return _Made(lane, update, _Text(lane.digest(), lane.text()))
+
+
+def _before(device: Device, shadow: bytes) -> bytes | None:
+    """The text that an edit was made from; None where the path held no text: another branch's binary."""
+    try:
+        text = device.text(shadow)
+    except (Invalid, NotFound, ServerMisbehaved):
+        return None  # kept in chunks, or not to be had: nothing to join the edit by
+    return text if kind_of(text) == "text" else None
 
 
 def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:

@@ -45,8 +45,8 @@ def recognise(device: Device) -> Recognised:
         for path, stat in files.items()
         if stat.digest in history.get(path, {})
     }
-    device.start_over()
-    with device.db.step():
+    with device.db.step():  # a death before its end is seen by the next command, which recognises again
+        device.start_over()
         for path, file in known.items():
             device.save(known_by_bytes(path, file.kind, file.digest, file.size))
     if best is not None:
@@ -60,6 +60,8 @@ def adopt_state(device: Device) -> None:
     verified, is the base. Nothing happens where the seal is not the repository's."""
     named = _unrecorded(device)
     if named is None:
+        if _unseen(device):
+            recognise(device)  # linking the folder was interrupted
         return
     try:
         seal = device.transport.seal(named)
@@ -96,9 +98,13 @@ def mend_state(device: Device) -> None:
 
 def _unrecorded(device: Device) -> str | None:
     """The seal that `state.json` names, where the record is new and knows none."""
-    if device.db.number(RECORDED) or device.last is not None or device.branch_id or device.entries:
-        return None
-    return _named(device)
+    return _named(device) if _unseen(device) else None
+
+
+def _unseen(device: Device) -> bool:
+    """Whether nothing was ever recorded of the folder."""
+    known = device.db.number(RECORDED) or device.last is not None or device.branch_id or device.entries
+    return not known
 
 
 def _named(device: Device) -> str | None:

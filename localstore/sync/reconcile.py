@@ -116,18 +116,16 @@ def _unwritable(device: Device, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside their siblings: recorded, and never counted as
     removed."""
     known = device.db.unwritable()
-    blocked = {path for path in known if path in rows and path not in device.entries}
+    blocked = set()
     if _folds_case(device):
-        taken: dict[str, str] = {}
-        for path in sorted(rows):
-            first = taken.setdefault(paths.case_key(path), path)
-            if first != path:
-                blocked.add(path)
-                device.db.put_unwritable(path, f"this file system takes it for {first}")
+        here_first = sorted(rows, key=lambda one: (one not in device.entries, one))
+        for path, holder in paths.clashes(here_first).items():
+            blocked.add(path)
+            device.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
     for path in known:
         if path not in blocked:
             device.db.drop_unwritable(path)
-    return {path for path in blocked if not known.get(path, "").startswith("a nested")}
+    return blocked
 
 
 def _folds_case(device: Device) -> bool:
@@ -165,7 +163,7 @@ def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
         return True
     capture(device, [entry.path])
     now = look(device.files, entry.path)
-    odd = now is not None and now.kind != "text"
+    odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # our delete or change of kind, not sent yet, replaces what we have seen

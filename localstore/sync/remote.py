@@ -8,7 +8,16 @@ import msgspec
 
 from localstore import link
 from localstore.core.encoding import digest, unb64u, unhex
-from localstore.core.errors import ClockReused, Invalid, PathInvalid, ServerMisbehaved, Unauthorized
+from localstore.core.errors import (
+    BranchReplaced,
+    ClockReused,
+    Invalid,
+    NotFound,
+    PathInvalid,
+    ReplicaUnknown,
+    ServerMisbehaved,
+    Unauthorized,
+)
 from localstore.core.lane import Lane
 from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
 from localstore.core.model.live import Lane as LaneName
@@ -57,8 +66,34 @@ def connect(device: Device) -> Connected:
     except ClockReused:
         recognise(device)
         answer = device.transport.bootstrap(_request(device))
+    except ReplicaUnknown:
+        answer = _as_new_replica(device)
     device.repo = link.refresh(device.folder, device.repo, answer.repo, answer.class_)
     return Connected(answer.sealed_head, _store(device, answer))
+
+
+def _as_new_replica(device: Device) -> Bootstrap:
+    """The relay does not know this folder's replica: the branch was made again and is another one, or the
+    relay is older than what it told. Where it lacks the folder's last seal, what was sealed here may be lost
+    there: the seals that are left say which versions the files are, and others are kept."""
+    answer = device.transport.bootstrap(BootstrapRequest(device_key_id=device.device_id))
+    if device.branch_id not in ("", answer.branch_id):
+        raise BranchReplaced(device.repo.branch)
+    same, last, sealed = answer.branch_id == device.branch_id, device.last, device.db.sealed()
+    if same and not _has_seal(device, last):
+        recognise(device)
+    else:
+        device.detach()
+        if same and last is not None:
+            device.sealed_as(last, dict(sealed), whole=True)
+    return device.transport.bootstrap(_request(device))
+
+
+def _has_seal(device: Device, seal: str | None) -> bool:
+    try:
+        return seal is None or bool(device.transport.seal(seal))
+    except NotFound:
+        return False
 
 
 def _request(device: Device) -> BootstrapRequest:

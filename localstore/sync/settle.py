@@ -8,6 +8,7 @@ from pathlib import Path
 from localstore.core import limits, paths
 from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
+from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict
 from localstore.entry import Entry
 from localstore.files import Content
@@ -23,6 +24,7 @@ from localstore.sync.trash import copy_to_trash
 from localstore.writer import Change, Outcome, Writer
 
 ROUNDS = 4
+TRASHED = "trashed"  # the file that is being replaced: digest in hex, and where its copy lies
 BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
@@ -37,7 +39,7 @@ def writer(device: Device, kept: Collection[bytes] = ()) -> Writer:
 
 def recover(device: Device) -> None:
     """Finish what a killed process began (device rule 5), also one that worked under a former link."""
-    writer(device).recover()
+    writer(device, _in_trash(device)).recover()
     rescue(device)
 
 
@@ -46,10 +48,18 @@ def replace(device: Device, path: str, new: bytes, content: Content, trash: Path
     new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
     keep."""
     copied = copy_to_trash(device, path, trash)
+    if copied is not None:
+        device.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
     work = writer(device, kept=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         raise Conflict(f"a directory or a link is where {path} belongs; move it away, then try again")
     return trash if copied is None else copied[0]
+
+
+def _in_trash(device: Device) -> list[bytes]:
+    """The digest of the file that a killed `replace` was about, if its copy in the trash is still there."""
+    digest, _, copy = (device.db.text(TRASHED) or "").partition(" ")
+    return [unhex(digest)] if copy and Path(copy).is_file() else []
 
 
 def _replaced(device: Device, outcome: Outcome, kept: Collection[bytes]) -> str:
@@ -236,6 +246,8 @@ def _joined(device: Device, entry: Entry, before: bytes | None, outcome: Outcome
     old = device.objects.get(before) if before is not None else None
     if old is None or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":
         return False
+    if kind_of(old) != "text":
+        return False  # the path held another branch's binary
     data = device.files.read(outcome.temp)
     if blake3(data) != outcome.out.digest or kind_of(data) != "text":
         return False

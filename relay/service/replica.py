@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from localstore.core.errors import ClockReused, Forbidden, Invalid
+from localstore.core.errors import ClockReused, Invalid, ReplicaUnknown
 from relay.caller import View
 from relay.clock import now_ms
 from relay.db import replica as rows
@@ -31,7 +31,9 @@ async def mine(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) ->
         view.me.account_id,
         key.id,
     ):
-        raise Forbidden("this replica id was not issued to this device on this branch; bootstrap without one")
+        raise ReplicaUnknown(
+            "this replica id was not issued to this device on this branch; bootstrap without one"
+        )
     return replica
 
 

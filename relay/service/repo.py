@@ -202,7 +202,9 @@ def _class_of(wish: RepoCreate) -> Class:
             "see node.e2ee of /api/v1/client-config"
         )
     if wanted == "public_fork":
-        raise Invalid("a fork is made by forking: svc repo fork OWNER/NAME", pointer="/class")
+        raise Invalid(
+            "a fork is made by forking a repository, which is not in this version", pointer="/class"
+        )
     if implied is not None and implied != wanted:
         raise Invalid(f"class {wanted} and visibility {wish.visibility} disagree", pointer="/visibility")
     return wanted

@@ -20,6 +20,7 @@ from svc.cmd.working import (
     handles,
     named,
     note_conflicts,
+    note_left_out,
     note_merged,
     note_skipped,
     skipped_record,
@@ -41,6 +42,7 @@ COLUMNS = (
     Column("conflicts"),
     Column("bytes", kind="size"),
     Column("size", kind="size"),
+    Column("ignored"),
 )
 
 LISTED = 200  # paths of each kind that the editor shows
@@ -80,6 +82,15 @@ def push(
         else:
             done.dry_run = False
     note_skipped(ctx, done.skipped)
+    note_left_out(ctx, done.tracked, done.warnings)
+    if done.executable:
+        shown = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
+        lose = (
+            f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(shown)})"
+        )
+        ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
+    for item in done.ignored:
+        ctx.out.note(f"ignored {item.path}: {item.rule}")
     note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, reason in done.refused.items():
@@ -166,4 +177,5 @@ def _record(done: Pushed) -> dict[str, object]:
         "conflicts": [conflict_record(one) for one in done.conflicts],
         "bytes": done.bytes,
         "size": done.size,
+        "ignored": [{"path": item.path, "rule": item.rule} for item in done.ignored],
     }

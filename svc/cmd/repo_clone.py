@@ -13,7 +13,7 @@ from localstore.core.model import Repo
 from localstore.link import RepoLink
 from svc.cmd.context import Ctx
 from svc.cmd.refs import resolve
-from svc.cmd.working import count, key_for, note_skipped, transport_of
+from svc.cmd.working import count, key_for, note_conflicts, note_skipped, transport_of
 from svc.flows.clone import Cloned
 from svc.flows.clone import clone as clone_branch
 from svc.out import Column, answers
@@ -64,6 +64,7 @@ def clone(
             f"the folder shows the seal {shown[:12]}, to be read only; svc switch {chosen} leaves it"
         )
     note_skipped(ctx, done.skipped)
+    note_conflicts(ctx, done.conflicts)
     record = {
         "repo": repo.full_name,
         "branch": chosen if shown is None else None,

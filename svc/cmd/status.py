@@ -12,7 +12,7 @@ import typer
 from localstore.core.errors import SvcError
 from localstore.link import refresh
 from svc.cmd.context import Ctx
-from svc.cmd.working import skipped_record, to_look, why
+from svc.cmd.working import note_left_out, skipped_record, to_look, why
 from svc.flows.meanwhile import Meanwhile
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
@@ -36,6 +36,7 @@ FIELDS = tuple(
         "unsent",
         "branch_state",
         "shown",
+        "left_out",
     )
 )
 
@@ -45,6 +46,9 @@ def status(
     ctx: Ctx,
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not ask the server for the branch's head")
+    ] = False,
+    ignored: Annotated[
+        bool, typer.Option("--ignored", help="Also what rules leave out, each with its rule")
     ] = False,
     short: Annotated[
         bool, typer.Option("-s", "--short", help="Only the lines, without the headline")
@@ -58,13 +62,14 @@ def status(
 
     Examples:
     svc status
+    svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
     with to_look(ctx) as device:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
         ask = partial(ctx.reader.repo.linked, device.repo.repo_id, device.repo.repo)
         told = None if offline else Meanwhile(ask)
-        found = look_at(device, offline)
+        found = look_at(device, offline, ignored)
         if told is not None and not found.offline:
             with suppress(SvcError):  # the head was told: what else the server says of it may be missing
                 repo = told.answer(WAIT_SECONDS)
@@ -76,6 +81,7 @@ def status(
         ctx.out.note(_headline(found))
         if found.advice:
             ctx.out.note(found.advice)
+        note_left_out(ctx, found.tracked, found.warnings)
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
 
 
@@ -100,8 +106,11 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
             yield {"state": state, "path": path}
     for item in found.skipped:
         yield {"state": "skipped", "path": item.path, "reason": why(item)}
+    for left in found.left_out:
+        yield {"state": "ignored", "path": left.path, "reason": left.rule}
 
 
 def _record(found: Status) -> dict[str, object]:
     record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
+    record["left_out"] = [{"path": item.path, "rule": item.rule} for item in found.left_out]
     return record | {"skipped": [skipped_record(item) for item in found.skipped]}

@@ -71,6 +71,9 @@ COMMANDS: dict[str, Entry] = {
     "repo device status": Entry(
         "repo_device:status", "Show this machine's device key and whether it is registered"
     ),
+    "repo executable": Entry(
+        "repo_executable:executable", "Show which files are executable here, and list them in .svc.yaml"
+    ),
     "repo api": Entry("api:api", "Call any route of the server"),
     "watcher start": Entry("watcher:start", "Watch this folder, so that svc status need not walk it"),
     "watcher stop": Entry("watcher:stop", "End the watcher of this folder"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from localstore.core.keys import DeviceKey
 from localstore.core.model import Repo
@@ -15,6 +16,9 @@ from svc.api.transport import BranchTransport, SealTransport
 from svc.cmd.context import Ctx
 from svc.flows.working import Kept
 from svc.out.table import size
+
+if TYPE_CHECKING:
+    from svc.flows.left_out import LeftOut
 
 MAY_WRITE = ("owner", "admin", "write")
 SHOWN = 20  # paths that a summary names before it counts the rest
@@ -93,6 +97,19 @@ def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
     """Files that did not travel, each with its reason."""
     for item in skipped:
         ctx.out.note(f"skipped {item.path}: {why(item)}")
+
+
+def note_left_out(ctx: Ctx, tracked: Sequence[LeftOut], warnings: Sequence[str]) -> None:
+    """Files of git that rules leave out, with what keeps them; names that some systems cannot hold."""
+    for item in tracked[:SHOWN]:
+        dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
+        ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
+    for warning in warnings[:SHOWN]:
+        ctx.out.note(warning)
+    if len(tracked) > SHOWN:
+        ctx.out.note(f"and {len(tracked) - SHOWN} more of git's files; see: svc status --ignored")
+    if len(warnings) > SHOWN:
+        ctx.out.note(f"and {len(warnings) - SHOWN} more names that not every system can hold")
 
 
 def why(item: Skipped) -> str:

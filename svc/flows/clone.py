@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from localstore import link
-from localstore.core.errors import FolderNotEmpty, NotLinked, ServerMisbehaved, SvcError
+from localstore.core.errors import FolderNotEmpty, ServerMisbehaved, SvcError
 from localstore.core.keys import DeviceKey
-from localstore.core.paths import case_key, terminal_safe
+from localstore.core.paths import clashes, terminal_safe
 from localstore.db import Row, SealedFile
 from localstore.entry import Entry, known_by_bytes
-from localstore.files import Blocked, Content, Fetched
+from localstore.files import Content, Fetched
 from localstore.found import Skipped
 from localstore.home import Home
 from localstore.link import RepoLink
 from localstore.progress import Progress, silent
+from localstore.sql import value_of
 from localstore.stats import Stat
 from localstore.sync import verify
+from localstore.sync.begun import CLONING, written
 from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device, opened
 from localstore.sync.reconcile import attach, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transport import Transport
+from svc.flows.executable import mark
+from svc.flows.pull import pull
+from svc.flows.working import Kept, kept_aside
 
 BATCH = 1000
+# What a file system answers for a name that it cannot hold, or not beside others.
+UNHOLDABLE = (errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR)
 DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """`seal` None: the branch has none yet. `bytes` are those of the files."""
+    """`seal` None: the branch has none yet. `bytes` are those of the files. `conflicts`: (path, name of the
+    copy that kept what was here), where an interrupted clone went on."""
 
     folder: Path
     seal: str | None
     files: int
     bytes: int
     skipped: list[Skipped]
+    conflicts: list[Kept] = msgspec.field(default_factory=list)
 
 
 class _Made(NamedTuple):
@@ -61,59 +71,88 @@ def clone(
 
     FolderNotEmpty, unless an interrupted clone of the same repository and branch lies there: it goes on.
     """
-    _claim(folder, repo)
+    _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress) as device:
         now = transport.ref()
         head = now.head
         with device.db.step():
             device.db.put("read_branch", now.id)
+        begun = device.db.text(CLONING)
+        if device.last is not None or (begun is not None and begun != head):
+            return _moved_on(device)
         if head is None:
             device.sealed_as(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])
+        with device.db.step():
+            device.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
         rows = {row.path: row for row in connect(device).rows} if key is not None else {}
-        skipped, stats = _write(device, files, rows)
+        here = {} if begun is None else written(device, files)
+        skipped, stats = _write(device, files, rows, here)
         device.files.sync()
         clear(device)
         device.cloned(head, files, stats)
         if key is not None:
             attach(device)
-        return Cloned(folder, head, len(files) - len(skipped), sum(f.size for f in files.values()), skipped)
+        mark(device, files)
+        device.db.put(CLONING, None)
+        size = sum(file.size for file in files.values())
+        return Cloned(folder, head, len(files) - len(skipped), size, skipped, kept_aside(device))
 
 
-def _claim(folder: Path, repo: RepoLink) -> None:
-    if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo):
+def _moved_on(device: Device) -> Cloned:
+    """An earlier attempt cloned another seal than the branch has now, or died at its very end: what it wrote
+    is a working copy at that seal, which a pull brings up to date."""
+    done = pull(device, "merge")
+    device.db.put(CLONING, None)
+    files = device.db.sealed()
+    size = sum(file.size for file in files.values())
+    return Cloned(
+        device.folder, done.seal, len(files) - len(device.db.unwritable()), size, done.skipped, done.conflicts
+    )
+
+
+def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
+    if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo, home):
         raise FolderNotEmpty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     link.write_repo(folder, repo)
 
 
-def _interrupted(folder: Path, repo: RepoLink) -> bool:
-    """Whether the folder holds the beginning of this very clone: linked, and without a state yet."""
+def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
+    """Whether the folder holds the beginning of this very clone: nothing but a link that was never written,
+    or the link, without a state yet or with a record that says that a clone is under way."""
+    if link.is_unfinished(folder):
+        return True
     try:
-        if link.read_repo(folder) != repo:
+        there = link.read_repo(folder)
+        if (there.server, there.repo_id, there.branch) != (repo.server, repo.repo_id, repo.branch):
             return False
-        link.read_state(folder)
-    except NotLinked:
-        return (folder / link.FOLDER / link.REPO_FILE).exists()
+        if not (folder / link.FOLDER / link.STATE_FILE).exists():
+            return True
     except SvcError:
         return False
-    return False
+    record = home.known_copy(folder, repo.repo_id)
+    return record is not None and value_of(record / "state.db", CLONING) is not None
 
 
 def _write(
-    device: Device, files: dict[str, SealedFile], rows: dict[str, Row]
+    device: Device, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Create the files as their bytes arrive; what an earlier attempt wrote is kept."""
+    """Create the files as their bytes arrive; what an earlier attempt wrote, `here`, is kept."""
     skipped = _clashes(device, files)
-    left_out = {one.path for one in skipped}
+    left_out = device.db.unwritable()
     wanted: dict[bytes, list[str]] = {}
+    batch: list[_Made] = []
     for path, file in files.items():
         entry = device.entries.get(path)
-        if path not in left_out and (entry is None or entry.shadow != file.digest):
+        if path in left_out or (entry is not None and entry.shadow == file.digest):
+            continue
+        if path in here:
+            batch.append(_Made(path, file, None))
+        else:
             wanted.setdefault(file.digest, []).append(path)
-    batch: list[_Made] = []
     stats: list[Stat] = []
     done = moved = 0
     device.files.hold(DIRECTORIES)
@@ -121,7 +160,15 @@ def _write(
         left = wanted.pop(digest, [])
         while left:
             path = left.pop()
-            batch.append(_Made(path, files[path], _create(device, path, digest, content, last=not left)))
+            try:
+                info = _create(device, path, digest, content, last=not left)
+            except OSError as error:
+                if error.errno not in UNHOLDABLE:
+                    raise
+                reason = f"it cannot be written here ({os.strerror(error.errno or 0)})"
+                skipped.append(_left_out(device, path, files[path], reason))
+                continue
+            batch.append(_Made(path, files[path], info))
             done, moved = done + 1, moved + files[path].size
         device.progress("write", done, len(files), moved)
         if len(batch) >= BATCH or isinstance(content, Fetched):
@@ -158,8 +205,6 @@ def _create(device: Device, path: str, digest: bytes, content: Content, last: bo
         if device.files.stat(path) is not None:
             device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
         return device.files.place(content, path, None, sync=False, last=last)
-    except Blocked as error:
-        raise ServerMisbehaved(f"{terminal_safe(path)} cannot be written: {error}") from None
 
 
 def _record(device: Device, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
@@ -185,12 +230,12 @@ def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
     """Files that a case-insensitive file system cannot hold beside another: left out and recorded."""
     if device.files.stat(link.FOLDER.upper()) is None:
         return []
-    first: dict[str, str] = {}
-    skipped = []
-    for path, file in files.items():
-        holder = first.setdefault(case_key(path), path)
-        if holder != path:
-            reason = f"this file system takes it for {holder}"
-            device.db.put_unwritable(path, reason)
-            skipped.append(Skipped(path, reason, file.size))
-    return skipped
+    return [
+        _left_out(device, path, files[path], f"this file system takes it for {terminal_safe(holder)}")
+        for path, holder in clashes(sorted(files)).items()
+    ]
+
+
+def _left_out(device: Device, path: str, file: SealedFile, reason: str) -> Skipped:
+    device.db.put_unwritable(path, reason)
+    return Skipped(terminal_safe(path), reason, file.size)

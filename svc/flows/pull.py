@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import BranchReplaced, LocalEdits
+from localstore.core.names import MANIFEST
 from localstore.found import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.chunked_download import clear
@@ -18,6 +19,7 @@ from localstore.sync.rehearsal import rehearsal
 from localstore.sync.remote import authors
 from localstore.sync.send import send
 from localstore.sync.trash import move_to_trash
+from svc.flows.executable import mark
 from svc.flows.working import (
     Kept,
     begin,
@@ -74,6 +76,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     capture(device, edited(device, device.db.moved(), scan), scan)
     changed = reconcile(device, scan)
     clear(device)
+    mark(device, device.entries.keys() if MANIFEST in changed else changed)
     if new is not None:
         device.sealed_as(head, new.changes, whole=new.whole, tree=new.tree)
     return Pulled(

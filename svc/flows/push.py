@@ -24,6 +24,8 @@ from localstore.sync.device import Device
 from localstore.sync.rehearsal import Rehearsed, rehearsal
 from localstore.sync.sealing import seal
 from localstore.sync.send import Sent, send
+from svc.flows.executable import unlisted
+from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
@@ -36,7 +38,9 @@ class Pushed(msgspec.Struct):
     by others the seal also holds. `merged`: paths merged with edits by others, each with a handle if one is
     known. `bytes` were uploaded for files of `size` bytes together. `kind`: what
     `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
-    there is anything to seal."""
+    there is anything to seal. `warnings`: of names that some systems cannot hold. `tracked`: files of git
+    that rules leave out, `ignored`, of a dry run: all that they leave out. `executable`, of a first push:
+    files that lose their executable bit."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -52,6 +56,10 @@ class Pushed(msgspec.Struct):
     dry_run: bool = False
     where: str = ""
     unsealed: bool = False
+    warnings: list[str] = msgspec.field(default_factory=list)
+    tracked: list[LeftOut] = msgspec.field(default_factory=list)
+    ignored: list[LeftOut] = msgspec.field(default_factory=list)
+    executable: list[str] = msgspec.field(default_factory=list)
 
 
 def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -67,8 +75,10 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
             result.unsealed = _unsealed(rehearsed)
         result.dry_run, result.bytes = True, 0
         result.where = f"{device.repo.repo}, branch {device.repo.branch}"
+        result.tracked, result.ignored = tracked_by_git(device), list(ignored(device))
         return result
     result = _sent(device, no_delete)
+    result.tracked = tracked_once(device)
     try:
         sealed = seal(device, message)
     except StaleHead:
@@ -84,7 +94,11 @@ def _sent(device: Device, no_delete: bool) -> Pushed:
         raise UnpulledSeal(device.repo.branch, head)
     kind = read_caps(device)
     result = Pushed(kind=kind if head is None else None)
+    sealed_before = device.db.sealed()
     _send_all(device, result, not no_delete)
+    new = [path for path in result.sent if path not in sealed_before]
+    result.warnings = unportable(device, new, device.entries.keys())
+    result.executable = unlisted(device, result.sent) if head is None else []
     result.conflicts, result.merged = kept_aside(device), merged_with(device)
     return result
 

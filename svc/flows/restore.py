@@ -16,6 +16,7 @@ from localstore.sync.chunked_download import clear, download
 from localstore.sync.device import Device
 from localstore.sync.settle import recover, replace
 from localstore.sync.trash import move_to_trash
+from svc.flows.executable import mark
 from svc.flows.working import tree_of
 
 
@@ -96,6 +97,7 @@ def put(
     for path, content in contents:
         trash = replace(device, path, digests[path], content, trash)
     device.files.forget()
+    mark(device, digests)
     clear(device)
     return trash
 

@@ -12,6 +12,7 @@ from localstore.found import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
+from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.meanwhile import Meanwhile
 from svc.flows.working import gone, read_caps, unwritable
 
@@ -23,7 +24,8 @@ class Status(msgspec.Struct):
     """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
     `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer.
     `branch_state`: gone, or replaced by another branch of its name; `advice` then says what to do. `shown`:
-    the seal that the folder shows instead of a branch."""
+    the seal that the folder shows instead of a branch. `left_out`: what rules leave out, if that was asked
+    for; `tracked` of it by git, and `warnings` of names, are said once."""
 
     repo: str
     branch: str
@@ -40,9 +42,12 @@ class Status(msgspec.Struct):
     branch_state: BranchState = "here"
     shown: str | None = None
     advice: str = ""
+    left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    tracked: list[LeftOut] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def status(device: Device, offline: bool = False) -> Status:
+def status(device: Device, offline: bool = False, show_ignored: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
     now = None if offline or device.repo.shown else Meanwhile(device.transport.ref)
@@ -62,6 +67,10 @@ def status(device: Device, offline: bool = False) -> Status:
         shown=device.repo.shown,
     )
     _leave_out(device, scan, result)
+    result.left_out = list(ignored(device)) if show_ignored else []
+    result.tracked = tracked_by_git(device) if show_ignored else tracked_once(device)
+    if result.new:
+        result.warnings = unportable(device, result.new, scan.files)
     _compare(device, now, result)
     return result
 

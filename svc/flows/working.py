@@ -9,7 +9,7 @@ import msgspec
 from localstore.core import limits
 from localstore.core.chunks import file_cap
 from localstore.core.encoding import unhex
-from localstore.core.errors import BranchGone, BranchReplaced, Forbidden, NoBranch, SvcError
+from localstore.core.errors import BranchGone, BranchReplaced, NoBranch, SvcError
 from localstore.core.model.ref import Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
@@ -18,6 +18,7 @@ from localstore.db import Row, SealedFile, SealedTree
 from localstore.entry import foreign_lane
 from localstore.found import Scan, Skipped
 from localstore.sync import sealed_tree, verify
+from localstore.sync.begun import take_up
 from localstore.sync.clash import whose
 from localstore.sync.device import Device
 from localstore.sync.recognise import adopt_state, against_last, mend_state
@@ -31,6 +32,7 @@ def begin(device: Device) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(device)
+    take_up(device)
     adopt_state(device)
     mend_state(device)
     if device.key is None or device.repo.shown:
@@ -39,9 +41,6 @@ def begin(device: Device) -> str | None:
         told = connect(device)
     except NoBranch as missing:
         raise gone(device, missing) from None
-    except Forbidden:  # the replica's id belongs to another branch
-        _require_same(device, device.transport.ref())
-        raise
     attach(device)
     follow(device, told.rows)
     adopt_promised(device, told.head)

@@ -1,0 +1,68 @@
+"""Which commands the sentences of each error name, read from the code: the way out that a person is told."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from localstore.core import errors
+from svc.cmd.table import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMED = re.compile(r"(?<![./])\bsvc ((?:[a-z]+(?:-[a-z]+)*)(?: [a-z]+(?:-[a-z]+)*)*)")
+ASKED_FOR = ("pull", "switch")  # what `svc …` stands for in LocalEdits: the command that was asked for
+PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\()")  # the program as the subject of a sentence
+
+
+def remedies() -> dict[str, list[str]]:
+    """Error code → the commands that its sentences name, sorted. LookupError for one that does not exist."""
+    found: dict[str, set[str]] = {}
+    for folder in ("localstore", "relay", "svc"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for code, sentence in _sentences(ast.parse(file.read_text("utf-8"))):
+                found.setdefault(code, set()).update(_commands(sentence, file))
+    return {code: sorted(commands) for code, commands in sorted(found.items()) if commands}
+
+
+def _sentences(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """(code, text) of what is said where an error is made, and in the classes of errors."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            kind = getattr(errors, getattr(node.func, "id", getattr(node.func, "attr", "")), None)
+            said: list[ast.AST] = [*node.args, *(word.value for word in node.keywords)]
+        elif isinstance(node, ast.ClassDef):
+            kind = getattr(errors, node.name, None)
+            said = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+        else:
+            continue
+        if isinstance(kind, type) and issubclass(kind, errors.SvcError):
+            for part in said:
+                yield from ((kind.code, text) for text in _texts(part))
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    """The strings below, those with values in them as one."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    for below in ast.iter_child_nodes(node):
+        yield from _texts(below)
+
+
+def _commands(sentence: str, file: Path) -> Iterator[str]:
+    for match in NAMED.finditer(PROSE.sub("", sentence)):
+        words = match[1].split()
+        known = next(
+            (" ".join(words[:n]) for n in range(len(words), 0, -1) if " ".join(words[:n]) in COMMANDS), None
+        )
+        if known is None:
+            raise LookupError(
+                f"{file.relative_to(ROOT)} tells people to run svc {match[1]}, which is no command"
+            )
+        yield known
+    if "svc …" in sentence:
+        yield from ASKED_FOR

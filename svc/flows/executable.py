@@ -1,0 +1,155 @@
+"""Executable bits. The service stores none: `.svc.yaml` may list the files that get one.
+
+    executable: [scripts/run, "*.sh"]
+
+A pattern without a slash means a name at any depth, one with a slash a path from the root; `*`, `?`, `[…]`
+and `**` are as in ignore files. Clone, pull and restore set the bit on the files that they write; they never
+take it, and touch nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from localstore.core.errors import Invalid, TooLarge
+from localstore.core.ignore_rules import Rule
+from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES
+from localstore.core.names import MANIFEST
+from localstore.core.wildmatch import SPECIAL, octets
+from localstore.sync.device import Device
+
+LINE_CHARS = 200  # that one pattern may have in the manifest
+KEY = "executable"
+
+
+class Executable(msgspec.Struct):
+    """`listed` and `unlisted` files are executable here, by whether `.svc.yaml` says so; `unfit` have names
+    that it cannot hold. `written`: the manifest was changed."""
+
+    listed: list[str] = msgspec.field(default_factory=list)
+    unlisted: list[str] = msgspec.field(default_factory=list)
+    unfit: list[str] = msgspec.field(default_factory=list)
+    written: bool = False
+
+
+def mark(device: Device, paths: Iterable[str]) -> None:
+    """Make those of the paths executable that the manifest lists, for everybody who may read them."""
+    listed = _listed(device)
+    if listed is None:
+        return
+    for path in paths:
+        if listed(path):
+            _set(device, path)
+    device.files.forget()
+
+
+def unlisted(device: Device, paths: Iterable[str]) -> list[str]:
+    """Those of the paths that are executable here and would not be elsewhere."""
+    listed = _listed(device)
+    found = [path for path in paths if not (listed and listed(path)) and _is_executable(device, path)]
+    device.files.forget()
+    return sorted(found)
+
+
+def executable(device: Device, write: bool) -> Executable:
+    """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
+    here = sorted(device.look_around().files)
+    result = Executable(unlisted=unlisted(device, here))
+    listed = _listed(device)
+    if listed is not None:
+        result.listed = [path for path in here if listed(path) and _is_executable(device, path)]
+    if write and result.unlisted:
+        _write(device, result)
+    device.files.forget()
+    return result
+
+
+def _is_executable(device: Device, path: str) -> bool:
+    info = device.files.stat(path)
+    return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
+
+
+def _set(device: Device, path: str) -> None:
+    """No link is followed, neither as the file nor on the way to it."""
+    try:
+        fd, info = device.files.opened(path)
+    except OSError:
+        return
+    try:
+        wanted = info.st_mode | (info.st_mode & 0o444) >> 2
+        if wanted != info.st_mode:
+            os.fchmod(fd, stat.S_IMODE(wanted))
+    finally:
+        os.close(fd)
+
+
+def _listed(device: Device) -> Callable[[str], bool] | None:
+    """Whether the manifest lists a path; None where it lists nothing or cannot be read."""
+    data = device.files.read_up_to(MANIFEST, MANIFEST_BYTES)
+    if data is None or KEY.encode() not in data:
+        return None
+    from localstore.core.manifest import parse  # loads a YAML reader
+
+    try:
+        patterns = parse(data).executable
+    except Invalid:
+        return None  # a push says so
+    exact = {
+        pattern.removeprefix("/") for pattern in patterns if "/" in pattern and SPECIAL.isdisjoint(pattern)
+    }
+    rules = [
+        Rule(pattern, negated=False, line=0, source=MANIFEST, base="")
+        for pattern in patterns
+        if pattern.strip("/") and ("/" not in pattern or not SPECIAL.isdisjoint(pattern))
+    ]
+
+    def listed(path: str) -> bool:
+        name = octets(path.rpartition("/")[2])
+        return path in exact or any(rule.matches(name if rule.by_name else octets(path)) for rule in rules)
+
+    return listed
+
+
+def _write(device: Device, result: Executable) -> None:
+    """Add the files to the list in the manifest, whose other lines stay as they are."""
+    fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
+    result.unfit = sorted({*result.unlisted} - {*fit})
+    old = device.files.read_up_to(MANIFEST, MANIFEST_BYTES)
+    from localstore.core.manifest import parse
+
+    known = parse(old).executable if old else ()
+    patterns = [*known, *("/" + _escaped(path) for path in fit)]
+    if len(patterns) > EXECUTABLE_LIST:
+        raise TooLarge(
+            f"{len(patterns)} files are executable, and {MANIFEST} lists at most {EXECUTABLE_LIST}; write "
+            f"patterns there, such as `{KEY}: [bin/*]`"
+        )
+    new = _with_list((old or b"").decode("utf-8-sig"), patterns).encode()
+    if parse(new).executable != tuple(patterns):
+        raise Invalid(f"{MANIFEST} is written in a way that cannot be added to; list the files there by hand")
+    target = device.folder / MANIFEST
+    fresh = target.with_name(f".svc-{os.urandom(8).hex()}.tmp")
+    fresh.write_bytes(new)
+    fresh.replace(target)
+    result.written = True
+
+
+def _escaped(path: str) -> str:
+    return "".join("\\" + char if char in "\\*?[]" else char for char in path)
+
+
+def _with_list(text: str, patterns: list[str]) -> str:
+    """The manifest with this list for whatever list it had."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line.startswith(f"{KEY}:"):
+            inside = True
+        elif not (inside and (not line.strip() or line[0] in " \t-]#")):
+            inside = False
+            kept.append(line)
+    quoted = [f"  - {msgspec.json.encode(pattern).decode()}" for pattern in patterns]
+    return "\n".join([*kept, f"{KEY}:", *quoted]) + "\n"

@@ -1,0 +1,191 @@
+"""What stays behind, said aloud: files that rules leave out, what git tracks of them, and names that another
+system cannot hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
+
+import msgspec
+
+from localstore.core import ignore
+from localstore.core.ignore import ALWAYS, BUILT_IN, Reason, Scope
+from localstore.core.paths import clashes, portability, terminal_safe
+from localstore.folders import LISTED, NESTED, is_utf8, rules_in
+from localstore.sync.device import Device
+
+TOLD = "told"  # meta: what was said of this folder already
+TOLD_MOST = 5000
+INDEX = "git_index"  # meta: the index of git that was compared last
+GIT_SECONDS = 20
+# Nothing of the repository's settings may run a program.
+GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z")
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A file, or a folder (it ends in `/`), that a rule leaves out. `keep`: the line for `.svcignore` that
+    brings it back."""
+
+    path: str
+    rule: str
+    keep: str
+
+
+def ignored(device: Device) -> Iterator[LeftOut]:
+    """Everything that rules leave out, with the rule; a folder that is left out whole is one."""
+    device.files.forget()
+    fd = os.open(device.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield from _ignored(device, fd, "", None)
+    finally:
+        os.close(fd)
+
+
+def _ignored(device: Device, fd: int, prefix: str, above: Scope | None) -> Iterator[LeftOut]:
+    with os.scandir(fd) as found:
+        listed = sorted(found, key=lambda entry: entry.name)
+    names = {entry.name for entry in listed}
+    if prefix and not names.isdisjoint(NESTED):
+        return
+    rules = rules_in(fd, prefix, names)
+    scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else ignore.root(rules)
+    for entry in listed:
+        path, folder = prefix + entry.name, entry.is_dir(follow_symlinks=False)
+        if not is_utf8(path):
+            continue
+        tracked = device.db.tracks_below(path) if folder else device.db.tracks(path)
+        if folder and (not scope.prune(entry.name) or tracked):
+            yield from _below(device, fd, entry.name, path, scope)
+            continue
+        reason = scope.explain(entry.name, folder)
+        if reason is not None and reason.ignored and not tracked and reason.source != ALWAYS:
+            yield _left_out(path + "/" * folder, reason)
+
+
+def _below(device: Device, fd: int, name: str, path: str, scope: Scope) -> Iterator[LeftOut]:
+    try:
+        opened = os.open(name, LISTED, dir_fd=fd)
+    except OSError:
+        return
+    try:
+        yield from _ignored(device, opened, path + "/", scope)
+    finally:
+        os.close(opened)
+
+
+def _left_out(path: str, reason: Reason) -> LeftOut:
+    if reason.source == BUILT_IN:
+        rule = f"built-in {reason.pattern}"
+    else:
+        where = f"{reason.base}/{reason.source}" if reason.base else reason.source
+        rule = f"{where}:{reason.line} {reason.pattern}"
+    return LeftOut(terminal_safe(path), terminal_safe(rule), terminal_safe(_line_for(path)))
+
+
+def _line_for(path: str) -> str:
+    """The line of `.svcignore` that brings back exactly this path."""
+    escaped = "".join("\\" + char if char in "\\*?[]" else char for char in path)
+    if escaped.endswith(" "):
+        escaped = escaped[:-1] + "\\ "
+    return "!/" + escaped
+
+
+def tracked_by_git(device: Device) -> list[LeftOut]:
+    """Files that git tracks here and that rules other than `.svcignore` keep from the branch."""
+    if not (device.folder / ".git").exists():
+        return []
+    found = []
+    scope = _scopes(device)
+    for path in _git_files(device):
+        if not is_utf8(path) or device.db.tracks(path) or not device.occupied(path):
+            continue
+        folder, _, name = path.rpartition("/")
+        reason = scope(folder).explain(name, False)
+        if reason is not None and reason.ignored and reason.source not in (ALWAYS, ".svcignore"):
+            found.append(_left_out(path, reason))
+    device.files.forget()
+    return found
+
+
+def _git_files(device: Device) -> list[str]:
+    """What git tracks below this folder; nothing where git is not installed or does not answer."""
+    import subprocess
+
+    settings = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        ran = subprocess.run(
+            GIT, cwd=device.folder, capture_output=True, timeout=GIT_SECONDS, env=settings, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
+
+
+def _scopes(device: Device) -> Callable[[str], Scope]:
+    def read(folder: str) -> dict[str, str]:
+        try:
+            fd = os.open(device.folder / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return {}
+        try:
+            return rules_in(fd, folder + "/" if folder else "", os.listdir(fd))  # noqa: PTH208 - a descriptor
+        finally:
+            os.close(fd)
+
+    @cache
+    def scope(folder: str) -> Scope:
+        if not folder:
+            return ignore.root(read(""))
+        above, _, name = folder.rpartition("/")
+        return scope(above).enter(name, read(folder))
+
+    return scope
+
+
+def tracked_once(device: Device) -> list[LeftOut]:
+    """Of `tracked_by_git` what was not said before. Git is asked only when its index changed since."""
+    index = _index(device)
+    if index is None or device.db.text(INDEX) == index:
+        return []
+    found = tracked_by_git(device)
+    fresh = _once(device, [f"git {one.path}" for one in found])
+    device.db.put(INDEX, index)
+    return [one for one in found if f"git {one.path}" in fresh]
+
+
+def _index(device: Device) -> str | None:
+    for name in (".git/index", ".git"):
+        try:
+            info = (device.folder / name).stat()
+        except OSError:
+            continue
+        return f"{info.st_mtime_ns} {info.st_size}"
+    return None
+
+
+def unportable(device: Device, new: Collection[str], there: Iterable[str]) -> list[str]:
+    """A sentence, once, for each new path that some systems cannot hold, alone or beside what is `there`."""
+    said: dict[str, list[str]] = {}
+    for path in new:
+        said[path] = portability(path)
+    if new:
+        for path, holder in clashes([*sorted({*there} - {*new}), *sorted(new)]).items():
+            said.setdefault(path, []).append(f"differs from '{terminal_safe(holder)}' in case or form alone")
+    warned = {path: faults for path, faults in said.items() if faults}
+    fresh = _once(device, [f"name {path}" for path in warned])
+    return [
+        f"warning: {terminal_safe(path)}: {'; '.join(faults)}; not every system can hold this name"
+        for path, faults in sorted(warned.items())
+        if f"name {path}" in fresh
+    ]
+
+
+def _once(device: Device, said: list[str]) -> set[str]:
+    """Those that are said for the first time; they are kept."""
+    kept = device.db.get(TOLD)
+    known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
+    fresh = {*said} - {*known}
+    if fresh:
+        device.db.put(TOLD, msgspec.json.encode([*known, *sorted(fresh)][-TOLD_MOST:]))
+    return fresh

@@ -1,0 +1,95 @@
+"""Executable bits by `.svc.yaml`: named when they would be lost, listed, and set where files are written."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.campaign.conftest import Place
+from tests.campaign.world import Machine
+from tests.svc.conftest import ROOT
+
+
+def script(place: Place, path: str, mode: int = 0o755) -> None:
+    place.write(place.ann, path, "#!/bin/sh\necho ran\n")
+    (place.ann.folder / path).chmod(mode)
+
+
+def executable(machine: Machine) -> list[str]:
+    found = [path for path in machine.files() if (machine.folder / path).stat().st_mode & 0o100]
+    return sorted(found)
+
+
+def test_a_first_push_names_what_loses_its_bit_and_the_list_keeps_it(place: Place) -> None:
+    for path in ("run", "scripts/a.sh", "odd [1]*.sh"):
+        script(place, path)
+    script(place, "plain.txt", 0o644)
+    place.write(place.ann, ".svc.yaml", "name: Notes\nexecutable: [run]\ndepends: [a/b]\n")
+    pushed = place.ann.ok("push", "-m", "first")
+    assert "2 files will not be executable elsewhere (odd [1]*.sh, scripts/a.sh)" in pushed.err
+    place.ann.ok("repo", "executable", "--write")
+    written = (place.ann.folder / ".svc.yaml").read_text()
+    assert "name: Notes\n" in written
+    assert "depends: [a/b]\n" in written
+    assert place.ann.ok("repo", "executable", "--json", "unlisted").json()["unlisted"] == []
+    place.ann.ok("push", "-m", "listed")
+    bob = place.machine("bob")
+    assert executable(bob) == ["odd [1]*.sh", "run", "scripts/a.sh"]
+    assert "executable" not in place.ann.ok("push", "-m", "nothing").err
+
+
+def test_pull_and_restore_set_the_bit(place: Place) -> None:
+    script(place, "scripts/a.sh")
+    place.ann.ok("push", "-m", "first")
+    bob = place.machine("bob")
+    assert executable(bob) == []
+    place.write(place.ann, ".svc.yaml", 'executable: ["scripts/*", late]\n')
+    place.ann.ok("push", "-m", "listed")
+    bob.ok("pull")
+    assert executable(bob) == ["scripts/a.sh"]
+    script(place, "late")
+    place.write(place.ann, "other", "x\n")
+    place.ann.ok("push", "-m", "late")
+    bob.ok("pull")
+    assert executable(bob) == ["late", "scripts/a.sh"]
+    (bob.folder / "late").unlink()
+    bob.ok("restore", "late")
+    assert executable(bob) == ["late", "scripts/a.sh"]
+    assert bob.ok("repo", "status", "--json", "changed").json()["changed"] == []
+
+
+def test_nothing_outside_of_the_branch_is_touched(place: Place) -> None:
+    outside = place.base / "outside"
+    outside.write_text("x\n")
+    outside.chmod(0o644)
+    bob = place.machine("bob")
+    (bob.folder / "link").symlink_to(outside)
+    place.write(bob, "mine", "mine\n")
+    place.write(place.ann, ".svc.yaml", 'executable: ["../outside", "/../outside", "*", "**"]\n')
+    place.write(place.ann, "a", "a\n")
+    place.ann.ok("push", "-m", "first")
+    bob.ok("pull", "--merge")
+    assert outside.stat().st_mode & 0o777 == 0o644
+    assert not (bob.folder / "mine").stat().st_mode & 0o100
+    assert (bob.folder / "a").stat().st_mode & 0o100
+
+
+def test_too_many_patterns_are_refused(place: Place) -> None:
+    place.write(place.ann, ".svc.yaml", "executable:\n" + "".join(f"  - f{n}\n" for n in range(1001)))
+    refused = place.ann.run("push", "-m", "first")
+    assert (refused.code, "at most 1000 patterns" in refused.err) == (1, True), refused
+
+
+def test_the_own_repository_works_when_it_is_cloned(place: Place) -> None:
+    """Every file that git has as executable is so after a clone."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 3) for line in listed.splitlines()]
+    programs = sorted(path for mode, _, _, path in rows if mode == "100755")
+    for path in [*programs, ".svc.yaml"]:
+        place.write(place.ann, path, Path(ROOT / path).read_bytes())
+    place.ann.ok("push", "-m", "first")
+    bob = place.machine("bob")
+    assert "scripts/quickstart" in programs
+    assert executable(bob) == programs

@@ -1,0 +1,160 @@
+"""Ways out of errors about who one is."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from localstore.core.encoding import b64u
+from tests.campaign.conftest import Place
+from tests.campaign.ways_out import first_push, refused, row, signed_in, wait_for_a_code
+from tests.campaign.world import Machine
+
+
+@row("sign_in_required", "login", "auth status")
+def _nobody_is_signed_in(place: Place) -> None:
+    place.ann.ok("logout")
+    refused(place.ann, "logout", says="auth status")
+    refused(place.ann, "auth", "status", says="login")
+    refused(place.ann, "push", "-m", "first", says="login")
+    place.ann.ok("login", "--device-key", "--handle", place.handle)
+    first_push(place)
+
+
+@row("client", "login")
+def _a_session_that_cannot_be_opened(place: Place) -> None:
+    (kept,) = (place.ann.home / "sessions").iterdir()
+    kept.write_bytes(b"damaged")
+    refused(place.ann, "push", "-m", "first", says="login")
+    place.ann.ok("login", "--device-key", "--handle", place.handle)
+    first_push(place)
+
+
+@row("usage", "login")
+def _no_server_is_known(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    refused(bob, "auth", "status", says="login", before=_without_server)
+    code = place.ann.ok("auth", "device", "add").out.split()[0]
+    login = (
+        "login",
+        "--server",
+        place.node.address,
+        "--device-key",
+        "--handle",
+        place.handle,
+        "--pair",
+        code,
+    )
+    bob.ok(*login, before=_without_server)
+    bob.ok("auth", "status", before=_without_server)
+
+
+def _without_server() -> None:
+    import os
+
+    os.environ.pop("SVC_SERVER")
+
+
+@row("handle_taken", "auth device add", "login")
+def _a_second_machine_takes_the_handle(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    refused(bob, "login", "--device-key", "--handle", place.handle, says="auth device add")
+    signed_in(place, bob)
+
+
+@row("forbidden", "login")
+def _a_key_that_was_revoked(place: Place) -> None:
+    first_push(place)
+    bob = place.machine("bob")
+    key = bob.ok("repo", "device", "status", "--json", "id").json()["id"]
+    place.ann.ok("auth", "device", "revoke", key, "--yes")
+    place.write(bob, "a.txt", "one\nbob\n")
+    refused(bob, "push", "-m", "bob", says="login")
+    code = place.ann.ok("auth", "device", "add").out.split()[0]
+    bob.ok("login", "--device-key", "--handle", place.handle, "--pair", code, "--new-key", "--yes")
+    bob.ok("pull", "--merge")
+    bob.ok("push", "-m", "bob")
+
+
+def _problem(answer: httpx.Response, code: str) -> None:
+    assert answer.json()["code"] == code, answer.text
+    assert "svc login" in answer.json()["detail"]
+
+
+def _guest(place: Place) -> httpx.Client:
+    made = httpx.post(place.node.address + "/auth/guest-login", trust_env=False).json()
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    return httpx.Client(base_url=place.node.address, trust_env=False, headers=headers)
+
+
+@row("request_not_bound", "login")
+def _a_change_that_no_key_signs(place: Place) -> None:
+    with _guest(place) as guest:
+        _problem(guest.post("/api/v1/repos", json={"name": "x"}), "request_not_bound")
+    place.ann.ok("repo", "create", "x")
+
+
+@row("identity_level", "login")
+def _a_guest_who_wants_more(place: Place) -> None:
+    with _guest(place) as guest:
+        _problem(guest.get("/api/v1/repos/device-keys"), "identity_level")
+    place.ann.ok("auth", "device", "list")
+
+
+@row("invalid_grant", "login")
+def _a_device_code_nobody_knows(place: Place) -> None:
+    claim = {"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": b64u(bytes(32))}
+    with httpx.Client(base_url=place.node.address, trust_env=False) as client:
+        _problem(client.post("/api/v1/auth/cli/token", json=claim), "invalid_grant")
+    signed_in(place, Machine(place.base, "bob", place.node))
+
+
+@row("expired_token", "login")
+def _a_sign_in_nobody_approved_in_time(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    login = bob.begin("login")
+    wait_for_a_code(place, login)
+    place.node.rows("UPDATE device_code SET expires_at=0 WHERE state='pending'")
+    ended = login.wait(30)
+    assert (ended.code, "svc login" in ended.err) == (1, True), ended.err
+    signed_in(place, bob)
+
+
+@contextmanager
+def _moved_server(to: str) -> Iterator[str]:
+    class Moved(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(301)
+            self.send_header("Location", to + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Moved)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@row("server_misbehaved", "login")
+def _the_server_moved(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    with _moved_server(place.node.address) as old:
+        refused(bob, "repo", "view", place.repo, "--server", old, says="login --server")
+    code = place.ann.ok("auth", "device", "add").out.split()[0]
+    at = ("--server", place.node.address)
+    bob.ok("login", *at, "--device-key", "--handle", place.handle, "--pair", code)
+    bob.ok("repo", "view", "-R", place.repo)
