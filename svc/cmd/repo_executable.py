@@ -9,11 +9,12 @@ import typer
 from svc.cmd.context import Ctx
 from svc.cmd.working import count, named, to_look
 from svc.flows.executable import executable as look_at
-from svc.out import Column
+from svc.out import Column, answers
 
 COLUMNS = (Column("listed"), Column("unlisted"), Column("written"))
 
 
+@answers(COLUMNS)
 def executable(
     ctx: Ctx,
     write: Annotated[

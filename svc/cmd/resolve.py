@@ -23,7 +23,7 @@ from svc.cmd.context import Ctx
 from svc.cmd.editor import editor, run
 from svc.cmd.working import linked
 from svc.flows import resolve as flow
-from svc.out import Column
+from svc.out import Column, answers
 
 LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
 SENTENCES = {
@@ -37,6 +37,7 @@ INSTEAD = "add --mine, --theirs or --tool CMD"
 COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 
 
+@answers(LIST)
 def conflicts(ctx: Ctx) -> None:
     """List files of which two versions stand against each other
 
@@ -54,6 +55,7 @@ def conflicts(ctx: Ctx) -> None:
     ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
 
 
+@answers(COLUMNS)
 def resolve(
     ctx: Ctx,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The file, or the copy that kept your version")],
