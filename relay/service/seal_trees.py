@@ -106,8 +106,8 @@ async def finalize(view: View, wish: FinalizeSealsRequest, once: Once = NEVER_BE
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(wish.prepare_id)
     async with view.write() as tx:
-        if (before := await once.answer(tx, view.me, Page[Seal])) is not None:
-            return before
+        if (earlier := await once.answer(tx, view.me, Page[Seal])) is not None:
+            return earlier
         known = await seal.find(tx, view.repo.id, [wish.prepare_id])
         if known:
             drafts = await _remembered(tx, wish.prepare_id)
