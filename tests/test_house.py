@@ -66,7 +66,7 @@ TOOLS = {
     "model": "base",
     "routes": "pages settings_page terminal_page",
     "service": "ancestry archive checkpoint chunked collect content epochs frontier history_pack landing "
-    "live_rules once seal_payload seal_trees sealed roots upkeep",
+    "lane_work live_rules once seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file collect connect database gate idempotency listener names nonce operator postgres "
     "postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
     "api": "answer connection http http1 identity origin patience pool private_file proxy transport",
