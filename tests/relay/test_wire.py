@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 import pytest
 
@@ -33,6 +37,16 @@ SMUGGLED = {
     "a chunk size with a sign": CHUNKED + b"-0\r\n\r\n",
     "a chunk size after a space": CHUNKED + b" 0\r\n\r\n",
     "a chunk ended by a line feed": CHUNKED + b"0\n\n",
+    "a vertical tab before a length": POST + b"Content-Length:\x0b0\r\n\r\n",
+    "a no-break space before a coding": POST + b"Transfer-Encoding:\xa0chunked\r\n\r\n0\r\n\r\n",
+    "a file separator before a coding": POST + b"Transfer-Encoding:\x1cchunked\r\n\r\n0\r\n\r\n",
+    "a coding under two names": POST + b"Transfer-Encoding: chunked\r\nTransfer-encoding: x\r\n\r\n0\r\n\r\n",
+    "two different lengths": POST + b"Content-Length: 0\r\nContent-Length: 34\r\n\r\n",
+    "a folded coding": POST + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+    "a chunk size before a space": CHUNKED + b"0 \r\n\r\n",
+    "a line feed in an extension": CHUNKED + b"0;a\nb\r\n\r\n",
+    "a chunk that does not end": CHUNKED + b"1\r\nxx\r\n0\r\n\r\n",
+    "very many small chunks": CHUNKED + b"1\r\nx\r\n" * 2000 + b"0\r\n\r\n",
     "a trailer": CHUNKED + b"0\r\nContent-Length: 34\r\n\r\n",
     "no host": b"GET /version HTTP/1.1\r\n\r\n",
     "two hosts": b"GET /version HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
@@ -66,6 +80,36 @@ def test_ordinary_chunks_and_pipelining_still_work(relay):
     sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + HIDDEN
     answer = raw(relay, sent)
     assert answer.count(b"HTTP/1.1 204") == answer.count(b"HTTP/1.1 200") == 1
+
+
+def test_chunks_of_any_size_are_one_body(relay):
+    """However small, as long as they are not very many."""
+    body = b'{"handle": null, "ed25519": "x"}'
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    head = b"POST /api/v1/auth/device-key/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    whole = raw(relay, head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert whole.startswith(b"HTTP/1.1 422")
+    parted = raw(relay, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+    assert parted.rpartition(b"\r\n\r\n")[2] == whole.rpartition(b"\r\n\r\n")[2]
+
+
+def test_requests_in_one_write_are_all_answered_and_others_between_them(relay, client):
+    count = 400
+    with ThreadPoolExecutor() as pool:
+        many = pool.submit(raw, relay, HIDDEN * count)
+        assert client().get("/health").is_success
+        assert not many.done(), "they were answered in one go"
+        assert many.result().count(b"HTTP/1.1 200") == count
+
+
+def test_a_request_byte_by_byte_is_answered(relay):
+    host, port = relay.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for n in range(len(HIDDEN)):
+            line.sendall(HIDDEN[n : n + 1])
+            time.sleep(0.001)
+        assert line.recv(4096).startswith(b"HTTP/1.1 200")
 
 
 def test_no_value_of_a_header_begins_another(relay, monkeypatch):
