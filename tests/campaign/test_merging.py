@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
+from svc.api.transport import BranchTransport
 from tests.campaign.conftest import Place
 from tests.campaign.world import Machine
 
@@ -46,3 +50,61 @@ def test_two_values_for_one_setting_are_never_mixed(place: Place) -> None:
         f"conflict in app.py, line 3: @{place.handle}'s version stays; yours (line 3) is kept whole as {name}"
     )
     assert said in done.err
+
+
+def test_both_indent_the_same_files_again_and_they_still_compile(place: Place) -> None:
+    source = "def f(a):\n    if a:\n        return [\n            a,\n        ]\n    return None\n"
+    for number in range(10):
+        place.write(place.ann, f"m{number}.py", source)
+    place.ann.ok("push", "-m", "first")
+    bob = place.machine("bob")
+    for machine in (place.ann, bob):
+        for number in range(10):
+            place.write(machine, f"m{number}.py", source.replace("    ", "  "))
+    place.ann.ok("push", "-m", "two spaces")
+    bob.ok("pull", "--merge")
+    assert set(bob.files().values()) == {source.replace("    ", "  ").encode()}
+
+
+def dies_before_sealing() -> None:
+    """This process is killed when its edits are live and not sealed."""
+    BranchTransport.prepare = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore
+
+
+def test_a_push_that_meets_a_live_edit_merges_it_or_stops_before_sealing(place: Place) -> None:
+    ann, bob = both(place, "app.py", APP)
+    place.write(ann, "app.py", APP.replace("import os\n", "import os\nimport re\n"))
+    assert ann.run("push", "-m", "live", before=dies_before_sealing).code == -signal.SIGKILL
+    place.write(bob, "app.py", APP.replace("return timeout", "return timeout * 2"))
+    done = bob.ok("push", "-m", "twice")
+    assert f"app.py: merged with @{place.handle}'s edit" in done.err
+    ann.ok("pull", "--merge")
+    assert ann.files() == bob.files()
+
+    place.write(ann, "app.py", ann.files()["app.py"].replace(b"30", b"45"))
+    assert ann.run("push", "-m", "live", before=dies_before_sealing).code == -signal.SIGKILL
+    place.write(bob, "app.py", bob.files()["app.py"].replace(b"30", b"60"))
+    refused = bob.run("push", "-m", "sixty")
+    said = (
+        f"svc: not sealed: app.py conflicts with @{place.handle}'s live edit; look at both files, then push "
+    )
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, said + "again")
+    [(name, kept)] = copies(bob, "app").items()
+    assert "timeout = 60" in kept
+    assert (
+        f"conflict in app.py, line 4: @{place.handle}'s version stays; yours (line 4) is kept whole as {name}"
+        in refused.err
+    )
+    bob.ok("push", "-m", "both")
+    ann.ok("pull", "--merge")
+    assert ann.files() == bob.files()
+
+
+def test_json_names_conflicts_for_scripts(place: Place) -> None:
+    ann, bob = both(place, "app.py", APP)
+    place.write(ann, "app.py", APP.replace("30", "45"))
+    place.write(bob, "app.py", APP.replace("30", "60"))
+    ann.ok("push", "-m", "forty-five")
+    found = bob.ok("pull", "--merge", "--json", "conflicts").json()["conflicts"]
+    [name] = copies(bob, "app")
+    assert found == [{"path": "app.py", "kept_as": name, "lines": "3", "kept_lines": "3", "by": place.handle}]
