@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from msgspec import structs
 
 from localstore.core.classify import kind_of
 from localstore.core.errors import ClientError, UsageError
@@ -175,6 +174,12 @@ def _folder(ctx: Ctx) -> Iterator[Device]:
 def _tell(ctx: Ctx, done: flow.Resolved) -> None:
     sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
     if done.trash:
-        ctx.out.note(f"{done.kept_as} and what {done.path} held before, if it changed, are in {done.trash}")
-    record = {**structs.asdict(done), "trash": str(done.trash) if done.trash else None}
+        what = f" and what {done.path} held before are" if done.replaced else " is"
+        ctx.out.note(f"{done.kept_as}{what} in {done.trash}")
+    record = {
+        "path": done.path,
+        "how": done.how,
+        "kept_as": done.kept_as,
+        "trash": str(done.trash) if done.trash else None,
+    }
     ctx.out.done(sentence, record, COLUMNS, value=done.path)

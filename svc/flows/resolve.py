@@ -37,12 +37,13 @@ class Texts(msgspec.Struct, frozen=True):
 
 class Resolved(msgspec.Struct, frozen=True):
     """`how`: which text the path has now; `gone`: the copy had been deleted, and nothing was changed.
-    `trash`: where the copy, and what the path held, are now."""
+    `trash`: where the copy is now, and what the path held if that was `replaced`."""
 
     path: str
     how: How
     kept_as: str
     trash: Path | None = None
+    replaced: bool = False
 
 
 def conflicts(device: Device) -> tuple[list[KeptConflict], list[KeptConflict]]:
@@ -102,14 +103,14 @@ def resolve(device: Device, conflict: Standing, how: How, text: bytes | None = N
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {record.path} again"
         )
-    trash = None
+    replaced = None
     if text is not None and digest(text) != conflict.theirs:
-        trash = replace(device, record.path, digest(text), text, None)
-    trash = move_to_trash(device, [record.kept_as], trash) or trash
+        replaced = replace(device, record.path, digest(text), text, None)
+    trash = move_to_trash(device, [record.kept_as], replaced)
     with device.db.step():
         device.db.conflicts.remove(record.path)
     device.files.forget()
-    return Resolved(record.path, how, record.kept_as, trash)
+    return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
 
 
 def end(device: Device, conflict: Standing) -> Resolved:

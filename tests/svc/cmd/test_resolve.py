@@ -11,47 +11,49 @@ from pathlib import Path
 
 import pytest
 
-from localstore.conflicts import KeptConflict
-from localstore.core.encoding import digest
-from localstore.home import Home
-from localstore.sync.device import opened
 from tests.svc.cmd.test_editor import at_terminal
 from tests.svc.conftest import Svc
 
 BASE = b"import os\n\nPORT = 8080\n\ndone = 1\n"
 THEIRS = b"import os\nimport re\n\nPORT = 9000\n\ndone = 1\n"
 MINE = b"import os\n\nPORT = 3000\n\ndone = 2\n"
-MARKED = b"""import os
-import re
-
-<<<<<<< svc conflict: @bob's version
-PORT = 9000
-=======
-PORT = 3000
->>>>>>> svc conflict: yours, kept as src/app.sync-conflict-x.py
-
-done = 2
-"""
-FILE, COPY = Path("src/app.py"), Path("src/app.sync-conflict-x.py")
-RECORD = KeptConflict(
-    str(FILE), str(COPY), digest(BASE), digest(THEIRS), digest(MINE), "bob", lines="4", kept_lines="3"
+MARKED = (
+    b"import os\nimport re\n\n"
+    b"<<<<<<< svc conflict: the branch's version\nPORT = 9000\n"
+    b"=======\nPORT = 3000\n>>>>>>> svc conflict: yours, kept as COPY\n"
+    b"\ndone = 2\n"
 )
+FILE = Path("src/app.py")
 
 
 @pytest.fixture
-def folder(alice: Svc, tmp_path: Path) -> Path:
-    """A linked folder where mine, an edit of what was pushed, was kept beside theirs."""
+def kept(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A linked folder in which a pull met theirs, pushed from another folder, and kept mine; the copy."""
     assert alice("repo", "create", "app").code == 0
-    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    assert alice("repo", "init", f"{handle()}/app").code == 0
     FILE.parent.mkdir()
     FILE.write_bytes(BASE)
     assert alice("push", "-m", "First").code == 0
+    here, other = Path.cwd(), tmp_path / "other"
+    assert alice("repo", "clone", f"{handle()}/app", str(other)).code == 0
+    monkeypatch.chdir(other)
     FILE.write_bytes(THEIRS)
-    COPY.write_bytes(MINE)
-    with opened(Path.cwd(), Home(tmp_path / "home")) as device:
-        device.objects.add((digest(text), text) for text in (BASE, THEIRS, MINE))
-        device.db.conflicts.put(RECORD)
-    return Path.cwd()
+    assert alice("push", "-m", "Theirs").code == 0
+    monkeypatch.chdir(here)
+    FILE.write_bytes(MINE)
+    assert alice("pull", "--merge").code == 0
+    [copy] = FILE.parent.glob("app.sync-conflict-*.py")
+    assert (FILE.read_bytes(), copy.read_bytes()) == (THEIRS, MINE)
+    return copy
+
+
+def handle() -> str:
+    return os.environ["TEST_HANDLE"]
+
+
+def laid_out(kept: Path) -> bytes:
+    """What an editor is given."""
+    return MARKED.replace(b"COPY", str(kept).encode())
 
 
 def editor(tmp_path: Path, body: str) -> str:
@@ -74,89 +76,87 @@ def open_conflicts(svc: Svc) -> list[str]:
     return [one["path"] for one in json.loads(svc("conflicts", "--json").out)]
 
 
-def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, folder: Path) -> None:
+def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, kept: Path) -> None:
     told = alice("conflicts")
     assert (told.code, told.err) == (0, "")
-    assert told.out.splitlines()[-1].split("\t") == [str(FILE), str(COPY), "4", "3", "bob"]
+    assert told.out.splitlines()[-1].split("\t") == [str(FILE), str(kept), "4", "3", ""]
     [one] = json.loads(alice("conflicts", "--json").out)
-    assert one == {"path": str(FILE), "kept_as": str(COPY), "lines": "4", "kept_lines": "3", "by": "bob"}
+    assert one == {"path": str(FILE), "kept_as": str(kept), "lines": "4", "kept_lines": "3", "by": None}
 
 
-def test_theirs_keeps_the_file_and_trashes_the_copy(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_theirs_keeps_the_file_and_trashes_the_copy(alice: Svc, kept: Path, tmp_path: Path) -> None:
     told = alice("resolve", str(FILE), "--theirs", "--json")
     assert told.code == 0, told
     assert json.loads(told.out)["how"] == "theirs"
-    assert (FILE.read_bytes(), COPY.exists()) == (THEIRS, False)
-    assert trashed(tmp_path) == {str(COPY): MINE}
+    assert (FILE.read_bytes(), kept.exists()) == (THEIRS, False)
+    assert trashed(tmp_path) == {str(kept): MINE}
     assert open_conflicts(alice) == []
 
 
-def test_mine_replaces_the_file_and_keeps_what_it_held(alice: Svc, folder: Path, tmp_path: Path) -> None:
-    told = alice("resolve", str(COPY), "--mine")  # the copy names the conflict as well
+def test_mine_replaces_the_file_and_keeps_what_it_held(alice: Svc, kept: Path, tmp_path: Path) -> None:
+    told = alice("resolve", str(kept), "--mine")  # the copy names the conflict as well
     assert (told.code, told.out) == (0, f"{FILE}\n"), told
     assert str(tmp_path / "home" / "trash") in told.err
-    assert (FILE.read_bytes(), COPY.exists()) == (MINE, False)
-    assert trashed(tmp_path) == {str(COPY): MINE, str(FILE): THEIRS}
+    assert (FILE.read_bytes(), kept.exists()) == (MINE, False)
+    assert trashed(tmp_path) == {str(kept): MINE, str(FILE): THEIRS}
     assert open_conflicts(alice) == []
     assert json.loads(alice("status", "--json", "changed,new").out) == {"changed": [str(FILE)], "new": []}
 
 
-def test_a_copy_that_was_edited_counts_as_mine(alice: Svc, folder: Path) -> None:
-    COPY.write_bytes(b"PORT = 1234\n")
+def test_a_copy_that_was_edited_counts_as_mine(alice: Svc, kept: Path) -> None:
+    kept.write_bytes(b"PORT = 1234\n")
     assert alice("resolve", str(FILE), "--mine").code == 0
     assert FILE.read_bytes() == b"PORT = 1234\n"
 
 
-def test_a_copy_that_was_deleted_ends_the_conflict(alice: Svc, folder: Path) -> None:
-    COPY.unlink()
+def test_a_copy_that_was_deleted_ends_the_conflict(alice: Svc, kept: Path) -> None:
+    kept.unlink()
     told = alice("resolve", str(FILE), "--mine")
     assert told.code == 0
-    assert f"{COPY} was deleted" in told.err + told.out
+    assert f"{kept} was deleted" in told.err + told.out
     assert FILE.read_bytes() == THEIRS
     assert "no conflict" in alice("resolve", str(FILE), "--mine").err
 
 
-def test_a_list_drops_conflicts_whose_copy_is_gone_and_says_so(alice: Svc, folder: Path) -> None:
-    COPY.unlink()
+def test_a_list_drops_conflicts_whose_copy_is_gone_and_says_so(alice: Svc, kept: Path) -> None:
+    kept.unlink()
     told = alice("conflicts", "--json")
     assert (told.code, json.loads(told.out)) == (0, [])
-    assert f"{COPY} was deleted" in told.err
+    assert f"{kept} was deleted" in told.err
     assert alice("conflicts").err == ""
 
 
-def test_the_editor_shows_what_landed_and_only_real_conflicts(
-    alice: Svc, folder: Path, tmp_path: Path
-) -> None:
+def test_the_editor_shows_what_landed_and_only_real_conflicts(alice: Svc, kept: Path, tmp_path: Path) -> None:
     solve = "text = text[:text.index(b'<<<')] + b'PORT = 9300\\n' + text[text.index(b'\\ndone'):]"
     told = at_terminal(editor(tmp_path, solve), "resolve", str(FILE))
     assert told.code == 0, told
-    assert (tmp_path / "seen").read_bytes() == MARKED
+    assert (tmp_path / "seen").read_bytes() == laid_out(kept)
     assert FILE.read_bytes() == b"import os\nimport re\n\nPORT = 9300\n\ndone = 2\n"
-    assert not COPY.exists()
-    assert trashed(tmp_path) == {str(COPY): MINE, str(FILE): THEIRS}
+    assert not kept.exists()
+    assert trashed(tmp_path) == {str(kept): MINE, str(FILE): THEIRS}
     assert open_conflicts(alice) == []
 
 
-def unchanged(svc: Svc, tmp_path: Path) -> bool:
-    files = FILE.read_bytes(), COPY.read_bytes()
+def unchanged(svc: Svc, kept: Path, tmp_path: Path) -> bool:
+    files = FILE.read_bytes(), kept.read_bytes()
     return files == (THEIRS, MINE) and open_conflicts(svc) == [str(FILE)] and not trashed(tmp_path)
 
 
-def test_what_is_saved_with_markers_is_refused_and_not_lost(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_what_is_saved_with_markers_is_refused_and_not_lost(alice: Svc, kept: Path, tmp_path: Path) -> None:
     told = at_terminal(editor(tmp_path, "text = b'half done\\n' + text"), "resolve", str(FILE))
     assert told.code == 1, told
     assert "markers" in told.err
-    assert unchanged(alice, tmp_path)
-    kept = re.search(r"is kept in (\S+);.*then: (cp .*)$", told.err, re.MULTILINE)
-    assert kept, told.err
-    text = Path(kept[1]).read_bytes()
-    assert text == b"half done\n" + MARKED
-    Path(kept[1]).write_bytes(b"all done\n")  # finished, and then as the message says
-    copy, _, resolve = kept[2].partition(" && svc ")
+    assert unchanged(alice, kept, tmp_path)
+    said = re.search(r"is kept in (\S+);.*then: (cp .*)$", told.err, re.MULTILINE)
+    assert said, told.err
+    text = Path(said[1]).read_bytes()
+    assert text == b"half done\n" + laid_out(kept)
+    Path(said[1]).write_bytes(b"all done\n")  # finished, and then as the message says
+    copy, _, resolve = said[2].partition(" && svc ")
     assert os.system(copy) == 0
     assert alice(*resolve.split()).code == 0
-    assert (FILE.read_bytes(), COPY.exists()) == (b"all done\n", False)
-    shutil.rmtree(Path(kept[1]).parent)
+    assert (FILE.read_bytes(), kept.exists()) == (b"all done\n", False)
+    shutil.rmtree(Path(said[1]).parent)
 
 
 @pytest.mark.parametrize(
@@ -164,46 +164,44 @@ def test_what_is_saved_with_markers_is_refused_and_not_lost(alice: Svc, folder: 
     [("", "markers"), ("sys.exit(3)", "ended with 3"), ("text = b'\\xff'", "not text")],
     ids=["same", "fails", "bytes"],
 )
-def test_nothing_is_written_by_hand(alice: Svc, folder: Path, tmp_path: Path, body: str, said: str) -> None:
+def test_nothing_is_written_by_hand(alice: Svc, kept: Path, tmp_path: Path, body: str, said: str) -> None:
     told = at_terminal(editor(tmp_path, body), "resolve", str(FILE))
     assert told.code == 1, told
     assert said in told.err
     assert ("is kept in" in told.err) == ("xff" in body)
-    assert unchanged(alice, tmp_path)
+    assert unchanged(alice, kept, tmp_path)
 
 
-def test_a_file_that_changes_meanwhile_is_not_overwritten(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_a_file_that_changes_meanwhile_is_not_overwritten(alice: Svc, kept: Path, tmp_path: Path) -> None:
     body = f"pathlib.Path({str(FILE.absolute())!r}).write_bytes(b'saved meanwhile\\n'); text = b'joined\\n'"
     told = at_terminal(editor(tmp_path, body), "resolve", str(FILE))
     assert told.code == 1, told
     assert "changed meanwhile" in told.err
     assert "is kept in" in told.err
     assert FILE.read_bytes() == b"saved meanwhile\n"
-    assert COPY.exists()
+    assert kept.exists()
 
 
 def test_nobody_edits_where_all_of_mine_is_in_the_file_already(
-    alice: Svc, folder: Path, tmp_path: Path
+    alice: Svc, kept: Path, tmp_path: Path
 ) -> None:
     FILE.write_bytes(MINE)
     told = at_terminal(editor(tmp_path, ""), "resolve", str(FILE))
     assert told.code == 0, told
     assert not (tmp_path / "seen").exists()
-    assert (FILE.read_bytes(), COPY.exists()) == (MINE, False)
+    assert (FILE.read_bytes(), kept.exists()) == (MINE, False)
 
 
-def test_a_program_gets_four_files_as_from_git(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_a_program_gets_four_files_as_from_git(alice: Svc, kept: Path, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     tool = f'cat "$BASE" "$LOCAL" "$REMOTE" "$MERGED" > {shown}; printf "joined\\n" > "$MERGED"'
     told = alice("resolve", str(FILE), "--tool", tool)
     assert told.code == 0, told
-    assert shown.read_bytes() == BASE + MINE + THEIRS + MARKED
-    assert (FILE.read_bytes(), COPY.exists()) == (b"joined\n", False)
+    assert shown.read_bytes() == BASE + MINE + THEIRS + laid_out(kept)
+    assert (FILE.read_bytes(), kept.exists()) == (b"joined\n", False)
 
 
-def test_a_program_without_variables_gets_the_files_in_order(
-    alice: Svc, folder: Path, tmp_path: Path
-) -> None:
+def test_a_program_without_variables_gets_the_files_in_order(alice: Svc, kept: Path, tmp_path: Path) -> None:
     program = tmp_path / "tool"
     program.write_text('#!/bin/sh\ncat "$1" "$2" "$3" > "$4"\n')
     program.chmod(0o755)
@@ -214,22 +212,22 @@ def test_a_program_without_variables_gets_the_files_in_order(
 @pytest.mark.parametrize(
     ("tool", "said"), [("false", "ended with 1"), ("true", "markers")], ids=["fails", "idle"]
 )
-def test_nothing_is_joined_by_a_tool(alice: Svc, folder: Path, tmp_path: Path, tool: str, said: str) -> None:
+def test_nothing_is_joined_by_a_tool(alice: Svc, kept: Path, tmp_path: Path, tool: str, said: str) -> None:
     told = alice("resolve", str(FILE), "--tool", tool)
     assert told.code == 1
     assert said in told.err
-    assert unchanged(alice, tmp_path)
+    assert unchanged(alice, kept, tmp_path)
 
 
-def test_without_terminal_and_flag_the_flags_are_named(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_without_terminal_and_flag_the_flags_are_named(alice: Svc, kept: Path, tmp_path: Path) -> None:
     told = alice("resolve", str(FILE))
     assert told.code == 2
     assert all(flag in told.err for flag in ("--mine", "--theirs", "--tool"))
     assert alice("resolve", str(FILE), "--mine", "--theirs").code == 2
-    assert unchanged(alice, tmp_path)
+    assert unchanged(alice, kept, tmp_path)
 
 
-def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, folder: Path) -> None:
+def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, kept: Path) -> None:
     FILE.write_bytes(b"\0")
     told = alice("resolve", str(FILE), "--tool", "true")
     assert (told.code, "no text any more" in told.err, "--mine" in told.err) == (1, True, True)
@@ -240,16 +238,16 @@ def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, fold
     assert FILE.read_bytes() == MINE
 
 
-def test_a_path_without_conflict_is_named(alice: Svc, folder: Path) -> None:
+def test_a_path_without_conflict_is_named(alice: Svc, kept: Path) -> None:
     told = alice("resolve", "src/other.py", "--mine")
     assert told.code == 1
     assert "src/other.py has no conflict in this folder; see: svc conflicts" in told.err
 
 
-def test_a_resolved_file_is_pushed_as_any_other(alice: Svc, folder: Path, tmp_path: Path) -> None:
+def test_a_resolved_file_is_pushed_as_any_other(alice: Svc, kept: Path, tmp_path: Path) -> None:
     assert alice("resolve", str(FILE), "--mine").code == 0
     assert alice("push", "-m", "Resolved").code == 0
-    other = tmp_path / "other"
-    assert alice("repo", "clone", f"{os.environ['TEST_HANDLE']}/app", str(other)).code == 0
+    other = tmp_path / "third"
+    assert alice("repo", "clone", f"{handle()}/app", str(other)).code == 0
     assert (other / FILE).read_bytes() == MINE
-    assert not (other / COPY).exists()
+    assert not (other / kept).exists()
