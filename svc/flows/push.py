@@ -59,6 +59,7 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
         scan = device.look_around()
         composed = compose(device, scan, not no_delete, store=False)
         result.sent, result.removed = composed.written, composed.removed
+        result.refused = dict.fromkeys(composed.marked, MARKED)
         result.skipped = composed.skipped + scan.skipped
         result.where = f"{device.repo.repo}, branch {device.repo.branch}"
         result.unsealed = bool(result.sent or result.removed) or _unsealed(device)
