@@ -147,7 +147,7 @@ def tour(base: Path, server: str) -> None:
     say("\nBoth devices edit the same function: the desktop renames a parameter, the laptop adds a default.")
     (desktop.folder / LIVE_FILE).write_text("def area(width, h):\n    return width * h\n")
     desktop.svc("push", "-m", "Call it width")
-    (laptop.folder / LIVE_FILE).write_text("def area(w, h=1):  # a row by default\n    return w * h\n")
+    (laptop.folder / LIVE_FILE).write_text("def area(w, h=1):\n    return w * h\n")
     laptop.svc("pull", "--merge")
     say(
         f"\nlaptop $ cat {LIVE_FILE}\n    "

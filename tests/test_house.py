@@ -14,6 +14,8 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from localstore.core.text_merge import has_markers
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = {
@@ -156,6 +158,11 @@ def test_files_stay_short() -> None:
     }
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST and name not in LONGER} == {}
     assert [name for name in LONGER if lengths.get(name, 0) <= LONGEST] == []
+
+
+def test_no_file_has_our_conflict_markers() -> None:
+    """svc would not push it."""
+    assert [str(path) for path in tracked() if has_markers(path.read_bytes())] == []
 
 
 def test_nothing_is_left_unfinished() -> None:

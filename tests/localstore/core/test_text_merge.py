@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -324,11 +322,3 @@ def test_programs_merge_as_by_lines_where_that_is_clean() -> None:
             clean += 1
             assert found == Merged(expected.text, [])
     assert clean >= 40
-
-
-def test_no_file_of_this_project_has_our_markers() -> None:
-    """Else nobody could push it."""
-    root = Path(__file__).resolve().parents[3]
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout
-    files = [root / name for name in tracked.decode().split("\0") if name]
-    assert [str(file) for file in files if file.is_file() and has_markers(file.read_bytes())] == []

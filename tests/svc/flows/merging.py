@@ -1,0 +1,53 @@
+"""Two people who edit one file, against the model relay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localstore.sync.compose import compose
+from localstore.sync.send import send
+from svc.flows.working import begin
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import Place
+
+TEXT = "import os\n\ntimeout = 30\nretries = 3\n\n\ndef main():\n    return timeout\n"
+BOTH = TEXT.replace("import os\n", "import os\nimport re\n").replace("return timeout", "return timeout * 2")
+
+
+def people_with(relay: ModelRelay, folder: Path) -> tuple[Place, Place]:
+    """Two people who have `app.py`."""
+    ann, bob = Place(folder, relay, "ann"), Place(folder, relay, "bob")
+    ann.write("app.py", TEXT)
+    ann.push()
+    bob.pull()
+    return ann, bob
+
+
+def live(place: Place) -> None:
+    """Send without sealing."""
+    with place.device() as device:
+        begin(device)
+        compose(device, device.look_around())
+        assert not send(device).lost
+
+
+def timeout(value: int) -> str:
+    return TEXT.replace("30", str(value))
+
+
+def one_side(text: str) -> str:
+    return text.replace("import os\n", "import os\nimport re\n")
+
+
+def other_side(text: str) -> str:
+    return text.replace("return timeout", "return timeout * 2")
+
+
+def copies(place: Place) -> dict[str, str]:
+    return {path: data.decode() for path, data in place.files().items() if ".sync-conflict-" in path}
+
+
+def in_conflict(place: Place, theirs: str, mine: str) -> None:
+    """`app.py` is theirs, and the one copy holds mine."""
+    assert place.read("app.py").decode() == theirs
+    assert list(copies(place).values()) == [mine]
