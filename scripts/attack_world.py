@@ -132,7 +132,8 @@ class Edited:
             "replica": self.replica,
             "updates": [msgspec.to_builtins(one) for one in updates],
         }
-        return self._person.http.post(f"{self._url}/updates", json=body)
+        answer: httpx.Response = self._person.http.post(f"{self._url}/updates", json=body)
+        return answer
 
     def _made(self, **members: Any) -> LiveUpdate:
         self._n += 1
