@@ -50,6 +50,7 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     epoch: int
     signature: bytes
     ops: list[bytes]
+    typed: bool = False
 
     def update(self, path: str) -> LiveUpdate:
         """The update as its device sent it."""
@@ -63,6 +64,7 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
             signature=b64u(self.signature),
             epoch=self.epoch,
             ops=[b64u(one) for one in self.ops],
+            typed=self.typed,
         )
 
 
@@ -88,7 +90,15 @@ def taken(
             signature = unb64u(update.signature)
             edits.append(
                 Edit(
-                    last, update.n, update.settled, update.gen, update.base, update.epoch or 0, signature, ops
+                    last,
+                    update.n,
+                    update.settled,
+                    update.gen,
+                    update.base,
+                    update.epoch or 0,
+                    signature,
+                    ops,
+                    update.typed,
                 )
             )
     return changes, edits

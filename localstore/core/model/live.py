@@ -146,6 +146,7 @@ class UpdatesRequest(UpdateBatch, frozen=True):
     size: int | None = None
     epoch: int | None = None
     ops: list[str] | None = None
+    typed: bool | None = None
 
     def batch(self) -> UpdateBatch:
         """What was sent, as a batch. Invalid for a batch and an update at once, or for neither."""
