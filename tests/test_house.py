@@ -68,8 +68,8 @@ TOOLS = {
     "model": "base",
     "routes": "pages settings_page terminal_page",
     "service": "ancestry archive checkpoint chunked collect content device_name epochs following "
-    "frontier guesses history_pack landing lane_work live_record live_rules once renames seal_payload "
-    "seal_trees sealed roots upkeep",
+    "frontier guesses history_pack landing lane_work live_record live_rules once pairing renames "
+    "seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file collect connect database gate idempotency known_address listener live_batch names "
     "nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
     "usage verification",

@@ -16,7 +16,7 @@ from relay.caller import Caller
 from relay.routes.auth import ListQuery
 from relay.routing import Anonymous, Reply, SignedIn, route
 from relay.service import device_key as keys
-from relay.service import device_name
+from relay.service import device_name, pairing
 from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
@@ -106,4 +106,4 @@ async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
 )
 async def pairing_code(caller: Caller, once: Once) -> PairingCode:
     """A one-time code with which one more device joins this account"""
-    return await keys.pairing_code(caller, once)
+    return await pairing.create(caller, once)

@@ -7,7 +7,6 @@ has one try.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import secrets
 import uuid
 from collections.abc import Iterable
@@ -34,7 +33,7 @@ from localstore.core.keys import (
     key_id,
     verify_registration,
 )
-from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page, PairingCode
+from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page
 from relay.caller import Caller, Principal
 from relay.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.db import account as accounts
@@ -46,7 +45,7 @@ from relay.db.device_key import ChallengeRow, DeviceKeyRow
 from relay.limiter import Attempts
 from relay.paging import Cursor, page_size
 from relay.service import account as account_rules
-from relay.service import audit
+from relay.service import audit, pairing
 from relay.service import session as sessions
 from relay.service.guesses import Guesses, is_known, remember
 from relay.service.once import Once
@@ -54,7 +53,6 @@ from relay.service.session import Made
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
-_PAIRING_CODES = Attempts("pairing.account", 10, 600)
 _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
 _LATEST = 2**62  # later than any time in milliseconds
 
@@ -111,32 +109,6 @@ async def revoke(caller: Caller, id: str) -> None:
         await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
 
 
-async def pairing_code(caller: Caller, once: Once) -> PairingCode:
-    """A one-time code with which one more device joins the caller's account."""
-    me, now = caller.me, now_ms()
-    if me.handle is None:
-        raise Forbidden("choose a handle first; a device joins by handle and code")
-    if me.narrowed:
-        raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
-    _PAIRING_CODES.take(caller.node.limiter, me.account_id)
-    code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
-    answer = PairingCode(code=code, expires_at=rfc3339(expires_at))
-    async with caller.write() as tx:
-        if (before := await once.answer(tx, me, PairingCode)) is not None:
-            return before
-        await tx.run(rows.SWEEP_PAIRING, now=now)
-        await tx.run(
-            rows.INSERT_PAIRING,
-            hash=_code_hash(code),
-            account_id=me.account_id,
-            expires_at=expires_at,
-            used_at=None,
-        )
-        await audit.record(tx, me.account_id, "pairing_code.create", me.account_id, address=caller.address)
-        await once.remember(tx, me, answer)
-    return answer
-
-
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
@@ -154,7 +126,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     further key needs a pairing code (HandleTaken without). A code with a free handle is Invalid: the handle
     is mistyped."""
     _require_allowed(caller)
-    pair = _pairing_hash(caller, proof.pair)
+    pair = pairing.hash_of(proof.pair)
     taken, challenge = await _take(caller, Purpose.LOGIN, proof)
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
@@ -188,7 +160,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         if account is None:
             account = await account_rules.create_counted(tx, caller, taken.account, account_id)
             await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
-        elif account.id != account_id or (key is None and not await _use_pairing(tx, account, pair)):
+        elif account.id != account_id or (key is None and not await pairing.use(tx, account, pair)):
             raise _taken(taken.account)
         if key is None:
             await _keep(tx, caller, account.id, taken, proof, sessions.USER_CAPS)
@@ -353,20 +325,6 @@ async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKe
     if key is not None and (account is None or key.account_id != account.id):
         raise DeviceKeyExists("this device key belongs to another account; sign in with that one's handle")
     return account, key
-
-
-async def _use_pairing(tx: Tx, account: AccountRow, code_hash: bytes | None) -> bool:
-    if code_hash is None:
-        return False
-    return bool(await tx.run(rows.USE_PAIRING, code_hash=code_hash, account=account.id, now=now_ms()))
-
-
-def _pairing_hash(caller: Caller, code: str | None) -> bytes | None:
-    return None if code is None else _code_hash(device_grant.normalise_pairing_code(code))
-
-
-def _code_hash(code: str) -> bytes:
-    return hashlib.sha256(code.encode("ascii")).digest()
 
 
 def _future_account(challenge_id: bytes) -> str:

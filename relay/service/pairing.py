@@ -1,0 +1,61 @@
+"""Pairing codes: with one, a further device joins an account."""
+
+from __future__ import annotations
+
+import hashlib
+
+from localstore.core import device_grant, limits
+from localstore.core.errors import Forbidden
+from localstore.core.model import PairingCode
+from relay.caller import Caller
+from relay.clock import now_ms, rfc3339
+from relay.db import device_key as rows
+from relay.db.account import AccountRow
+from relay.db.database import Tx
+from relay.limiter import Attempts
+from relay.service import audit
+from relay.service.once import Once
+
+_CREATED = Attempts("pairing.account", 10, 600)
+
+
+async def create(caller: Caller, once: Once) -> PairingCode:
+    """A one-time code with which one more device joins the caller's account."""
+    me, now = caller.me, now_ms()
+    if me.handle is None:
+        raise Forbidden("choose a handle first; a device joins by handle and code")
+    if me.narrowed:
+        raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
+    _CREATED.take(caller.node.limiter, me.account_id)
+    code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
+    answer = PairingCode(code=code, expires_at=rfc3339(expires_at))
+    async with caller.write() as tx:
+        if (before := await once.answer(tx, me, PairingCode)) is not None:
+            return before
+        await tx.run(rows.SWEEP_PAIRING, now=now)
+        await tx.run(
+            rows.INSERT_PAIRING,
+            hash=_digest(code),
+            account_id=me.account_id,
+            expires_at=expires_at,
+            used_at=None,
+        )
+        await audit.record(tx, me.account_id, "pairing_code.create", me.account_id, address=caller.address)
+        await once.remember(tx, me, answer)
+    return answer
+
+
+async def use(tx: Tx, account: AccountRow, digest: bytes | None) -> bool:
+    """Use the code with this digest up, if it belongs to the account and is still good; whether it was."""
+    if digest is None:
+        return False
+    return bool(await tx.run(rows.USE_PAIRING, code_hash=digest, account=account.id, now=now_ms()))
+
+
+def hash_of(code: str | None) -> bytes | None:
+    """The digest under which a code is kept; None for None. Invalid for a text that is no code."""
+    return None if code is None else _digest(device_grant.normalise_pairing_code(code))
+
+
+def _digest(code: str) -> bytes:
+    return hashlib.sha256(code.encode("ascii")).digest()
