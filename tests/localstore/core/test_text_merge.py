@@ -231,16 +231,6 @@ def test_the_sides_are_alike(texts: tuple[bytes, bytes, bytes]) -> None:
     assert here.text == theirs if here.conflicts else sorted(here.text) == sorted(there.text)
 
 
-@given(PAGES, PAGES, PAGES)
-@settings(max_examples=600)
-def test_where_a_merge_by_lines_is_clean_the_bytes_are_the_same(
-    base: bytes, theirs: bytes, mine: bytes
-) -> None:
-    expected = by_lines.merge(base, theirs, mine)
-    if not expected.conflicts:
-        assert merge(base, theirs, mine) == Merged(expected.text, [])
-
-
 @given(st.one_of(st.tuples(TEXTS, TEXTS, TEXTS), st.tuples(PAGES, PAGES, PAGES)))
 @settings(max_examples=600)
 def test_conflicts_name_lines_that_are_there_and_differ(texts: tuple[bytes, bytes, bytes]) -> None:

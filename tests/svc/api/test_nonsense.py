@@ -82,6 +82,7 @@ GIVEN: dict[str, Any] = {
     "sha": "s",
     "seal_id": "s",
     "path": "p",
+    "prefix": "abcd",
     "cap": 1000,
     "base": "a",
     "head": "b",
