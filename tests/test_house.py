@@ -69,7 +69,7 @@ TOOLS = {
     "live_rules once seal_payload seal_trees sealed roots upkeep",
     "db": "chunked_file collect connect database gate idempotency listener names nonce operator postgres "
     "postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
-    "api": "answer connection http http1 identity origin patience pool private_file proxy transport",
+    "api": "answer connection http identity origin patience pool private_file proxy transport",
 }
 
 LONGEST = 400
