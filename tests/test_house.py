@@ -67,8 +67,8 @@ TOOLS = {
     "routes": "pages settings_page terminal_page",
     "service": "ancestry archive checkpoint chunked collect content epochs frontier history_pack landing "
     "live_rules once seal_payload seal_trees sealed roots upkeep",
-    "db": "chunked_file collect connect database gate idempotency listener names nonce operator postgres "
-    "postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
+    "db": "backup chunked_file collect connect database gate idempotency listener names nonce operator "
+    "postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url verification",
     "api": "answer connection http identity origin patience pool private_file proxy transport",
 }
 
