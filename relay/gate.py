@@ -38,6 +38,7 @@ from relay.db.database import Contended, ForeignKeyViolation
 from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
+from relay.service.once import Once
 
 SUBPROTOCOLS = ("svc-sync.v1",)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
@@ -84,6 +85,8 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["query"] = _query(request, route.query)
             if decode_body:
                 arguments["body"] = _body(request, route, body, decode_body)
+            if route.creates:
+                arguments["once"] = Once.of(request, arguments.get("body"))
             if route.stream:
                 arguments["upload"] = incoming
             wanted = {name: arguments[name] for name in asked}

@@ -6,9 +6,10 @@
         return await history.log(view, query)
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
-repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
-every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+repository), `query` and `body` (Structs, by annotation), `once` (the request's Idempotency-Key, for endpoints
+that create), `upload` (Upload, for streamed bodies), `request` (rarely), `raw` (the bytes of a body that is
+optional), `socket` (the route is a WebSocket, already open), and every path parameter. It answers a Struct
+(JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.limits import JSON_BODY
 from relay.router import parameters
 
@@ -127,11 +129,35 @@ class Route:
     cost: int
     per_minute: int | None
     forms: bool
+    creates: bool
     name: str
     summary: str
 
 
 TABLE: list[Route] = []
+
+
+def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
+    """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
+    takes another body or query than the endpoint declares, or has no `once` for an endpoint that creates."""
+
+    def declare(handler: Handler) -> Handler:
+        hints = typing.get_type_hints(handler)
+        for name, shape in (("body", endpoint.body), ("query", endpoint.query)):
+            if hints.get(name) != shape:
+                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {shape}")
+        if endpoint.creates and "once" not in hints:
+            raise TypeError(f"{handler.__name__} creates something and takes no `once`")
+        return route(
+            endpoint.method,
+            endpoint.path,
+            returns=None if endpoint.returns is type(None) else endpoint.returns,
+            status=endpoint.status,
+            creates=endpoint.creates,
+            **settings,
+        )(handler)
+
+    return declare
 
 
 def route(
@@ -150,12 +176,14 @@ def route(
     cost: int = 1,
     per_minute: int | None = None,
     forms: bool = False,
+    creates: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
     flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
     has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
     content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
-    the body may also come from an HTML form."""
+    the body may also come from an HTML form. `creates`: a repeat with the same Idempotency-Key has no second
+    effect."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -181,6 +209,7 @@ def route(
                 cost=cost,
                 per_minute=per_minute,
                 forms=forms,
+                creates=creates,
                 name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
                 summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
             )
