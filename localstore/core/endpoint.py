@@ -21,7 +21,7 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     """`path` has `{name}` for one segment and `{name...}` for the rest of the path. `returns`: the struct of
-    the answer, NoneType where it has no body. `creates`: a request makes something new, so the client sends an
+    the answer, NoneType if it has no body. `creates`: a request makes something new, so the client sends an
     Idempotency-Key and the relay answers a repeat with its first answer. `repeatable`: the relay answers a
     repeat with its first answer without such a key."""
 

@@ -103,7 +103,7 @@ class Api:
         """Send one request. Raises what `Http.call` raises."""
         if endpoint.returns is type(None):
             self.http.do(endpoint.method, endpoint.target(**path), query=query, body=body)
-            return None  # type: ignore[return-value]
+            return None
         return self.http.call(
             endpoint.method,
             endpoint.target(**path),
