@@ -19,6 +19,7 @@ from sanic.request import Request
 
 from localstore.core.errors import (
     BadRequest,
+    Conflict,
     Forbidden,
     IdentityLevel,
     Invalid,
@@ -34,7 +35,7 @@ from relay.body import Incoming
 from relay.buffers import Lease
 from relay.caller import Caller, Principal, Sight, View
 from relay.db import repo as repos
-from relay.db.database import Contended
+from relay.db.database import Contended, ForeignKeyViolation
 from relay.node import Node
 from relay.reply import Answer, encode
 from relay.routing import Anonymous, Browser, Read, Route, SignedIn, Write
@@ -111,11 +112,13 @@ async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
     for pause in _RETRIES:
         try:
             return await route.handler(**wanted)
+        except ForeignKeyViolation:
+            raise Conflict("something that this request refers to was deleted meanwhile; try again") from None
         except Contended:
             if pause is None or route.stream:
                 break
             await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # spreads, hides nothing
-    raise Unavailable("too many changes met at once; try again")
+    raise Unavailable("conflicting writes; try again")
 
 
 async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:

@@ -6,10 +6,10 @@
         return await history.log(view, query)
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
-repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open),
-`once` (Once: the answer of a request that is sent again; a route that creates takes it), and every path
-parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+repository), `query` and `body` (Structs, by annotation), `once` (the answer of a request that is sent again;
+a route that creates takes it), `upload` (Upload, for streamed bodies), `request` (rarely), `raw` (the bytes
+of a body that is optional), `socket` (the route is a WebSocket, already open), and every path parameter. It
+answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.limits import JSON_BODY
 from relay.router import parameters
 
@@ -144,6 +145,26 @@ class Route:
 
 
 TABLE: list[Route] = []
+
+
+def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
+    """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
+    takes another body or query than the endpoint declares."""
+
+    def declare(handler: Handler) -> Handler:
+        hints = typing.get_type_hints(handler)
+        for name, shape in (("body", endpoint.body), ("query", endpoint.query)):
+            if hints.get(name) != shape:
+                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {shape}")
+        return route(
+            endpoint.method,
+            endpoint.path,
+            returns=None if endpoint.returns is type(None) else endpoint.returns,
+            status=endpoint.status,
+            **settings,
+        )(handler)
+
+    return declare
 
 
 def route(

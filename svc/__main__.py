@@ -8,14 +8,13 @@ import os
 import sys
 from typing import NoReturn
 
-from svc import __version__, later
+from svc import __version__
 
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments and end with its exit code."""
-    later.defer()
     gc.set_threshold(COLLECTED_AFTER)
     _open_outputs()
     leave(answer(sys.argv[1:]))

@@ -70,10 +70,10 @@ TOOLS = {
     "service": "ancestry archive checkpoint chunked collect content device_name epochs following "
     "frontier guesses history_pack landing lane_work live_record live_rules once pairing renames "
     "seal_payload seal_trees sealed roots upkeep",
-    "db": "chunked_file collect connect database gate idempotency known_address listener live_batch names "
-    "nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
+    "db": "backup chunked_file collect connect database gate idempotency known_address listener live_batch "
+    "names nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
     "usage verification",
-    "api": "answer connection http http1 identity origin patience pool private_file proxy transport",
+    "api": "answer connection http identity origin patience pool private_file proxy transport",
 }
 
 LONGEST = 400

@@ -20,6 +20,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 
 Row = Sequence[Any]
+Statement = ClauseElement
 Look = Callable[..., Awaitable[Row | None]]  # `Tx.one` or `Database.lookup`: a statement and its parameters
 LIST_CHUNK = 10_000
 
@@ -124,9 +125,21 @@ class Contended(Exception):
     """The database gave this transaction up for another one; the whole of it may be tried again."""
 
 
-class UniqueViolation(Exception):
-    """A unique constraint refused a row; `constraint` names columns or the constraint, as the driver says."""
+class Violation(Exception):
+    """A constraint refused a row; `constraint` names it, or its columns, as the driver says."""
 
     def __init__(self, constraint: str) -> None:
         super().__init__(constraint)
         self.constraint = constraint
+
+
+class UniqueViolation(Violation):
+    """There is a row with this key already."""
+
+
+class ForeignKeyViolation(Violation):
+    """The row refers to one that does not exist, or others refer to the row that was to be deleted."""
+
+
+class NotNullViolation(Violation):
+    """The row lacks a value."""

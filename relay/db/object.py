@@ -84,6 +84,12 @@ TOUCH = (
     )
     .values(last_seen=bindparam("now"))
 )
+# Files of a repository: its objects without its directories.
+HELD = (
+    select(object_.c.digest, object_.c.size, object_.c.last_seen)
+    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
+    .where(_IN_REPO, ~object_.c.directory)
+)
 
 
 def located(found: Row) -> Located:

@@ -19,7 +19,15 @@ from sqlalchemy import literal_column, select
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
-from relay.db.database import Contended, Row, Tx, UniqueViolation, positions
+from relay.db.database import (
+    Contended,
+    ForeignKeyViolation,
+    NotNullViolation,
+    Row,
+    Tx,
+    UniqueViolation,
+    positions,
+)
 from relay.db.names import Names
 from relay.db.postgres_pool import Pool
 from relay.db.postgres_sql import compiled
@@ -261,8 +269,12 @@ def _translated() -> Iterator[None]:
     """The driver's errors as those of `relay.db.database`; a lost server is Unavailable."""
     try:
         yield
-    except (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError) as error:
+    except asyncpg.UniqueViolationError as error:
         raise UniqueViolation(str(error.constraint_name or error)) from None
+    except asyncpg.ForeignKeyViolationError as error:
+        raise ForeignKeyViolation(str(error.constraint_name or error)) from None
+    except asyncpg.NotNullViolationError as error:
+        raise NotNullViolation(str(error.column_name or error)) from None
     except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
         raise Contended(str(error)) from None
     except _LOST as error:

@@ -19,9 +19,26 @@ from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
-from relay.db.database import LIST_CHUNK, Compiled, Row, Tx, UniqueViolation, positions
+from relay.db.database import (
+    LIST_CHUNK,
+    Compiled,
+    ForeignKeyViolation,
+    NotNullViolation,
+    Row,
+    Tx,
+    UniqueViolation,
+    Violation,
+    positions,
+)
 from relay.logs import logger
 
+_VIOLATIONS: dict[str, type[Violation]] = {
+    "SQLITE_CONSTRAINT_PRIMARYKEY": UniqueViolation,
+    "SQLITE_CONSTRAINT_ROWID": UniqueViolation,
+    "SQLITE_CONSTRAINT_UNIQUE": UniqueViolation,
+    "SQLITE_CONSTRAINT_FOREIGNKEY": ForeignKeyViolation,
+    "SQLITE_CONSTRAINT_NOTNULL": NotNullViolation,
+}
 _DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
 _COMPILED: dict[ClauseElement, Compiled] = {}
 _PRAGMAS = (
@@ -87,6 +104,12 @@ class _Connection(aiosqlite.Connection):
         return cursor.fetchall(), cursor.rowcount
 
 
+def _violation(error: sqlite3.IntegrityError) -> Exception:
+    """The driver's error as one of `relay.db.database`; another one (a CHECK) stays as it is."""
+    kind = _VIOLATIONS.get(error.sqlite_errorname)
+    return kind(str(error)) if kind else error
+
+
 class LateViolation(Exception):
     """A statement of `many` was refused; whoever wrote the one that carried it along is not to blame."""
 
@@ -150,7 +173,7 @@ class SqliteTx:
         try:
             return await self._connection.carry_out(waiting, sql, values)
         except sqlite3.IntegrityError as error:
-            raise UniqueViolation(str(error)) from None
+            raise _violation(error) from None
 
 
 class SqliteDatabase:

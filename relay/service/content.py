@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Container, Iterable, Mapping
 
-from sqlalchemy import and_, bindparam, select
-
 from localstore.core.classify import kind_of
 from localstore.core.errors import Invalid, NotFound, PayloadMissing, Unavailable
 from localstore.core.limits import MIB
+from relay.db import object as objects
 from relay.db.database import Tx
-from relay.db.schema import object_, repo_object
 from relay.node import Node
 from relay.portions import portions
 from relay.service import chunked
@@ -21,24 +19,12 @@ NOT_HELD = "the repository does not hold these bytes; send them first"
 FileEntry = tuple[str, bytes, int]
 """Kind, digest and size of a file."""
 
-_HELD = (
-    select(object_.c.digest, object_.c.size, object_.c.last_seen)
-    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
-    .where(
-        and_(
-            repo_object.c.repo_id == bindparam("repo_id"),
-            object_.c.digest.in_(bindparam("digests", expanding=True)),
-            ~object_.c.directory,
-        )
-    )
-)
-
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Which of these objects the repository holds, and their sizes in bytes."""
     if not digests:
         return {}
-    found = await tx.all(_HELD, repo_id=repo_id, digests=digests)
+    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
     return {bytes(digest): size for digest, size, _ in found}
 
 
@@ -46,7 +32,7 @@ async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> 
     """As `held`, for somebody who is about to refer to them: the collector leaves them for another day."""
     if not digests:
         return {}
-    found = await tx.all(_HELD, repo_id=repo_id, digests=digests)
+    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
     stale = sorted(bytes(digest) for digest, _, seen in found if node.objects.stale(seen))
     if not stale:
         return {bytes(digest): size for digest, size, _ in found}

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Delete
-
 from relay import quota
 from relay.caller import repo_name
 from relay.clock import now_ms
 from relay.db import job as jobs
 from relay.db import upkeep as rows
+from relay.db.database import Statement
 from relay.logs import logger
 from relay.node import Node
 from relay.service import checkpoint, live_record
@@ -69,7 +68,7 @@ async def sweep(node: Node) -> int:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
 
-async def _swept(node: Node, statement: Delete, **when: int) -> int:
+async def _swept(node: Node, statement: Statement, **when: int) -> int:
     """A lot at a time, so that nobody waits for long behind the writer."""
     gone = 0
     while gone < SWEPT:

@@ -9,14 +9,17 @@ Nothing here prints or asks. httpx is imported by the first request, a noun's mo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
+    from localstore.core.endpoint import Endpoint
+    from localstore.core.model.base import Page
     from svc.api.auth import AuthCalls
     from svc.api.device import DeviceCalls
     from svc.api.history import HistoryCalls
-    from svc.api.http import Http
+    from svc.api.http import Http, Query
     from svc.api.live import LiveCalls
     from svc.api.node import NodeCalls
     from svc.api.payload import PayloadCalls
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from svc.api.repo import RepoCalls
     from svc.api.seal import SealCalls
     from svc.api.session import Sessions
+
+T = TypeVar("T")
 
 
 class Api:
@@ -93,6 +98,28 @@ class Api:
         from svc.api.seal import SealCalls
 
         return SealCalls(self.http)
+
+    def call(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
+        """Send one request. Raises what `Http.call` raises."""
+        if endpoint.returns is type(None):
+            self.http.do(endpoint.method, endpoint.target(**path), query=query, body=body)
+            return None
+        return self.http.call(
+            endpoint.method,
+            endpoint.target(**path),
+            endpoint.returns,
+            query=query,
+            body=body,
+            creates=endpoint.creates,
+            repeatable=endpoint.repeatable,
+        )
+
+    def items(
+        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
+    ) -> Iterator[T]:
+        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
+        (item,) = get_args(endpoint.returns)
+        return self.http.pages(endpoint.target(**path), item, query=query, limit=limit)
 
     def close(self) -> None:
         self.http.close()

@@ -1,152 +1,87 @@
-"""One connection to a server, over which requests go one after the other. It counts what each of them takes
-(`patience`) and fails with httpx's errors."""
+"""Network streams for httpcore that count how long, and with how many bytes, a server keeps them busy."""
 
 from __future__ import annotations
 
-import io
-import select
-import socket
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import ssl
+from collections.abc import Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import httpx
+import httpcore
 
-from svc.api import http1
-from svc.api.http1 import BrokenOff, Head, Malformed
 from svc.api.patience import Patience
 
-if TYPE_CHECKING:
-    import ssl
-
-SLICE = 64 * 1024  # bytes written between two looks at the clock
-FIRST = 16 * 1024  # bytes of a body that go with the head, in one write
-BUFFER = 64 * 1024
+SLICE = 16 * 1024  # bytes written between two looks at the clock
 
 
-class Connection:
-    """`timeout`: seconds for one read or write."""
+class CountedStream(httpcore.NetworkStream):
+    """One connection. Each request on it begins with fresh patience."""
 
-    def __init__(self, opened: socket.socket, timeout: float) -> None:
-        self._socket, self.timeout = opened, timeout
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+        self._reading = False
+        self.patience = Patience()
 
-    def ask(self, method: str, head: bytes, parts: Iterable[bytes]) -> Head:
-        """Send a request and read the head of its answer."""
-        self._patience = Patience()
-        # A new buffer: what came behind the last answer, unasked, is nobody's answer.
-        self._reader = io.BufferedReader(_Incoming(self._receive), BUFFER)
-        whole = True
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Up to `max_bytes`, empty at the end. Raises OutOfPatience, and httpcore's errors."""
+        self._reading = True
+        began = monotonic()
+        left = self.patience.left(began)
+        limited = left is not None and (timeout is None or left <= timeout)
         try:
-            self._send(head, parts)
-        except httpx.WriteError:
-            whole = False  # a server may answer, and close, before it has taken everything
-        with _told():
-            answer = http1.read_head(self._reader, method)
-        self._patience.in_head = False
-        return answer if whole else answer._replace(lasting=False)
+            data = self._stream.read(max_bytes, left if limited else timeout)
+        except httpcore.ReadTimeout:
+            if limited:
+                raise self.patience.too_slow() from None
+            raise
+        if not data and self.patience.in_head:
+            raise httpcore.ReadError("the connection was closed before the answer was whole")
+        self.patience.received(len(data), began, monotonic())
+        return data
 
-    def body(self, head: Head) -> Iterator[bytes]:
-        """The body of the answer with this head."""
-        with _told():
-            for piece in http1.body(self._reader, head):
-                self._patience.content += len(piece)
-                yield piece
-
-    def secured(self, context: ssl.SSLContext, host: str, timeout: float) -> Connection:
-        """The same connection under TLS with `host`, which takes the place of this one."""
-        self._socket.settimeout(self.timeout)
-        try:
-            return Connection(context.wrap_socket(self._socket, server_hostname=host), timeout)
-        except TimeoutError as error:
-            raise httpx.ConnectTimeout(str(error)) from None
-        except (OSError, ValueError) as error:
-            raise httpx.ConnectError(str(error)) from None
-
-    def is_quiet(self) -> bool:
-        """Whether it can carry another request: the server has neither closed it nor sent more."""
-        waiting = select.poll()
-        waiting.register(self._socket, select.POLLIN)
-        return not waiting.poll(0)
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send all of `buffer`. Raises OutOfPatience, and httpcore's errors."""
+        if self._reading:  # the first write after an answer begins the next request
+            self._reading = False
+            self.patience = Patience()
+        for start in range(0, len(buffer), SLICE):
+            part = buffer[start : start + SLICE]
+            began = monotonic()
+            self._stream.write(part, timeout)
+            self.patience.sent(len(part), began, monotonic())
 
     def close(self) -> None:
-        self._socket.close()
+        self._stream.close()
 
-    def _send(self, head: bytes, parts: Iterable[bytes]) -> None:
-        waiting = bytearray(head)
-        for part in parts:
-            if len(waiting) + len(part) <= FIRST:
-                waiting += part
-                continue
-            self._write(waiting)
-            self._write(part)
-            waiting = bytearray()
-        self._write(waiting)
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return CountedStream(self._stream.start_tls(ssl_context, server_hostname, timeout))
 
-    def _write(self, data: bytes | bytearray) -> None:
-        left = memoryview(data)
-        self._socket.settimeout(self.timeout)
-        while left:
-            began = monotonic()
-            try:
-                taken = self._socket.send(left[:SLICE])
-            except TimeoutError as error:
-                raise httpx.WriteTimeout(str(error)) from None
-            except OSError as error:
-                raise httpx.WriteError(str(error)) from None
-            self._patience.sent(taken, began, monotonic())
-            left = left[taken:]
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
-    def _receive(self, buffer: memoryview) -> int:
-        """Read into `buffer` what there is; the number of bytes, 0 at the end."""
-        began = monotonic()
-        left = self._patience.left(began)
-        self._socket.settimeout(self.timeout if left is None else min(left, self.timeout))
+
+class CountingBackend(httpcore.NetworkBackend):
+    """Opens counted streams. `proxy` is the address (host, port) of a proxy, which errors then name."""
+
+    def __init__(self, proxy: tuple[str, int] | None = None) -> None:
+        self._backend = httpcore.SyncBackend()
+        self._proxy = proxy
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
         try:
-            size = self._socket.recv_into(buffer)
-        except TimeoutError as error:
-            if left is not None and left <= self.timeout:
-                raise self._patience.too_slow() from None
-            raise httpx.ReadTimeout(str(error)) from None
-        except OSError as error:
-            raise httpx.ReadError(str(error)) from None
-        self._patience.received(size, began, monotonic())
-        return size
-
-
-class _Incoming(io.RawIOBase):
-    """What arrives, as the standard library's buffer reads it."""
-
-    def __init__(self, receive: Callable[[memoryview], int]) -> None:
-        self._receive = receive
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._receive(buffer)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """What is wrong with an answer, as httpx's errors."""
-    try:
-        yield
-    except Malformed as error:
-        raise httpx.RemoteProtocolError(str(error)) from None
-    except BrokenOff as error:
-        raise httpx.ReadError(str(error)) from None
-
-
-def connect(host: str, port: int, timeout: float) -> Connection:
-    """`timeout`: seconds for each address of the host, and for each read and write."""
-    # As bytes: for text Python would load its tables of international names, which httpx has dealt with.
-    address: Any = (host.encode("ascii"), port)
-    try:
-        opened = socket.create_connection(address, timeout)
-    except TimeoutError as error:
-        raise httpx.ConnectTimeout(str(error)) from None
-    except OSError as error:
-        raise httpx.ConnectError(str(error)) from None
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Connection(opened, timeout)
+            return CountedStream(
+                self._backend.connect_tcp(host, port, timeout, local_address, socket_options)
+            )
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+            if self._proxy != (host, port):
+                raise
+            raise type(error)(f"the proxy {host}:{port}: {error}") from None

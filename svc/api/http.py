@@ -364,7 +364,8 @@ class Http:
             from svc.api.pool import Pool  # it needs httpx, which offline commands do not load
 
             self._opened = httpx.Client(
-                transport=Pool(self.origin, CONNECT_TIMEOUT, READ_TIMEOUT),
+                transport=Pool(self.origin),
+                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
                 trust_env=False,
                 headers={
                     "User-Agent": f"svc/{__version__}",

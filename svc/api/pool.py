@@ -1,141 +1,126 @@
-"""Connections to one server, kept between requests: the transport below httpx.
+"""The transport below httpx: httpcore's connections, with a limit on what one server may cost (`patience`).
 
-It stands in for httpx's own (httpcore, h11), because here a connection counts for how long and with how much
-a server keeps it busy, which httpcore gives no way to do, and because loading those two was an eighth of a
-short command's CPU.
+httpx's own transport gives no access to the network streams, where that has to be counted, so this one drives
+httpcore's connection pool directly.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
-from time import monotonic
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
 
+import httpcore
 import httpx
 
-from svc.api import http1
-from svc.api.connection import Connection, connect
-from svc.api.http1 import Head
+from svc.api.connection import CountedStream, CountingBackend
 from svc.api.origin import is_loopback
+from svc.api.patience import Patience
 from svc.api.proxy import Proxy, proxy_for
 
-if TYPE_CHECKING:
-    import ssl
-
-KEPT_SECONDS = 5.0  # for which a connection without requests may be taken again
-PORTS = {"http": 80, "https": 443}
+KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
+HEADERS_MAX = 100  # lines of one answer
 
 
 class Pool(httpx.BaseTransport):
-    """`connecting`, `timeout`: seconds to reach the server, and for one read or write. Threads may share it.
-    UsageError for a proxy of the environment that cannot be used."""
+    """Connections to one server, kept between requests. Threads may share it. Raises UsageError for a proxy
+    of the environment that cannot be used."""
 
-    def __init__(self, origin: str, connecting: float, timeout: float) -> None:
-        self._context = _trusting() if origin.startswith("https:") else None
+    def __init__(self, origin: str) -> None:
         self._proxy = None if is_loopback(origin) else proxy_for(origin)
-        self._connecting, self._timeout = connecting, timeout
-        self._idle: list[tuple[Connection, float]] = []
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=_trusting() if origin.startswith("https:") else None,
+            proxy=_proxy(self._proxy),
+            max_connections=None,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=CountingBackend(self._proxy and self._proxy.address),
+        )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Raises httpx's errors, and OutOfPatience."""
-        head, parts = self._head(request), _whole(request)
-        connection = self._kept() or self._opened(request.url)
+        asked = httpcore.Request(
+            method=request.method.encode("ascii"),
+            url=httpcore.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=_whole(request),
+            extensions=request.extensions,
+        )
+        with self._errors():
+            answer = self._pool.handle_request(asked)
+        stream = answer.extensions["network_stream"]
+        patience = stream.patience if isinstance(stream, CountedStream) else Patience()
+        patience.in_head = False
+        body = _Body(self, answer, patience)
         try:
-            answer = connection.ask(request.method, head, parts)
+            _check_framing(answer)
         except BaseException:
-            connection.close()
+            body.close()
             raise
         return httpx.Response(
             answer.status,
-            headers=answer.fields,
-            stream=_Body(self, connection, answer),
-            extensions={"reason_phrase": answer.reason},
+            headers=answer.headers,
+            stream=body,
+            extensions={"reason_phrase": answer.extensions.get("reason_phrase", b"")},
         )
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop()[0].close()
+        self._pool.close()
 
-    def keep(self, connection: Connection) -> None:
-        """Take back a connection whose answer was read to its end."""
-        self._idle.append((connection, monotonic()))
-
-    def _kept(self) -> Connection | None:
-        while True:
-            try:
-                connection, since = self._idle.pop()
-            except IndexError:
-                return None
-            if monotonic() - since < KEPT_SECONDS and connection.is_quiet():
-                return connection
-            connection.close()
-
-    def _opened(self, url: httpx.URL) -> Connection:
-        host, port = url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
-        opened = self._first_hop(host, port)
-        if self._context is None:
-            opened.timeout = self._timeout
-            return opened
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """httpcore's errors as httpx's, which have the same names."""
         try:
-            if self._proxy is not None:
-                self._tunnel(opened, self._proxy, host, port)
-            return opened.secured(self._context, host, self._timeout)
-        except BaseException:
-            opened.close()
-            raise
-
-    def _first_hop(self, host: str, port: int) -> Connection:
-        if self._proxy is None:
-            return connect(host, port, self._connecting)
-        try:
-            return connect(self._proxy.host, self._proxy.port, self._connecting)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise type(error)(f"the proxy {self._proxy.host}:{self._proxy.port}: {error}") from None
-
-    def _tunnel(self, opened: Connection, proxy: Proxy, host: str, port: int) -> None:
-        """Have the proxy connect us to the server. ProxyError if it does not."""
-        target = f"[{host}]:{port}".encode() if ":" in host else f"{host}:{port}".encode()
-        head = http1.request_head("CONNECT", target, [(b"Host", target), *proxy.fields])
-        answer = opened.ask("CONNECT", head, ())
-        if not 200 <= answer.status < 300:
-            raise httpx.ProxyError(f"the proxy {proxy.host}:{proxy.port} answered {answer.status}")
-
-    def _head(self, request: httpx.Request) -> bytes:
-        target, fields = request.url.raw_path, request.headers.raw
-        if self._proxy is not None and self._context is None:
-            target = b"http://" + request.url.netloc + target
-            fields = [*fields, *self._proxy.fields]
-        try:
-            return http1.request_head(request.method, target, fields)
-        except ValueError as error:
-            raise httpx.LocalProtocolError(str(error)) from None
+            yield
+        except httpcore.ProxyError as error:
+            host, port = self._proxy.address if self._proxy else ("", 0)
+            raise httpx.ProxyError(f"the proxy {host}:{port} answered {error}") from None
+        except (
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.UnsupportedProtocol,
+        ) as error:
+            raised: type[httpx.TransportError] = getattr(httpx, type(error).__name__)
+            raise raised(str(error)) from None
 
 
 class _Body(httpx.SyncByteStream):
-    """What follows a head. The connection goes back to the pool if it was read to its end."""
+    """The body of an answer as it arrives."""
 
-    def __init__(self, pool: Pool, connection: Connection, head: Head) -> None:
-        self._pool, self._connection, self._head = pool, connection, head
-        self._ended = head.length == 0
-        self._closed = False
+    def __init__(self, pool: Pool, answer: httpcore.Response, patience: Patience) -> None:
+        self._pool, self._answer, self._patience = pool, answer, patience
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._connection.body(self._head)
-        self._ended = True
+        with self._pool._errors():
+            for piece in self._answer.iter_stream():
+                self._patience.content += len(piece)
+                yield piece
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        if self._ended and self._head.lasting:
-            self._pool.keep(self._connection)
-        else:
-            self._connection.close()
+        self._answer.close()
+
+
+def _check_framing(answer: httpcore.Response) -> None:
+    """Refuse an answer whose body could be read in two ways, which h11 reads in one of them.
+    RemoteProtocolError."""
+    lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
+    if len(answer.headers) > HEADERS_MAX:
+        raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
+    if codings and (lengths or len(codings) > 1 or answer.extensions.get("http_version") != b"HTTP/1.1"):
+        raise httpx.RemoteProtocolError("it gives the length of its body in more than one way")
+
+
+def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
+    return [value for key, value in answer.headers if key.lower() == name]
 
 
 def _whole(request: httpx.Request) -> Iterator[bytes]:
-    """The body, which must be as long as its head says: more would be read as another request.
-    LocalProtocolError where it is not."""
+    """The body, which must be as long as its head says. LocalProtocolError where it is not."""
     assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
     left = int(request.headers.get("content-length", "0"))
     for part in request.stream:
@@ -147,10 +132,15 @@ def _whole(request: httpx.Request) -> Iterator[bytes]:
         raise httpx.LocalProtocolError("a body is not as long as its request says")
 
 
-def _trusting() -> ssl.SSLContext:
-    """How a server proves itself: by a certificate that the system trusts."""
-    import ssl  # plain HTTP needs none of it
+def _proxy(proxy: Proxy | None) -> httpcore.Proxy | None:
+    if proxy is None:
+        return None
+    context = _trusting() if proxy.url.startswith("https:") else None
+    return httpcore.Proxy(proxy.url, auth=proxy.auth, ssl_context=context)
 
+
+def _trusting() -> ssl.SSLContext:
+    """TLS to a server that proves itself by a certificate which the system trusts."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

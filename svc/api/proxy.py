@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -10,17 +9,19 @@ from urllib.request import getproxies, proxy_bypass
 from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
 
+PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
 
 class Proxy(NamedTuple):
-    """Where it listens, and the headers that let us through."""
+    """`url` has no password; `address` is its host and port, `auth` user and password."""
 
-    host: str
-    port: int
-    fields: list[tuple[bytes, bytes]]
+    url: str
+    address: tuple[str, int]
+    auth: tuple[str, str] | None
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """None where the server is called directly. UsageError for a proxy that nothing here can speak to."""
+    """None if the server is called directly. Raises UsageError for a proxy of another kind."""
     parts = urlsplit(origin)
     known = getproxies()
     named = known.get(parts.scheme) or known.get("all")
@@ -32,20 +33,20 @@ def proxy_for(origin: str) -> Proxy | None:
 def _parse(named: str) -> Proxy:
     try:
         parts = urlsplit(named if "://" in named else f"http://{named}")
-        port = parts.port or 80
+        port = parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
         raise _unusable(named) from None
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in PORTS or not parts.hostname:
         raise _unusable(named)
-    if parts.username is None:
-        return Proxy(parts.hostname, port, [])
-    user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return Proxy(parts.hostname, port, [(b"Proxy-Authorization", b"Basic " + b64encode(user.encode()))])
+    host = parts.hostname
+    url = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    auth = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+    return Proxy(url, (host, port), auth)
 
 
 def _unusable(named: str) -> UsageError:
     shown = terminal_safe(named.rpartition("@")[2][:200])  # without the password
     return UsageError(
-        f"the proxy '{shown}' of the environment is not one that svc can use; write http://HOST:PORT, or "
-        "name the server in NO_PROXY"
+        f"the proxy '{shown}' of the environment is not one that svc can use; write http://HOST:PORT, "
+        "https://HOST:PORT or socks5://HOST:PORT, or name the server in NO_PROXY"
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
-
-from sqlalchemy import Select
+from typing import NamedTuple
 
 from localstore.core import tree
 from localstore.core.errors import SvcError
@@ -15,7 +13,7 @@ from localstore.core.tree import Directory, Entry
 from localstore.core.tree.directory import join
 from relay.db import chunked_file as chunked_files
 from relay.db import verification as rows
-from relay.db.database import Database, Tx
+from relay.db.database import Database, Statement, Tx
 from relay.db.object import Located
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
@@ -129,7 +127,7 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, Entry]]) -> list
 
 
 async def _sizes(
-    tx: Tx, statement: Select[Any], repo_id: str, named: dict[str, Entry], *, large: bool
+    tx: Tx, statement: Statement, repo_id: str, named: dict[str, Entry], *, large: bool
 ) -> dict[bytes, int]:
     digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
     found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []

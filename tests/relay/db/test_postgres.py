@@ -18,15 +18,17 @@ from relay.clock import now_ms
 from relay.db import collect, schema
 from relay.db import event as events
 from relay.db import object as objects
-from relay.db.database import Contended, UniqueViolation
+from relay.db.database import Contended, ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.postgres import STAMP_BITS, PostgresDatabase
 from relay.db.postgres_sql import compiled
 from relay.hub import Hub
 from relay.objects.store import ObjectStore
 from tests.databases import postgres_url
+from tests.relay.db.test_sqlite import ref
 from tests.relay.node_fixture import make_account, make_repo
 
 NONCE = insert(schema.nonce)
+REF = insert(schema.ref)
 COUNT = select(schema.nonce.c.nonce).where(schema.nonce.c.key_id == "k")
 
 
@@ -142,6 +144,16 @@ async def test_a_broken_constraint_is_named():
             async with db.write() as tx:
                 await tx.run(NONCE, **nonce("x"))
                 await tx.run(NONCE, **nonce("x"))
+
+
+async def test_each_kind_of_constraint_has_an_error_of_its_own():
+    async with processes() as (db,):
+        with pytest.raises(ForeignKeyViolation, match="fk_ref_repo_id"):
+            async with db.write() as tx:
+                await tx.run(REF, **ref(repo_id="nobody"))
+        with pytest.raises(NotNullViolation, match="name"):
+            async with db.write() as tx:
+                await tx.run(REF, **ref(name=None))
 
 
 async def test_readers_cannot_write_and_a_snapshot_stands_still():

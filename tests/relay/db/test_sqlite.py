@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 from localstore.core.limits import MIB
 from relay import migrations
 from relay.db import schema
-from relay.db.database import UniqueViolation
+from relay.db.database import ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.sqlite import WAITING_BYTES, LateViolation, SqliteDatabase
 
 NONCE = insert(schema.nonce)
@@ -22,6 +22,12 @@ KEPT = select(schema.nonce.c.nonce).order_by(schema.nonce.c.nonce)
 
 def nonce(name: str) -> dict[str, Any]:
     return {"key_id": "k", "nonce": name, "expires_at": 1}
+
+
+def ref(**members: Any) -> dict[str, Any]:
+    """A branch of a repository that does not exist."""
+    known = {"id": "b", "repo_id": "r", "type": "branch", "name": "main", "head": None, "seq": 0}
+    return {**known, "sealed_seq": 0, "created_at": 1, "updated_at": 1, "deleted_at": None, **members}
 
 
 @contextlib.asynccontextmanager
@@ -98,3 +104,17 @@ async def test_a_refused_row_at_the_commit_takes_everything_back(tmp_path: Path)
         async with db.write() as tx:
             await tx.run(NONCE, **nonce("z"))
         assert await kept(db) == ["z"]
+
+
+async def test_each_kind_of_constraint_has_an_error_of_its_own(tmp_path: Path) -> None:
+    async with opened(tmp_path) as db:
+        with pytest.raises(ForeignKeyViolation, match="FOREIGN KEY"):
+            async with db.write() as tx:
+                await tx.run(insert(schema.ref), **ref())
+        with pytest.raises(NotNullViolation, match=r"ref\.name"):
+            async with db.write() as tx:
+                await tx.run(insert(schema.ref), **ref(name=None))
+        with pytest.raises(UniqueViolation, match=r"nonce\.nonce"):
+            async with db.write() as tx:
+                await tx.run(NONCE, **nonce("x"))
+                await tx.run(NONCE, **nonce("x"))

@@ -23,7 +23,7 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable, SvcError
 from localstore.core.model import Version
 from svc.api import pool
 from svc.api.http import Http
-from svc.api.proxy import proxy_for
+from svc.api.proxy import Proxy, proxy_for
 from tests.svc.api.hostile import Hostile, hostile, http
 from tests.svc.api.test_http import CREDENTIAL, VERSION, problem, talk
 
@@ -56,8 +56,10 @@ def test_calls_share_a_connection_and_a_stale_one_is_not_taken(monkeypatch: pyte
         assert asked(server, caller, 3) == 1
         assert asked(server, caller, 1) == 1, "the server closed the first"
         assert waits == []
+        caller.close()
         monkeypatch.setattr(pool, "KEPT_SECONDS", 0.0)
-        assert asked(server, caller, 1) == 1
+        caller, _ = talk(server)
+        assert asked(server, caller, 2) == 2, "no connection is kept"
         caller.close()
 
 
@@ -68,12 +70,21 @@ def test_a_server_that_asks_to_close_is_not_asked_again_there() -> None:
         assert waits == []
 
 
-def test_what_comes_unasked_is_nobodys_answer() -> None:
-    forged = http("200 OK", VERSION.replace(b'"9"', b'"forged"'))
-    with hostile(answering(1, then=forged), answering(1)) as server:
-        caller, _ = talk(server)
-        assert asked(server, caller, 2) == 2
-        caller.close()
+FRAMINGS = {
+    "two codings": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length and a coding": b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a coding that nobody asked for": b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "two lengths": b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "a length that is no number": b"Content-Length: +1\r\n\r\na",
+    "too many headers": b"A: 1\r\n" * 101 + b"Content-Length: 0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("framing", FRAMINGS.values(), ids=FRAMINGS.keys())
+def test_an_answer_that_could_be_read_in_two_ways_is_refused(framing: bytes) -> None:
+    with hostile(b"HTTP/1.1 200 OK\r\n" + framing) as server, pytest.raises(ServerMisbehaved) as raised:
+        talk(server)[0].call("GET", "/version", Version)
+    assert "does not speak HTTP as it should" in raised.value.detail
 
 
 def test_an_answer_that_was_not_read_ends_its_connection() -> None:
@@ -260,10 +271,40 @@ def test_tls_runs_through_the_proxy(
     assert BASIC in asked[0]
 
 
+def test_a_proxy_may_want_tls_itself(
+    certificate: Path, through: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with hostile(under_tls(certificate, KEPT), unread=True) as proxy:
+        through(proxy.origin.replace("http:", "https:"))
+        assert Http("http://node.example").call("GET", "/version", Version).version == "9"
+
+
+def test_a_socks_proxy_leads_to_the_server(through: Callable[[str], None]) -> None:
+    asked: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        assert connection.recv(100)[:1] == b"\x05"
+        connection.sendall(b"\x05\x02")  # user name and password, please
+        asked.append(connection.recv(100))
+        connection.sendall(b"\x01\x00")
+        asked.append(connection.recv(100))
+        connection.sendall(b"\x05\x00\x00\x01" + bytes(6))
+        asked.append(connection.recv(65536))
+        connection.sendall(KEPT)
+
+    with hostile(serve, unread=True) as proxy:
+        through(proxy.origin.replace("http://", "socks5://me:s%20p@"))
+        assert Http("http://node.example:81").call("GET", "/version", Version).version == "9"
+    assert b"me\x03s p" in asked[0]
+    assert b"node.example" in asked[1]
+    assert asked[2].startswith(b"GET /version HTTP/1.1\r\n")
+
+
 def test_a_proxy_that_refuses_is_named(through: Callable[[str], None]) -> None:
     with hostile(http("407 Who are you")) as proxy:
         through(proxy.origin)
-        said = r"cannot reach https://node\.example \(the proxy 127\.0\.0\.1:\d+ answered 407\)"
+        said = r"cannot reach https://node\.example \(the proxy 127\.0\.0\.1:\d+ answered 407 Who are you\)"
         with pytest.raises(ServerUnreachable, match=said):
             Http("https://node.example", sleep=lambda _: None).call("GET", "/version", Version)
         assert all(b"CONNECT node.example:443 " in request for request in proxy.requests)
@@ -275,11 +316,13 @@ def test_a_proxy_that_refuses_is_named(through: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize(
     "named",
-    ["socks5://me:secret@h:1", "https://me:secret@h:1", "http://me:secret@h:port", "http://me:secret@"],
+    ["socks4://me:secret@h:1", "ftp://me:secret@h:1", "http://me:secret@h:port", "http://me:secret@"],
 )
 def test_a_proxy_that_svc_cannot_use_is_one_sentence(named: str, through: Callable[[str], None]) -> None:
     through(named)
-    with pytest.raises(UsageError, match="write http://HOST:PORT, or name the server in NO_PROXY") as raised:
+    with pytest.raises(
+        UsageError, match=r"write http://HOST:PORT, .* or name the server in NO_PROXY"
+    ) as raised:
         Http("https://node.example").call("GET", "/version", Version)
     assert "secret" not in raised.value.detail
 
@@ -289,9 +332,9 @@ def test_which_servers_a_proxy_is_for(
 ) -> None:
     assert proxy_for("https://node.example") is None
     through("squid:3128")
-    assert proxy_for("https://node.example") == ("squid", 3128, [])
+    assert proxy_for("https://node.example") == Proxy("http://squid:3128", ("squid", 3128), None)
     monkeypatch.setenv("https_proxy", "http://[::1]")
-    assert proxy_for("https://node.example") == ("::1", 80, [])
-    assert proxy_for("http://node.example") == ("squid", 3128, [])
+    assert proxy_for("https://node.example") == Proxy("http://[::1]:80", ("::1", 80), None)
+    assert proxy_for("http://node.example") == Proxy("http://squid:3128", ("squid", 3128), None)
     monkeypatch.setenv("NO_PROXY", "example")
     assert proxy_for("https://node.example") is None
