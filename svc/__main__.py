@@ -27,10 +27,10 @@ def answer(words: list[str]) -> int:
     if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
         from pathlib import Path
 
-        from svc.cmd.complete import answer as complete
+        from svc.cmd.frame.complete import answer as complete
 
         return _printed(complete(words, os.environ, Path.cwd()))
-    from svc.cmd.app import run
+    from svc.cmd.frame.app import run
 
     return run(words)
 

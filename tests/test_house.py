@@ -14,7 +14,7 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from localstore.core.text_merge import has_markers
+from localstore.core.diff.text_merge import has_markers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,8 +79,8 @@ TOOLS = {
 LONGEST = 400
 LONGER = {
     "relay/db/schema.py": "the one picture of all tables, which refer to each other",
-    "tests/relay/service/test_live.py": "one branch taken through every answer of the protocol",
-    "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
+    "tests/relay/service/live/test_live.py": "one branch taken through every answer of the protocol",
+    "tests/localstore/core/identity/test_capability.py": "one catalogue of hostile tokens",
     "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
     "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
 }

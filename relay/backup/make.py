@@ -17,15 +17,16 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.errors import Invalid, Unavailable
-from relay import edition, migrations
+from relay import migrations
 from relay.backup import files, tables
 from relay.backup.manifest import DATABASE, MANIFEST, OBJECTS, PRIVATE, VERSION, File, Manifest, Pack, read
-from relay.clock import now_ms
-from relay.db import backup as statements
-from relay.db.database import Database
-from relay.ids import new_id
+from relay.base import edition
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.base.threads import apart
+from relay.db.engine.database import Database
+from relay.db.storage import backup as statements
 from relay.objects.backend import PackGone, Packs
-from relay.threads import apart
 
 LOCK = "backup.lock"
 KEPT = ("signer.keys", "secrets")  # of the data folder

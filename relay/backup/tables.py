@@ -21,9 +21,9 @@ from sqlalchemy import Table
 from localstore.core.errors import Invalid
 from localstore.core.limits import MIB
 from relay.backup.files import Writing
-from relay.db import backup as statements
-from relay.db.database import Tx
-from relay.threads import apart
+from relay.base.threads import apart
+from relay.db.engine.database import Tx
+from relay.db.storage import backup as statements
 
 ROWS = 1000  # fetched and encoded at once
 ITEM = 1 * MIB  # bytes after which an item ends

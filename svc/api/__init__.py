@@ -1,4 +1,4 @@
-"""Typed calls to one server, a module for each noun, over one HTTP conversation (`svc.api.http`).
+"""Typed calls to one server, a module for each noun, over one HTTP conversation (`svc.http.client`).
 
     api = connect("https://node.example", Sessions(home))
     repo = api.repo.find("alice", "project")
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from svc.api.auth import AuthCalls
     from svc.api.device import DeviceCalls
     from svc.api.history import HistoryCalls
-    from svc.api.http import Http, Query
     from svc.api.live import LiveCalls
     from svc.api.node import NodeCalls
     from svc.api.payload import PayloadCalls
     from svc.api.ref import RefCalls
     from svc.api.repo import RepoCalls
     from svc.api.seal import SealCalls
-    from svc.api.session import Sessions
+    from svc.http.client import Http, Query
+    from svc.http.session import Sessions
 
 T = TypeVar("T")
 
@@ -130,6 +130,6 @@ def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
 
     Raises Unauthorized when that session has ended.
     """
-    from svc.api.http import Http
+    from svc.http.client import Http
 
     return Api(Http(origin, None if anonymous else sessions.credential(origin)))

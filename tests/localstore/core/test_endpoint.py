@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core.endpoint import REPO, Endpoint
-from relay.router import Router
+from relay.http.router import Router
 
 REF: Endpoint[None] = Endpoint("GET", f"{REPO}/refs/{{type}}/{{name...}}")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from svc.cmd.table import COMMANDS
+from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import ROOT, clean_environment
 
 PROBE = """
@@ -32,7 +32,7 @@ def loaded(*words: str) -> set[str]:
 
 
 def test_version_loads_nothing_to_speak_of() -> None:
-    unwanted = {"typer", "httpx", "textual", "msgspec", "svc.cmd", "svc.out", "rich"}
+    unwanted = {"typer", "httpx", "textual", "msgspec", "svc.cmd", "svc.console", "rich"}
     assert loaded("--version") & unwanted == set()
 
 
@@ -43,7 +43,7 @@ def test_help_asks_no_command_and_no_network() -> None:
 
 def loaded_to_build(*paths: str) -> set[str]:
     """Every module in memory once these commands could run."""
-    script = "import sys; from svc.cmd.command import build\n"
+    script = "import sys; from svc.cmd.frame.command import build\n"
     script += f"for path in {paths!r}: build(path)\n"
     script += "print(','.join(sorted(sys.modules)))"
     ended = subprocess.run(
@@ -65,7 +65,7 @@ def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
 
 @pytest.mark.parametrize("path", ["push", "pull", "status", "log"])
 def test_what_is_typed_all_day_loads_nothing_for_rare_cases(path: str) -> None:
-    unwanted = {"ctypes", "dataclasses", "nacl.signing", "rapidfuzz", "shlex", "svc.out.pager", "tarfile"}
+    unwanted = {"ctypes", "dataclasses", "nacl.signing", "rapidfuzz", "shlex", "svc.console.pager", "tarfile"}
     unwanted |= {"svc.flows.pull"} if path == "push" else set()
     assert loaded_to_build(path) & unwanted == set()
 

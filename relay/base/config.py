@@ -1,0 +1,347 @@
+"""What a node was told at start, checked as a whole before anything else happens.
+
+Strict mode (`relay serve`) refuses to start on anything missing or wrong, with one line that says what to
+do. `--dev` fills in what a first look needs. The variables are those of the service specification,
+Operation; beside them stand TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP,
+TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, and those of quotas and of the reserve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from localstore.core.errors import Invalid
+from localstore.core.identity.request_signature import authority_of
+from localstore.core.limits import GIB, MIB
+from relay.base import database_url as urls
+from relay.base import edition
+from relay.base.environment import Environment, StartRefused
+from relay.base.flags import ConditionalPut, Flags, switch
+from relay.capacity.quota import Quota
+from relay.capacity.reserve import Space
+
+BOOT_SECRET_CHARS = 16
+DEV_SECRETS = ("TR_ENROLL_CHALLENGE", "TR_VALIDATE_JWT_AUD", "RELAY_ADMIN_SECRET", "MANAGED_KEY_SECRET")
+# What an account may have, how many accounts an address may make in a day, and what the disk keeps free.
+QUOTA_BYTES, QUOTA_OBJECTS, QUOTA_REPOSITORIES = 20 * GIB, 5_000_000, 1000
+QUOTA_ACCOUNTS, DEV_ACCOUNTS = 20, 1000
+RESERVE_BYTES, RESERVE_INODES = 512 * MIB, 1000
+AUDIT_DAYS = 365
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LEVELS = {
+    "trace": "debug",
+    "debug": "debug",
+    "info": "info",
+    "warn": "warning",
+    "error": "error",
+    "off": "critical",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """None where the operator gave none. `managed_key` is 32 raw bytes."""
+
+    enroll_challenge: str
+    validate_jwt_aud: str
+    admin: str | None
+    managed_key: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Oidc:
+    url: str
+    client_id: str
+    redirect_uri: str
+    client_secret: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class S3:
+    endpoint: str
+    bucket: str
+    region: str
+    access_key: str | None
+    secret_key: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where packs lie: in files of the data folder, or in the bucket of `s3`, which knows its `owner`."""
+
+    data: Path
+    s3: S3 | None
+    conditional_put: ConditionalPut
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class E2eeScopes:
+    single_user: bool
+    org: bool
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """`public_url` is the origin without a slash at its end; `proxy_hops` counts the reverse proxies whose
+    X-Forwarded-For is believed; `tls` is (certificate chain, key)."""
+
+    dev: bool
+    host: str
+    port: int
+    data: Path
+    public_url: str
+    node_name: str
+    edition: str
+    source_link: str  # empty: this node serves its own source
+    flags: Flags
+    e2ee: E2eeScopes
+    database_url: str = field(repr=False)
+    migration_database_url: str = field(repr=False)
+    secrets: Secrets = field(repr=False)
+    oidc: Oidc | None
+    storage: Storage
+    tls: tuple[Path, Path] | None
+    operator_email: str | None
+    device_key_sign_in: bool
+    device_key_sign_up: bool
+    local_sign_up: bool
+    rate_limits: bool
+    proxy_hops: int
+    log_level: str
+    quota: Quota
+    reserve: Space
+    audit_days: int
+
+    def at(self, port: int) -> Config:
+        """The same after the socket was bound: with port 0 the origin of `--dev` is only known then."""
+        if self.port == port:
+            return self
+        derived = self.public_url == dev_origin(self.host, self.port)
+        origin = dev_origin(self.host, port) if derived else self.public_url
+        return replace(self, port=port, public_url=origin)
+
+    @property
+    def source_url(self) -> str:
+        """Where the source code of this node is (AGPL-3.0-or-later, section 13)."""
+        return self.source_link or f"{self.public_url}/source.tar.gz"
+
+    @property
+    def secure(self) -> bool:
+        """Whether people reach the node by TLS: the cookie is `__Host-session` then."""
+        return self.public_url.startswith("https://")
+
+    def authorities(self) -> frozenset[str]:
+        """The `@authority` values that a request signature may name; the first is for messages."""
+        own = {authority_of(self.public_url)}
+        if self.dev:
+            own |= {f"{name}:{self.port}" for name in _LOOPBACK}
+        return frozenset(own)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the same database and data folder."""
+        return urls.is_postgres(self.database_url)
+
+
+def dev_origin(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
+    """Check everything and answer the configuration, or raise StartRefused with one line."""
+    environment = Environment(variables)
+    try:
+        return _read(environment, dev, host, port, data)
+    except Invalid as error:
+        raise StartRefused(error.detail) from None
+
+
+def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) -> Config:
+    folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
+    public_url = _public_url(env, dev, host, port)
+    database_url = _database_url(env, folder, "DATABASE_URL")
+    _check_edition(env, dev)
+    return Config(
+        dev=dev,
+        host=host,
+        port=port,
+        data=folder,
+        public_url=public_url,
+        node_name=env.get("TR_NODE_NAME") or (urlsplit(public_url).hostname or host),
+        edition=edition.EDITION,
+        source_link=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
+        flags=Flags.read(env.get),
+        e2ee=E2eeScopes(
+            single_user=_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),
+            org=_switch(env, "TR_ORG_E2EE_ENABLED", False),
+            private=_switch(env, "TR_PRIVATE_E2EE_ENABLED", False),
+        ),
+        database_url=database_url,
+        migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
+        secrets=_secrets(env, dev),
+        oidc=_oidc(env, public_url),
+        storage=_storage(env, folder),
+        tls=_tls(env, dev),
+        operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
+        device_key_sign_in=_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
+        device_key_sign_up=_switch(env, "TR_DEVICE_KEY_SIGN_UP", dev),
+        local_sign_up=_switch(env, "TR_LOCAL_SIGN_UP", dev),
+        rate_limits=_switch(env, "TR_RATE_LIMITS", True),
+        proxy_hops=env.number("TR_PROXY_HOPS", 0, 0, 8),
+        log_level=log_level(env),
+        quota=_quota(env, dev),
+        reserve=Space(
+            env.number("TR_RESERVE_BYTES", RESERVE_BYTES, 0, 2**62),
+            env.number("TR_RESERVE_INODES", RESERVE_INODES, 0, 2**62),
+        ),
+        audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
+    )
+
+
+def quotas(variables: Mapping[str, str]) -> Quota:
+    """What accounts may have here; it needs nothing else of the configuration."""
+    return _quota(Environment(variables), False)
+
+
+def _quota(env: Environment, dev: bool) -> Quota:
+    return Quota(
+        bytes=env.number("TR_QUOTA_BYTES", QUOTA_BYTES, 0, 2**61),
+        objects=env.number("TR_QUOTA_OBJECTS", QUOTA_OBJECTS, 0, 2**61),
+        repositories=env.number("TR_QUOTA_REPOSITORIES", QUOTA_REPOSITORIES, 0, 2**61),
+        accounts=env.number("TR_QUOTA_ACCOUNTS", DEV_ACCOUNTS if dev else QUOTA_ACCOUNTS, 0, 2**31),
+    )
+
+
+def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
+    """What `relay migrate` works on, and what will be served from it; it needs nothing else of the
+    configuration."""
+    env = Environment(variables)
+    folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
+    served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
+    return _database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"), served
+
+
+def storage(variables: Mapping[str, str], data: Path | None) -> Storage:
+    """Where packs lie; it needs nothing else of the configuration."""
+    env = Environment(variables)
+    try:
+        return _storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
+    except Invalid as error:
+        raise StartRefused(error.detail) from None
+
+
+def _storage(env: Environment, folder: Path) -> Storage:
+    owner = (env.get("TR_PUBLIC_URL") or f"{folder}").rstrip("/").lower()
+    return Storage(folder, _s3(env), Flags.read(env.get).conditional_put, owner)
+
+
+def _database_url(env: Environment, folder: Path, *names: str) -> str:
+    """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
+    told = (env.secret(name) for name in names)
+    url = next(filter(None, told), None) or f"sqlite:///{folder / 'relay.db'}"
+    return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
+
+
+def log_level(env: Environment) -> str:
+    """RUST_LOG: the level of its first directive without a target (`info,hub=debug` means info)."""
+    for directive in (env.get("RUST_LOG") or "info").split(","):
+        word = directive.strip().lower()
+        if word in _LEVELS:
+            return _LEVELS[word]
+    raise StartRefused(f"RUST_LOG names none of the levels {', '.join(_LEVELS)}")
+
+
+def _switch(env: Environment, name: str, default: bool) -> bool:
+    return switch(name, env.get(name), default)
+
+
+def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
+    url = env.get("TR_PUBLIC_URL")
+    if url is None:
+        if dev:
+            return dev_origin(host, port)
+        raise StartRefused("TR_PUBLIC_URL is not set; set it to the origin people open, https://HOST")
+    parts = urlsplit(url)
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise StartRefused(
+            f"TR_PUBLIC_URL={url} has more than an origin; a node lives at the root of its host"
+        )
+    authority_of(url)
+    if parts.scheme == "http" and not dev and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise StartRefused(
+            f"TR_PUBLIC_URL={url} is not encrypted; put a proxy with TLS before the relay and name https://"
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _check_edition(env: Environment, dev: bool) -> None:
+    told = env.get("TR_EDITION")
+    if told is None and not dev:
+        raise StartRefused(f"TR_EDITION is not set; this build is {edition.EDITION}")
+    if told is not None and told != edition.EDITION:
+        raise StartRefused(f"TR_EDITION={told} does not match the compiled edition {edition.EDITION}")
+
+
+def _secrets(env: Environment, dev: bool) -> Secrets:
+    managed = env.secret("MANAGED_KEY_SECRET")
+    if managed is not None and not re.fullmatch("[0-9a-fA-F]{64}", managed):
+        raise StartRefused("MANAGED_KEY_SECRET is not 32 bytes in hex (64 digits)")
+    return Secrets(
+        enroll_challenge=_boot_secret(env, "TR_ENROLL_CHALLENGE", dev),
+        validate_jwt_aud=_boot_secret(env, "TR_VALIDATE_JWT_AUD", dev),
+        admin=env.secret("RELAY_ADMIN_SECRET"),
+        managed_key=bytes.fromhex(managed) if managed else None,
+    )
+
+
+def _boot_secret(env: Environment, name: str, dev: bool) -> str:
+    value = env.secret(name)
+    if value is None and not dev:
+        raise StartRefused(
+            f"{name} is not set; give it or {name}_FILE at least {BOOT_SECRET_CHARS} characters"
+        )
+    if value is not None and len(value) < BOOT_SECRET_CHARS:
+        raise StartRefused(f"{name} is shorter than {BOOT_SECRET_CHARS} characters")
+    return value or ""
+
+
+def _oidc(env: Environment, public_url: str) -> Oidc | None:
+    url, client_id = env.get("RAUTHY_URL"), env.get("RAUTHY_CLIENT_ID")
+    expected = f"{public_url}/auth/callback"
+    redirect = env.get("RAUTHY_REDIRECT_URI") or expected
+    if redirect != expected:
+        raise StartRefused(f"RAUTHY_REDIRECT_URI={redirect} must be {expected}")
+    secret = env.secret("RAUTHY_CLIENT_SECRET")
+    if url is None:
+        return None
+    if client_id is None:
+        raise StartRefused("RAUTHY_URL is set without RAUTHY_CLIENT_ID")
+    return Oidc(url, client_id, redirect, secret)
+
+
+def _s3(env: Environment) -> S3 | None:
+    endpoint, bucket = env.get("S3_ENDPOINT"), env.get("S3_BUCKET")
+    if endpoint is None and bucket is None:
+        return None
+    if endpoint is None or bucket is None:
+        raise StartRefused("S3_ENDPOINT and S3_BUCKET go together; one of them is missing")
+    region = env.get("S3_REGION") or "us-east-1"
+    return S3(endpoint, bucket, region, env.secret("S3_ACCESS_KEY"), env.secret("S3_SECRET_KEY"))
+
+
+def _tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
+    """Certificate and key where the node ends TLS itself; behind a proxy neither file exists."""
+    named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")
+    if dev and not any(named):
+        return None
+    paths = Path(named[0] or "./certs/fullchain.pem"), Path(named[1] or "./certs/privkey.pem")
+    missing = [path for path in paths if not path.is_file()]
+    if missing and any(named):
+        raise StartRefused(f"SSL_CERT_PATH and SSL_KEY_PATH name files; {missing[0]} does not exist")
+    return None if missing else paths

@@ -1,0 +1,96 @@
+"""The cookies of a browser session, and whether a request comes from our own pages.
+
+`__Host-session` and `__Secure-refresh` where people reach the node by TLS; `tr_session` and `tr_refresh` on a
+node that is developed over plain HTTP.
+"""
+
+from __future__ import annotations
+
+from sanic.request import Request
+
+from localstore.core import limits
+from localstore.core.errors import Forbidden, Unauthorized
+from relay.base.config import Config
+
+REFRESH_PATH = "/auth/refresh"
+
+
+def session_name(config: Config) -> str:
+    return "__Host-session" if config.secure else "tr_session"
+
+
+def refresh_name(config: Config) -> str:
+    return "__Secure-refresh" if config.secure else "tr_refresh"
+
+
+def value(request: Request, name: str) -> str | None:
+    """What the cookie `name` holds; None where the request has no such cookie, or an empty one.
+
+    Read from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of
+    this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
+    Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
+    """
+    wanted, found = name.encode("ascii"), []
+    for line in request.head.split(b"\r\n")[1:]:
+        field, _, content = line.partition(b":")
+        if field.lower() == b"cookie":
+            pairs = (pair.strip(b" \t").partition(b"=") for pair in content.split(b";"))
+            found += [said for key, equals, said in pairs if equals and key == wanted]
+    if len(found) > 1:
+        raise Unauthorized(
+            f"the cookie {name} came twice; remove the cookies of this site and sign in again",
+            reason="cookie",
+        )
+    if not found or not found[0]:
+        return None
+    if not found[0].isascii():
+        raise Unauthorized(f"the cookie {name} holds no token of ours; sign in again", reason="cookie")
+    return found[0].decode("ascii")
+
+
+def session(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
+    """Set-Cookie for the capability token (text)."""
+    return _cookie(config, session_name(config), token, "/", "Lax", seconds)
+
+
+def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> str:
+    """Set-Cookie for the refresh token, sent to one path only."""
+    return _cookie(config, refresh_name(config), token, REFRESH_PATH, "Strict", seconds)
+
+
+def cleared(config: Config) -> tuple[str, str]:
+    """Set-Cookie values that take both cookies away."""
+    return session(config, "", 0), refresh(config, "", 0)
+
+
+def require_own_page(config: Config, request: Request) -> None:
+    """Forbidden unless the request comes from a page of this node: Origin, where a browser sends one, must be
+    ours; else Fetch Metadata must say same-origin. SameSite alone is no full defence."""
+    origins = request.headers.getall("origin", [])
+    sites = request.headers.getall("sec-fetch-site", [])
+    ours = _own_origins(config).issuperset(origins) if origins else sites == ["same-origin"]
+    if not ours:
+        raise Forbidden(f"this request does not come from a page of {config.public_url}; open that and retry")
+
+
+def own_navigation(config: Config, request: Request) -> bool:
+    """Whether a person or a page of ours asked for this page. A browser that knows says so; of one that does
+    not, the strict cookie tells."""
+    sites = set(request.headers.getall("sec-fetch-site", []))
+    origins = request.headers.getall("origin", [])
+    return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)
+
+
+def _own_origins(config: Config) -> frozenset[str]:
+    scheme = "https" if config.secure else "http"
+    return frozenset(f"{scheme}://{authority}" for authority in config.authorities())
+
+
+def sent_by_browser(request: Request) -> bool:
+    """Whether a browser says where the request comes from; programs send neither header."""
+    return "origin" in request.headers or "sec-fetch-site" in request.headers
+
+
+def _cookie(config: Config, name: str, value: str, path: str, same_site: str, seconds: int) -> str:
+    secure = "; Secure" if config.secure else ""
+    return f"{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
