@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from relay.base.config import Config
 from relay.base.metrics import Metrics
 from relay.base.single_flight import Checks
 from relay.capacity.probes import Probes
 from relay.capacity.reserve import Reserve
+from relay.config import Config
 from relay.db.engine.database import Database
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs

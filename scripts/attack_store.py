@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 
-from relay.base import config
+from relay import config
 from relay.db.engine.sqlite import SqliteDatabase
 from relay.db.schema import metadata
 from relay.objects.backend import Packs

@@ -185,7 +185,7 @@ class _Asked(Mapping[str, str]):
 
 def relay_variables() -> tuple[set[str], set[str]]:
     """The variables that the relay's configuration asks for, and those of them that may come from a file."""
-    from relay.base import config
+    from relay import config
 
     given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket"})
     config.read(given, dev=True, host="127.0.0.1", port=0, data=None)

@@ -17,8 +17,8 @@ from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
 from relay.backup.manifest import OBJECTS, PRIVATE, Manifest, Pack
 from relay.base import database_url as urls
-from relay.base.config import Storage
 from relay.base.threads import apart
+from relay.config import Storage
 from relay.objects.backend import Packs
 from relay.objects.packs import PackFiles
 from relay.objects.place import open_packs

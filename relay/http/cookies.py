@@ -10,7 +10,7 @@ from sanic.request import Request
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, Unauthorized
-from relay.base.config import Config
+from relay.config import Config
 
 REFRESH_PATH = "/auth/refresh"
 

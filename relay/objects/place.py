@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay.base.config import Storage
+from relay.config import Storage
 from relay.objects.backend import Packs
 from relay.objects.packs import FOLDER, PackFiles
 

@@ -94,11 +94,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(asked: argparse.Namespace) -> int:
+    from relay import config as configuration
     from relay import migrations
-    from relay.base import config as configuration
-    from relay.base import data_folder, logs
+    from relay.base import logs
     from relay.base.environment import StartRefused
-    from relay.run import server
+    from relay.run import data_folder, server
 
     given = dict(os.environ)
     config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
@@ -126,8 +126,7 @@ def _serve(asked: argparse.Namespace) -> int:
 
 
 def _migrate(asked: argparse.Namespace) -> int:
-    from relay import migrations
-    from relay.base import config
+    from relay import config, migrations
 
     revision = migrations.upgrade(*config.migration_urls(os.environ, asked.data))
     print(f"relay: the database is at revision {revision}")
@@ -135,7 +134,7 @@ def _migrate(asked: argparse.Namespace) -> int:
 
 
 def _signer(asked: argparse.Namespace) -> int:
-    from relay.base import data_folder
+    from relay.run import data_folder
     from relay.signing.process import run
 
     folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
@@ -145,7 +144,7 @@ def _signer(asked: argparse.Namespace) -> int:
 
 
 def _repo(asked: argparse.Namespace) -> int:
-    from relay.base import config
+    from relay import config
     from relay.run import operator_commands
 
     url, _ = config.migration_urls(os.environ, asked.data)
@@ -155,7 +154,7 @@ def _repo(asked: argparse.Namespace) -> int:
 
 
 def _account(asked: argparse.Namespace) -> int:
-    from relay.base import config
+    from relay import config
     from relay.run import operator_commands
 
     if not 1 <= asked.hours <= 24 * 30:
@@ -169,7 +168,7 @@ def _account(asked: argparse.Namespace) -> int:
 
 
 def _quota(asked: argparse.Namespace) -> int:
-    from relay.base import config
+    from relay import config
     from relay.run import operator_commands
 
     limits = {what: getattr(asked, what) for what in QUOTAS if hasattr(asked, what)}
@@ -223,8 +222,8 @@ def _backup(asked: argparse.Namespace) -> int:
 
 
 def _restore(asked: argparse.Namespace) -> int:
+    from relay import config
     from relay.backup.restore import restore
-    from relay.base import config
 
     storage = config.storage(os.environ, asked.data)
     restore(asked.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)

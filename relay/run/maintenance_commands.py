@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from relay import migrations
-from relay.base import config, data_folder
+from relay import config, migrations
 from relay.base import database_url as urls
 from relay.base.environment import StartRefused
 from relay.db.engine import connect
 from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
-from relay.run import admin
+from relay.run import admin, data_folder
 from relay.run.maintenance import Keeper
 
 

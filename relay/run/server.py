@@ -22,9 +22,9 @@ from sanic import Sanic
 from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
-from relay.base.config import Config
 from relay.base.logs import logger
 from relay.base.metrics import Metrics
+from relay.config import Config
 from relay.db.engine import connect
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs

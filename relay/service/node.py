@@ -20,9 +20,9 @@ from localstore.core.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
 from relay.base import edition, flags
 from relay.base.clock import now_ms
-from relay.base.config import Config
 from relay.base.logs import logger
 from relay.caller import Caller
+from relay.config import Config
 from relay.db import node as rows
 from relay.db.storage import usage
 from relay.http.routing import TABLE

@@ -27,15 +27,15 @@ from sqlalchemy import insert
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.keys import DeviceKey, TransportKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
-from relay.base import config as configuration
-from relay.base import data_folder, logs
+from relay import config as configuration
+from relay.base import logs
 from relay.base.clock import now_ms
 from relay.base.ids import new_account_id, new_id
 from relay.db.schema import account as accounts
 from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
 from relay.node import Node
-from relay.run import server
+from relay.run import data_folder, server
 from tests import buckets
 from tests.databases import new_url
 

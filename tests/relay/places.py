@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from relay.base.config import S3
+from relay.config import S3
 from relay.db.engine import connect
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore

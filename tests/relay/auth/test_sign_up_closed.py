@@ -7,7 +7,7 @@ import re
 import pytest
 
 from localstore.core.identity.keys import DeviceKey
-from relay.base import config as configuration
+from relay import config as configuration
 from relay.run import cli
 from tests.relay.auth.people import Device
 

@@ -14,7 +14,7 @@ import pytest
 
 from localstore.core.encoding import b64u
 from localstore.core.identity.keys import DeviceKey, TransportKey
-from relay.base import config
+from relay import config
 from relay.base.environment import StartRefused
 from tests.relay.conftest import Relay
 from tests.relay.test_start import served

@@ -6,7 +6,7 @@ import asyncio
 
 from sqlalchemy import func, insert, select, update
 
-from relay.base import config
+from relay import config
 from relay.base.clock import now_ms
 from relay.db import schema
 from relay.db.identity import audit as audit_rows

@@ -32,7 +32,7 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.storage import chunks
-from relay.base import config
+from relay import config
 from relay.base.clock import now_ms
 from relay.base.metrics import Metrics
 from relay.caller import Principal, View

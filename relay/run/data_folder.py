@@ -10,8 +10,8 @@ import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay.base.config import DEV_SECRETS
 from relay.base.environment import StartRefused
+from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
