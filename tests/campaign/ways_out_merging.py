@@ -27,7 +27,7 @@ def _sending(way: Send, pulls: int = push.PULLS) -> Callable[[], None]:
 
     def change() -> None:
         push.PULLS = pulls
-        BranchTransport.updates = way  # type: ignore[method-assign]
+        BranchTransport.updates = way  # type: ignore[method-assign, assignment]
 
     return change
 
