@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.errors import ClockReused, Conflict, NotSealed, StaleHead, SvcError
-from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.core.errors import ClockReused, NotSealed, StaleHead, SvcError
 from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.sync.sealing import seal
 from tests.campaign.conftest import Place
@@ -75,18 +74,6 @@ def _a_push_over_a_seal(place: Place) -> None:
     bob.ok("push", "-m", "bob")
 
 
-@row("local_edits", "pull", "switch")
-def _edits_in_the_way(place: Place) -> None:
-    first_push(place)
-    place.ann.ok("repo", "branch", "side")
-    place.write(place.ann, "a.txt", "one\nann\n")
-    refused(place.ann, "pull", says="pull --merge")
-    place.ann.ok("pull", "--merge")
-    refused(place.ann, "switch", "side", says="switch side --merge")
-    place.ann.ok("switch", "side", "--merge")
-    assert place.ann.files()["a.txt"] == b"one\nann\n"
-
-
 def _models(place: Place) -> tuple[ModelPlace, ModelPlace]:
     relay = ModelRelay()
     ann, bob = ModelPlace(place.base, relay, "model-ann"), ModelPlace(place.base, relay, "model-bob")
@@ -132,32 +119,6 @@ def _the_head_moved(place: Place) -> None:
     ann.pull()
     with ann.device() as device:
         seal(device, "in time")
-
-
-@row("conflict", "pull")
-def _others_keep_winning(place: Place) -> None:
-    ann, bob = _models(place)
-
-    class Slow(ModelTransport):
-        count = 0
-
-        def updates(self, batch: UpdateBatch) -> UpdateAnswers:
-            Slow.count += 1
-            bob.pull("merge")
-            bob.write("b.bin", b"\0bob %d" % Slow.count)
-            bob.push()
-            return super().updates(batch)
-
-    ann.wrap = lambda _: Slow(ann.relay, "main")
-    ann.write("b.bin", b"\0ann")
-    try:
-        ann.push()
-    except (Conflict, NotSealed) as error:
-        _named(error, "pull")
-    ann.wrap = lambda transport: transport
-    ann.pull("merge")
-    ann.push()
-    assert b"\0ann" in ann.relay.tree("main").values()
 
 
 @row("clock_reused", "pull")
@@ -259,3 +220,13 @@ def _a_second_watcher(place: Place) -> None:
     place.ann.ok("watcher", "stop")
     place.ann.ok("watcher", "start")
     place.ann.ok("watcher", "stop")
+
+
+# --- words that are no command, or not enough
+
+
+@row("usage", "log")
+def _the_history_of_no_file(place: Place) -> None:
+    first_push(place)
+    refused(place.ann, "log", "--follow", says="log --follow PATH")
+    place.ann.ok("log", "--follow", "a.txt")
