@@ -69,8 +69,8 @@ def log(
     """List the seals of a branch, newest first
 
     A branch, tag or seal goes before a file of the same name; --path is never taken for a branch. Without
-    either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names what
-    each seal changed, as -p and --stat do; without one of the three the field is null.
+    either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names
+    what each seal changed, as -p and --stat do; without one of the three the field is null.
 
     Examples:
     svc log
