@@ -491,16 +491,19 @@ class NotSealed(ClientError):
 
 
 class EditsConflict(ClientError):
-    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice."""
+    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice, or
+    would be, of a dry run (`foretold`)."""
 
     code = "edits_conflict"
 
-    def __init__(self, path: str, by: str | None, conflicts: Sequence[Any]) -> None:
+    def __init__(self, path: str, by: str | None, conflicts: Sequence[Any], foretold: bool = False) -> None:
         self.conflicts = conflicts
         others = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
         whose = f"@{by}'s live edit" if by else "a live edit by others"
+        stands = "would not be sealed" if foretold else "not sealed"
+        after = "run: svc pull --merge, " if foretold else ""
         super().__init__(
-            f"not sealed: {path}{others} conflicts with {whose}; look at both files, then push again"
+            f"{stands}: {path}{others} conflicts with {whose}; {after}look at both files, then push again"
         )
 
 

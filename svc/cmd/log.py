@@ -38,6 +38,7 @@ COLUMNS = (
     Column("author", author),
     Column("message", kind="line"),
 )
+FILES = Column("files")
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -49,7 +50,7 @@ class Wish(msgspec.Struct, frozen=True):
     follow: bool = False
 
 
-@answers(COLUMNS, SealSummary)
+@answers((*COLUMNS, FILES), SealSummary)
 def log(
     ctx: Ctx,
     words: Annotated[
@@ -68,7 +69,8 @@ def log(
     """List the seals of a branch, newest first
 
     A branch, tag or seal goes before a file of the same name; --path is never taken for a branch. Without
-    either, this folder's branch. Patterns such as '*.py' name files of the newest seal.
+    either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names
+    what each seal changed, as -p and --stat do; without one of the three the field is null.
 
     Examples:
     svc log
@@ -87,7 +89,7 @@ def log(
         found = _seals(ctx, repo, wish)
         empty = f"no seal of {wish.start.name} changed {', '.join(wish.paths)}" if wish.paths else "no seals"
     if ctx.out.format.as_data:
-        _rows(ctx, repo, found, stat or patch)
+        _rows(ctx, repo, found, stat or patch or FILES.name in (ctx.out.format.fields or ()))
     elif oneline and not (stat or patch):
         ctx.out.text("".join(f"{one.id[:12]} {changes.subject(one.message)}\n" for one in found))
     elif stat or patch or oneline:
@@ -107,7 +109,7 @@ def _rows(ctx: Ctx, repo: Repo, found: Iterator[SealSummary], with_files: bool) 
                 "files": msgspec.to_builtins(changes.of_seal(ctx, repo, one.id))
             }
 
-    ctx.out.rows(records(), (*COLUMNS, Column("files")), SealSummary)
+    ctx.out.rows(records(), (*COLUMNS, FILES), SealSummary)
 
 
 def _blocks(

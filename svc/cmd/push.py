@@ -105,7 +105,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pus
         try:
             return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
         except EditsConflict as error:
-            note_conflicts(ctx, error.conflicts)
+            note_conflicts(ctx, error.conflicts, dry_run)
             raise
 
 

@@ -28,7 +28,7 @@ COLUMNS = (
 )
 
 
-@answers(COLUMNS)
+@answers(COLUMNS, Seal)
 def show(
     ctx: Ctx,
     seal: Annotated[

@@ -66,7 +66,7 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
     NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
-    result, and the same errors, with nothing sent."""
+    result, and the same errors, with nothing sent or written."""
     if device.repo.shown:
         raise ReadOnlyLook(device.repo.shown, device.repo.branch)
     if dry_run:
@@ -119,7 +119,7 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
         if attempt < PULLS:
             from svc.flows.pull import pull
 
-            if moved:
+            if moved and not isinstance(device, Rehearsed):
                 time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
             pull(device, "merge")
             _require_merged(device)
@@ -135,7 +135,8 @@ def _require_merged(device: Device) -> None:
     sealed."""
     conflicts = kept_aside(device)
     if conflicts:
-        raise EditsConflict(terminal_safe(conflicts[0].path), conflicts[0].by, conflicts)
+        foretold = isinstance(device, Rehearsed)
+        raise EditsConflict(terminal_safe(conflicts[0].path), conflicts[0].by, conflicts, foretold)
 
 
 def _send_round(

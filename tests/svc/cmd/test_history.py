@@ -140,6 +140,8 @@ def test_log_shows_patches_and_counts_as_git_does(both: Both) -> None:
     assert body in told.out
     found = json.loads(svc("log", "-p", "-n", "1", "--json", "message,files").out)
     assert [one["path"] for one in found[0]["files"]] == ["docs/a.txt", "src/c.py"]
+    assert json.loads(svc("log", "-n", "1", "--json", "files").out) == [{"files": found[0]["files"]}]
+    assert svc("log", "-n", "1", "-p", "--template", "{{files[0].path}}").out == "docs/a.txt\n"
 
 
 def test_log_follows_a_file_through_its_names(both: Both) -> None:

@@ -13,9 +13,10 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.core.errors import SvcError
+from localstore.core.errors import EditsConflict, SvcError
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
+from svc.flows import push
 from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
@@ -67,6 +68,8 @@ def quietly(work: Callable[[], object]) -> None:
 def outcome(work: Callable[[], Any]) -> tuple[object, object]:
     try:
         found = msgspec.to_builtins(work(), enc_hook=str)
+    except EditsConflict as error:  # the run has two files to look at, the dry run names what makes them
+        return type(error).__name__, error.conflicts
     except SvcError as error:
         return type(error).__name__, error.detail
     return "done", found
@@ -136,16 +139,13 @@ def _compare_pull(
         assert foretold == came
         return
     told, done = _dict(foretold), _dict(came)
-    for name in ("seal", "changed", "live", "conflicts", "skipped", "given_up", "replaced"):
+    for name in ("seal", "changed", "live", "merged", "conflicts", "skipped", "given_up", "replaced"):
         assert told[name] == done[name], name
     touched = {path for path in {*before, *after} if before.get(path) != after.get(path)}
-    copies = {name for _, name in done["conflicts"]}
+    kept = {one["path"]: one["kept_as"] for one in done["conflicts"]}
+    copies = set(kept.values())
     below = {path for path in touched if any(path.startswith(f"{copy}/") for copy in copies)}
-    moved = {
-        path
-        for path in touched
-        if any(path == old or path.startswith(f"{old}/") for old, _ in done["conflicts"])
-    }
+    moved = {path for path in touched if any(path == old or path.startswith(f"{old}/") for old in kept)}
     assert touched - below - moved <= {*told["changed"], *copies, *done["given_up"]}
 
 
@@ -155,7 +155,7 @@ def _compare_push(foretold: tuple[object, object], came: tuple[object, object]) 
         assert foretold == came
         return
     told, done = _dict(foretold), _dict(came)
-    for name in ("sent", "removed", "skipped", "refused", "conflicts", "kind", "size"):
+    for name in ("sent", "removed", "skipped", "refused", "merged", "conflicts", "kind", "size"):
         assert told[name] == done[name], name
     assert told["unsealed"] == (done["seal"] is not None)
 
@@ -177,7 +177,40 @@ def test_a_conflict_is_foretold_by_name_and_nothing_is_written(tmp_path: Path) -
     foretold = bob.pull("merge", dry_run=True)
     assert bob.files() == {"c.bin": b"\0bob"}
     assert bob.pull("merge").conflicts == foretold.conflicts
-    assert [path for path, _ in foretold.conflicts] == ["c.bin"]
+    assert [one.path for one in foretold.conflicts] == ["c.bin"]
+
+
+def in_each_others_way(tmp_path: Path) -> Place:
+    """A folder with an edit that a live edit by somebody else contradicts."""
+    relay = ModelRelay()
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("a.txt", "timeout = 30\n")
+    ann.push()
+    bob.pull()
+    ann.write("a.txt", "timeout = 45\n")
+    live(ann)
+    bob.write("a.txt", "timeout = 60\n")
+    return bob
+
+
+def test_a_conflict_that_will_stop_a_push_is_foretold_with_the_way_out(tmp_path: Path) -> None:
+    bob = in_each_others_way(tmp_path)
+    with pytest.raises(EditsConflict, match=r"would not be sealed: a\.txt .*run: svc pull --merge") as told:
+        bob.push(dry_run=True)
+    assert bob.files() == {"a.txt": b"timeout = 60\n"}
+    assert bob.pull("merge").conflicts == told.value.conflicts
+    (kept,) = told.value.conflicts
+    assert bob.files() == {"a.txt": b"timeout = 45\n", kept.kept_as: b"timeout = 60\n"}
+    assert bob.push().seal is not None
+
+
+def test_a_dry_run_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bob = in_each_others_way(tmp_path)
+    monkeypatch.setattr(push, "PAUSE", float("nan"))  # sleeping for it is a ValueError
+    with pytest.raises(EditsConflict):
+        bob.push(dry_run=True)
+    with pytest.raises(ValueError, match="NaN"):
+        bob.push()
 
 
 def test_a_dry_run_fetches_no_bytes_that_nobody_needs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from localstore.core.identity.keys import DeviceKey
 from svc.flows import push
 from svc.flows.init import init
 from svc.flows.restore import restore
-from svc.flows.switch import switch
+from svc.flows.switch import Target, switch
 from svc.flows.working import Kept
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import LINK, Place
@@ -121,7 +121,7 @@ def test_switch_carries_an_edit_by_the_same_rule(people: tuple[Place, Place], re
     ann.write("app.py", timeout(60))
     ann.write("same.py", "x = 1\n")
     with ann.device() as device:
-        done = switch(device, "side", relay.transport("side", ann.key), "merge")
+        done = switch(device, Target("side", relay.transport("side", ann.key), ann.key), "merge")
     in_conflict(ann, one_side(timeout(45)), timeout(60))
     assert [(kept.path, kept.lines, kept.kept_lines) for kept in done.pulled.conflicts] == [
         ("app.py", "4", "3")
