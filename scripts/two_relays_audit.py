@@ -87,8 +87,8 @@ def clone(folder: Path, port: int, repository: str) -> list[str]:
     device.folder.parent.mkdir(parents=True)
     target = str(device.folder)
     try:
-        device.svc("login", "--device-key", "--handle", f"auditor{port}", quiet=True)
-        device.svc("repo", "clone", repository, target, where=device.folder.parent, quiet=True)
+        device.svc("login", "--device-key", "--handle", f"auditor{port}")
+        device.svc("repo", "clone", repository, target, where=device.folder.parent)
     except Failed as error:
         return [f"a clone from port {port} failed: {error}"]
     return [] if (device.folder / SHARED).exists() else [f"a clone from port {port} has no {SHARED}"]
