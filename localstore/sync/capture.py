@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotFound, PayloadMissing, ServerMisbehaved, TooLarge
-from localstore.core.lane import Lane
 from localstore.core.lane.first_edit import FirstEdit, first_edit
+from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.scan_result import Scan

@@ -17,6 +17,8 @@ from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest
 from relay.service import ref
 from relay.service.history import blame
 from relay.service.once import NEVER_BEFORE
+from relay.service.sealing import trees
+from tests.relay.service.live.test_landing import delta
 from tests.relay.service.live_world import Device, world
 
 
