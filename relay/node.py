@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relay.base.metrics import Metrics
-from relay.base.single_flight import Checks
+from relay.base.single_flight import SingleFlight
 from relay.capacity.probes import Probes
 from relay.capacity.reserve import Reserve
 from relay.config import Config
@@ -41,7 +41,7 @@ class Node:
     metrics: Metrics
     stopping: bool = False
     sign_in: SignInState = field(default_factory=SignInState)
-    checks: Checks = field(default_factory=Checks)
+    checks: SingleFlight = field(default_factory=SingleFlight)
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)

@@ -36,7 +36,7 @@ _NOTHING = ("", "~", "null")
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A read manifest; a member the file does not give is None or empty."""
 
     kind: str | None = None
@@ -53,7 +53,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return file_cap(kind, self.max_file_mib)
 
 
-def parse(data: bytes) -> Manifest:
+def parse(data: bytes) -> RepoManifest:
     """Read the bytes of `.svc.yaml`; Invalid with one sentence when a value is wrong."""
     if len(data) > MANIFEST_BYTES:
         raise Invalid(f"{MANIFEST} is larger than {MANIFEST_BYTES} bytes")
@@ -63,7 +63,7 @@ def parse(data: bytes) -> Manifest:
     limits = top.get("limits")
     if not isinstance(limits, dict):
         limits = {} if limits is None or limits in _NOTHING else _bad("limits", "a mapping")
-    return Manifest(
+    return RepoManifest(
         kind=_kind(top),
         name=_text(top, "name"),
         depends=tuple(_repository(item) for item in _texts(top, "depends")),

@@ -21,7 +21,7 @@ KEPT_BYTES = 32 * limits.MIB  # of lists: the chunks of about 60 GB of files
 _ROW = struct.Struct(">32sI")
 
 
-class Cut(msgspec.Struct, frozen=True):
+class ChunkPosition(msgspec.Struct, frozen=True):
     """A chunk of a file: where it begins, its BLAKE3 and its size in bytes."""
 
     offset: int
@@ -29,16 +29,16 @@ class Cut(msgspec.Struct, frozen=True):
     size: int
 
 
-class CutList:
+class ChunkList:
     """The chunks of one file in their order, 36 bytes each."""
 
     def __init__(self) -> None:
         self._rows = bytearray()
 
-    def __iter__(self) -> Iterator[Cut]:
+    def __iter__(self) -> Iterator[ChunkPosition]:
         offset = 0
         for digest, size in _ROW.iter_unpack(self._rows):
-            yield Cut(offset, digest, size)
+            yield ChunkPosition(offset, digest, size)
             offset += size
 
     @property
@@ -50,10 +50,10 @@ class CutList:
         self._rows += _ROW.pack(blake3_digest(chunk), len(chunk))
 
 
-def cut(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> CutList:
+def cut(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
     """The chunks from where the file stands to its end. `seen` is shown all these bytes too, some at a time
     and only for the time of the call. OSError if they cannot be read."""
-    chunker, found = Chunker(), CutList()
+    chunker, found = Chunker(), ChunkList()
     while count := file.readinto(chunker.space()):
         seen(chunker.space()[:count])
         for chunk in chunker.feed(count):
@@ -63,21 +63,21 @@ def cut(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: N
     return found
 
 
-class CutLists:
+class ChunkLists:
     """Lists by the BLAKE3 of their file. The oldest go when all together are over KEPT_BYTES."""
 
     def __init__(self) -> None:
-        self._lists: OrderedDict[bytes, CutList] = OrderedDict()
+        self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()
         self._size = 0
 
-    def keep(self, digest: bytes, found: CutList) -> None:
-        self.take(digest)
+    def keep(self, digest: bytes, found: ChunkList) -> None:
+        self.pop(digest)
         self._lists[digest] = found
         self._size += found.stored
         while self._size > KEPT_BYTES:
-            self.take(next(iter(self._lists)))
+            self.pop(next(iter(self._lists)))
 
-    def take(self, digest: bytes) -> CutList | None:
+    def pop(self, digest: bytes) -> ChunkList | None:
         """The list, which is forgotten here."""
         found = self._lists.pop(digest, None)
         if found is not None:

@@ -12,7 +12,7 @@ import msgspec
 
 from localstore.core.limits import BLOB_FILE
 from localstore.core.storage.file_kind import Classified, Classifier, classified
-from localstore.folder.chunking import CutLists, cut
+from localstore.folder.chunking import ChunkLists, cut
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
 
@@ -67,7 +67,7 @@ class Kept(NamedTuple):
     """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
     are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
 
-    lists: CutLists | None = None
+    lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None
 
 
@@ -136,7 +136,7 @@ def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
     return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
 
 
-def _cut(fd: int, lists: CutLists) -> Classified:
+def _cut(fd: int, lists: ChunkLists) -> Classified:
     classifier = Classifier()
     with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
         found = cut(file, classifier.feed)

@@ -20,7 +20,7 @@ from localstore.folder.stat_cache import Seen, Stat, joined
 from localstore.folder.walk_rules import is_utf8
 from localstore.record import differences
 from localstore.record.conflicts import Conflicts
-from localstore.record.entry import Entry, Kind
+from localstore.record.entry import Kind, PathRecord
 from localstore.record.object_index import ObjectIndex
 from localstore.record.scan_record import Disk
 from localstore.record.schema import STEPS
@@ -136,13 +136,13 @@ class Database:
 
     # --- entries
 
-    def entries(self) -> dict[str, Entry]:
-        return {row[0]: Entry(*row) for row in self._sql.execute("SELECT * FROM entries")}
+    def entries(self) -> dict[str, PathRecord]:
+        return {row[0]: PathRecord(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
-    def entries_at(self, paths: Iterable[str]) -> dict[str, Entry]:
+    def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
         """Those of the paths that have one."""
         rows = among(self._sql, "SELECT * FROM entries WHERE path", paths)
-        return {row[0]: Entry(*row) for row in rows}
+        return {row[0]: PathRecord(*row) for row in rows}
 
     def knows_any(self) -> bool:
         """Whether there is an entry at all."""
@@ -157,7 +157,7 @@ class Database:
     def moved(self) -> list[str]:
         return differences.moved(self._sql)
 
-    def put_entries(self, entries: Iterable[Entry]) -> None:
+    def put_entries(self, entries: Iterable[PathRecord]) -> None:
         self._sql.executemany(
             "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)", map(astuple, entries)
         )
@@ -186,7 +186,7 @@ class Database:
         if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
             self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
 
-    def replace_entries(self, entries: Collection[Entry]) -> None:
+    def replace_entries(self, entries: Collection[PathRecord]) -> None:
         """These records, without lane states and pending updates, for what was known of their paths."""
         rows = [(entry.path,) for entry in entries]
         for table in ("lane_states", "pending"):

@@ -6,40 +6,40 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, MutableMapp
 from typing import TypeVar, overload
 
 from localstore.record.database import Database
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 
 T = TypeVar("T")
 SINGLE = 500  # paths looked up by name; for one more, all are read
 
 
-class Entries(MutableMapping[str, Entry]):
+class Entries(MutableMapping[str, PathRecord]):
     """Path → entry, which stays the same object as long as the mapping lives. Storing what changes in the
     database is up to the caller."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._known: dict[str, Entry] = {}
+        self._known: dict[str, PathRecord] = {}
         self._absent: set[str] = set()  # asked for, or deleted here
         self._asked = 0
         self._whole = False  # whether all that the database had is known
 
-    def __getitem__(self, path: str) -> Entry:
+    def __getitem__(self, path: str) -> PathRecord:
         found = self.get(path)
         if found is None:
             raise KeyError(path)
         return found
 
     @overload
-    def get(self, path: str, default: None = None, /) -> Entry | None: ...
+    def get(self, path: str, default: None = None, /) -> PathRecord | None: ...
     @overload
-    def get(self, path: str, default: T, /) -> Entry | T: ...
-    def get(self, path: str, default: T | None = None, /) -> Entry | T | None:
+    def get(self, path: str, default: T, /) -> PathRecord | T: ...
+    def get(self, path: str, default: T | None = None, /) -> PathRecord | T | None:
         found = self._known.get(path)
         if found is None and not self._whole and path not in self._absent:
             found = self._looked_up(path)
         return default if found is None else found
 
-    def __setitem__(self, path: str, entry: Entry) -> None:
+    def __setitem__(self, path: str, entry: PathRecord) -> None:
         self._known[path] = entry
         self._absent.discard(path)
 
@@ -60,10 +60,10 @@ class Entries(MutableMapping[str, Entry]):
     def keys(self) -> KeysView[str]:
         return self._all().keys()
 
-    def values(self) -> ValuesView[Entry]:
+    def values(self) -> ValuesView[PathRecord]:
         return self._all().values()
 
-    def items(self) -> ItemsView[str, Entry]:
+    def items(self) -> ItemsView[str, PathRecord]:
         return self._all().items()
 
     def load(self, paths: Iterable[str]) -> None:
@@ -79,11 +79,11 @@ class Entries(MutableMapping[str, Entry]):
         self._known.update(found)
         self._absent.update(path for path in unknown if path not in found)
 
-    def _looked_up(self, path: str) -> Entry | None:
+    def _looked_up(self, path: str) -> PathRecord | None:
         self.load([path])
         return self._known.get(path)
 
-    def _all(self) -> dict[str, Entry]:
+    def _all(self) -> dict[str, PathRecord]:
         if not self._whole:
             stored = self._db.entries()
             for path in self._absent:

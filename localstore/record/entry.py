@@ -15,7 +15,7 @@ def foreign_lane(digest: bytes) -> int:
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
-class Entry(msgspec.Struct):
+class PathRecord(msgspec.Struct):
     """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
 
     gen      the lane; 0 while the file has never been accepted by the relay
@@ -50,9 +50,9 @@ class Entry(msgspec.Struct):
         return self.want == self.shadow
 
 
-def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> Entry:
+def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> PathRecord:
     """A file of which the branch has, or had, these bytes, and whose lane is not known."""
-    return Entry(
+    return PathRecord(
         path=path,
         kind=kind,
         gen=foreign_lane(digest),

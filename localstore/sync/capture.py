@@ -16,16 +16,16 @@ from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.scan_result import Scan
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import Clashed, record
 from localstore.sync.merging import join
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
 LOT = 256  # paths whose texts are read together
 
 
-def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> set[str]:
+def capture(device: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at these paths, which may be any. Returns those whose edit cannot be: it has too
     many parts for an update, and is sent as a new version, or the lane has moved on and the two cannot be
     merged, which `settle` sees to. `scan`: a look at the folder just now, whose word is taken
@@ -46,7 +46,7 @@ def capture(device: Device, found: Iterable[str], scan: Scan | None = None) -> s
     return left
 
 
-def _read_ahead(device: Device, found: list[str]) -> Iterator[str]:
+def _read_ahead(device: WorkingCopy, found: list[str]) -> Iterator[str]:
     """The paths again, each lot after what its edits start from was read together."""
     for start in range(0, len(found), LOT):
         lot = found[start : start + LOT]
@@ -74,13 +74,13 @@ class _Made(NamedTuple):
 class _Batch:
     """Captured edits on their way into the database: texts, entries and updates in one step."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: WorkingCopy) -> None:
         self._device = device
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[Entry, bytes, _Made]] = []
+        self._captured: list[tuple[PathRecord, bytes, _Made]] = []
         self._bytes = 0
 
-    def add(self, entry: Entry, shown: _Text, made: _Made) -> None:
+    def add(self, entry: PathRecord, shown: _Text, made: _Made) -> None:
         """`shown`: what the disk holds."""
         self._captured.append((entry, shown.name, made))
         for text in (shown, made.want):
@@ -106,14 +106,14 @@ class _Batch:
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
-def _capture(device: Device, batch: _Batch, entry: Entry, shown: _Text) -> bool:
+def _capture(device: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     made = _edited(device, entry, shown) if entry.settled else _joined(device, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
     return made is not None
 
 
-def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+def _edited(device: WorkingCopy, entry: PathRecord, shown: _Text) -> _Made | None:
     """An edit of a lane that the disk showed; None if it has too many parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, device.text(entry.genesis)
@@ -127,7 +127,7 @@ def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
         return None
 
 
-def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
+def _joined(device: WorkingCopy, entry: PathRecord, shown: _Text) -> _Made | None:
     """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged, or the
     relay has not the text that it said the lane began with."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
@@ -145,7 +145,7 @@ def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
     return _Made(lane, update, _Text(lane.digest(), lane.text()))
 
 
-def _before(device: Device, shadow: bytes) -> bytes | None:
+def _before(device: WorkingCopy, shadow: bytes) -> bytes | None:
     """The text that an edit was made from; None where the path held no text: another branch's binary."""
     try:
         text = device.text(shadow)
@@ -154,7 +154,7 @@ def _before(device: Device, shadow: bytes) -> bytes | None:
     return text if kind_of(text) == "text" else None
 
 
-def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
+def absorb(device: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
     """Take in a save that slipped into an exchange: `data`, made from `before`, while the lane has moved on.
 
     Part of the caller's step. False if the two cannot be merged: the clash is recorded.
@@ -174,7 +174,7 @@ def absorb(device: Device, entry: Entry, before: bytes, data: bytes) -> bool:
     return True
 
 
-def _on_disk(device: Device, path: str, scan: Scan | None) -> _Text | None:
+def _on_disk(device: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     """The file's bytes; None unless it is a text."""
     seen = scan.find(path) if scan else None
     held = device.objects.held(seen.digest) if seen and seen.kind == "text" else None

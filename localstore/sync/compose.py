@@ -18,9 +18,9 @@ from localstore.core.paths import terminal_safe
 from localstore.core.storage.chunks import BULK_KINDS, RAISED
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.folder.stat_cache import Stat
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
 
@@ -38,13 +38,13 @@ class _Departing(NamedTuple):
     """A path that needs an update of these members."""
 
     path: str
-    entry: Entry | None
+    entry: PathRecord | None
     stat: Stat | None
     members: dict[str, Any]
 
 
 def compose(
-    device: Device,
+    device: WorkingCopy,
     scan: Scan,
     delete: bool = True,
     barred: Collection[str] = (),
@@ -90,18 +90,18 @@ def compose(
     return done
 
 
-def edited(device: Device, moved: list[str], scan: Scan) -> list[str]:
+def edited(device: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
     """Those of the paths where the disk has a file with other bytes than this device last knew there."""
     device.entries.load(moved)
     return [path for path in moved if _differs(device.entries.get(path), scan.find(path))]
 
 
-def _differs(entry: Entry | None, stat: Stat | None) -> bool:
+def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
     return entry is not None and stat is not None and entry.shadow != stat.digest
 
 
 def _members(
-    device: Device, entry: Entry | None, stat: Stat | None, delete: bool, whole: bool
+    device: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
     """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
     if entry is None:
@@ -118,7 +118,7 @@ def _members(
     return None
 
 
-def _no_file(device: Device, path: str) -> bool:
+def _no_file(device: WorkingCopy, path: str) -> bool:
     info = device.files.stat(path)
     return info is None or stat_module.S_ISDIR(info.st_mode)
 
@@ -128,7 +128,7 @@ def _bytes_members(stat: Stat) -> dict[str, Any]:
     return {"kind": kind, "blake3": stat.digest.hex(), "size": stat.size}
 
 
-def _edit_members(device: Device, entry: Entry) -> dict[str, Any] | None:
+def _edit_members(device: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None:
     if not entry.pending:
         return None
     ops: list[str] = []
@@ -144,20 +144,22 @@ def _edit_members(device: Device, entry: Entry) -> dict[str, Any] | None:
     return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
 
 
-def _take_off(device: Device, departing: list[_Departing]) -> None:
+def _take_off(device: WorkingCopy, departing: list[_Departing]) -> None:
     """Sign the updates and put them in flight, in this order."""
     if device.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
     last, lowest = device.db.number("n"), device.db.lowest_flight()
     settled = last if lowest is None else lowest - 1
     branch_id, replica = device.branch_id, device.replica
-    fresh: list[Entry] = []
+    fresh: list[PathRecord] = []
     flights: list[tuple[int, str, str, bytes]] = []
     for n, (path, known, stat, members) in enumerate(departing, last + 1):
         entry = known
         if entry is None:
             assert stat is not None  # noqa: S101 - an unknown path without a file has no update
-            entry = Entry(path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size)
+            entry = PathRecord(
+                path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size
+            )
             fresh.append(entry)
         update = LiveUpdate(
             n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
@@ -174,7 +176,7 @@ class Marks:
     """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
     nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: WorkingCopy) -> None:
         self._device = device
 
     @cached_property
@@ -194,7 +196,7 @@ class Marks:
 class Caps:
     """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
 
-    def __init__(self, device: Device, scan: Scan) -> None:
+    def __init__(self, device: WorkingCopy, scan: Scan) -> None:
         self._device = device
         self._scan = scan
 

@@ -9,7 +9,7 @@ from localstore.core.diff.text_merge import Conflict
 from localstore.core.encoding import digest
 from localstore.record.conflicts import KeptConflict, line_ranges
 from localstore.sync.remote import authors
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 
 class Clash(NamedTuple):
@@ -30,7 +30,7 @@ class Clashed(Exception):
         self.clash = clash
 
 
-def record(device: Device, path: str, clash: Clash) -> None:
+def record(device: WorkingCopy, path: str, clash: Clash) -> None:
     """Remember the clash, and the name that my text, which the disk shows at `path`, is about to get. Part of
     the caller's step."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
@@ -51,14 +51,14 @@ def record(device: Device, path: str, clash: Clash) -> None:
     )
 
 
-def drop_unused(device: Device, path: str) -> None:
+def drop_unused(device: WorkingCopy, path: str) -> None:
     """Forget the clash of a path if no copy came of it: the file was saved or deleted in between."""
     known = device.db.conflicts.get(path)
     if known is not None and not device.occupied(known.kept_as):
         device.db.conflicts.remove(path)
 
 
-def whose(device: Device, path: str) -> str | None:
+def whose(device: WorkingCopy, path: str) -> str | None:
     """The handle of whoever made the branch's version of a path, None if it is not known or several did."""
     handles = authors(device).get(path) or device.sealed_by
     return handles[0] if len(handles) == 1 else None

@@ -7,7 +7,7 @@ import msgspec
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 
 HELD_BYTES = 32 * MIB  # of their texts
 
@@ -25,14 +25,14 @@ class EditedLanes:
         self._lanes: dict[str, _Held] = {}
         self._bytes = 0
 
-    def keep(self, entry: Entry, lane: Lane | FirstEdit) -> None:
+    def keep(self, entry: PathRecord, lane: Lane | FirstEdit) -> None:
         """The lane of an entry as it is now. Left out where memory is used up."""
         self._forget(entry.path)
         if self._bytes + entry.size <= HELD_BYTES:
             self._bytes += entry.size
             self._lanes[entry.path] = _Held(lane, _stand(entry), entry.size)
 
-    def take(self, entry: Entry) -> Lane | FirstEdit | None:
+    def pop(self, entry: PathRecord) -> Lane | FirstEdit | None:
         """The lane of the path, if it still holds just what the record says."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.stand == _stand(entry) else None
@@ -44,6 +44,6 @@ class EditedLanes:
         return held
 
 
-def _stand(entry: Entry) -> tuple[object, ...]:
+def _stand(entry: PathRecord) -> tuple[object, ...]:
     """Changes with everything that changes the lane."""
     return entry.gen, entry.epoch, entry.seen, entry.pending, entry.want

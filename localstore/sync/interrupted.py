@@ -16,12 +16,12 @@ from localstore.record.database import SealedFile
 from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
 from localstore.sync.recognise import recognise
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 CLONING = "cloning"  # the seal that a clone writes, kept until all of it is here
 
 
-def take_up(device: Device) -> None:
+def take_up(device: WorkingCopy) -> None:
     """Make the beginning of a clone an ordinary working copy at the seal that it was cloned from: a pull then
     brings what is missing, and removes or replaces what the branch changed since. Nothing happens anywhere
     else."""
@@ -44,7 +44,7 @@ def take_up(device: Device) -> None:
     device.sealed_as(begun, dict(files), whole=True)
 
 
-def written(device: Device, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
+def written(device: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
     """The files that an interrupted clone wrote whole, as they are now. Those whose write was cut short are
     removed, and what is missing is forgotten: to nobody it is a delete."""
     scan = device.look_around()
@@ -63,7 +63,7 @@ def written(device: Device, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
     }
 
 
-def _torn(device: Device, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
+def _torn(device: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
     """Files that are shorter than they should be and hold the beginning of what they should hold."""
     short = {}
     for path, file in files.items():

@@ -14,13 +14,13 @@ from localstore.core.errors import TooLarge
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import Clash, Clashed
 from localstore.sync.remote import Remote
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 
-def advance(device: Device, entry: Entry, remote: Remote) -> None:
+def advance(device: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
     """Bring the confirmed lane to the relay's state and what is captured here onto it, in one step. Clashed,
     and nothing is changed, where the two cannot be merged."""
     same_epoch = entry.epoch == remote.row.epoch
@@ -40,7 +40,7 @@ def advance(device: Device, entry: Entry, remote: Remote) -> None:
         _take(device, entry, remote, update, text)
 
 
-def join(device: Device, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
+def join(device: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
     """Give `lane` the change from `base`, which the disk once showed of it, to `mine`. The update that does
     it, None if the lane has it all. Clashed where that cannot be, and the lane is as it was."""
     theirs = lane.text()
@@ -58,13 +58,15 @@ def join(device: Device, path: str, lane: Lane, base: bytes, mine: bytes) -> byt
     return update
 
 
-def _lane(device: Device, remote: Remote) -> Lane:
+def _lane(device: WorkingCopy, remote: Remote) -> Lane:
     if remote.state is not None:
         return Lane.load(remote.state, device.replica)
     return device.genesis(remote.row.gen, remote.row.epoch, device.text(remote.genesis))
 
 
-def _take(device: Device, entry: Entry, remote: Remote, update: bytes | None, text: bytes | None) -> None:
+def _take(
+    device: WorkingCopy, entry: PathRecord, remote: Remote, update: bytes | None, text: bytes | None
+) -> None:
     """Take the relay's lane for ours, with `update` captured on it, which makes its text `text`."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None

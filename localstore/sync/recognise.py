@@ -12,7 +12,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.database import SealedFile
 from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
-from localstore.sync.working_copy import RECORDED, Device
+from localstore.sync.working_copy import RECORDED, WorkingCopy
 
 SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
@@ -27,7 +27,7 @@ class Recognised(msgspec.Struct):
     unknown: list[str]
 
 
-def recognise(device: Device) -> Recognised:
+def recognise(device: WorkingCopy) -> Recognised:
     """Start over, taking as base the newest seal whose digests match most files; a file that differs from it
     is the version that its path once had, or not known."""
     head = device.transport.head()
@@ -55,7 +55,7 @@ def recognise(device: Device) -> Recognised:
     return Recognised(best[1] if best else None, head, len(known), sorted(unknown))
 
 
-def adopt_state(device: Device) -> None:
+def adopt_state(device: WorkingCopy) -> None:
     """A folder that was copied with its link has a `state.json` and no record yet: the seal it names, once
     verified, is the base. Nothing happens where the seal is not the repository's."""
     named = _unrecorded(device)
@@ -77,7 +77,7 @@ def adopt_state(device: Device) -> None:
     device.sealed_as(named, dict(files), whole=True)
 
 
-def against_last(device: Device, scan: Scan) -> tuple[str | None, list[str], list[str], list[str]]:
+def against_last(device: WorkingCopy, scan: Scan) -> tuple[str | None, list[str], list[str], list[str]]:
     """The folder's last seal, and which paths are changed, new and removed since: by the record, or by
     `state.json` without one. `scan` is a fresh one."""
     if _unrecorded(device) is None:
@@ -88,7 +88,7 @@ def against_last(device: Device, scan: Scan) -> tuple[str | None, list[str], lis
     return state.last_seal, sorted(changed), sorted(new), sorted(removed)
 
 
-def mend_state(device: Device) -> None:
+def mend_state(device: WorkingCopy) -> None:
     """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
     mended here."""
     link.sweep(device.folder)
@@ -96,25 +96,25 @@ def mend_state(device: Device) -> None:
         device.state.mend()
 
 
-def _unrecorded(device: Device) -> str | None:
+def _unrecorded(device: WorkingCopy) -> str | None:
     """The seal that `state.json` names, where the record is new and knows none."""
     return _named(device) if _unseen(device) else None
 
 
-def _unseen(device: Device) -> bool:
+def _unseen(device: WorkingCopy) -> bool:
     """Whether nothing was ever recorded of the folder."""
     known = device.db.number(RECORDED) or device.last is not None or device.branch_id or device.entries
     return not known
 
 
-def _named(device: Device) -> str | None:
+def _named(device: WorkingCopy) -> str | None:
     try:
         return link.read_last_seal(device.folder)
     except (NotLinked, LinkDamaged):
         return None
 
 
-def _trees(device: Device, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
+def _trees(device: WorkingCopy, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
     wanted = head
     for _ in range(SEALS_COMPARED):
         if wanted is None:

@@ -8,18 +8,18 @@ from localstore.core.errors import NotFound, PayloadMissing, ServerMisbehaved, U
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import look
 from localstore.record.database import Row
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
 from localstore.sync.conflicts import Clash, Clashed, drop_unused, record
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read, require_readable
 from localstore.sync.settle import remove, settle
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 CHUNK = 1000
 
 
-def reconcile(device: Device, scan: Scan) -> list[str]:
+def reconcile(device: WorkingCopy, scan: Scan) -> list[str]:
     """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
 
     ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
@@ -32,7 +32,7 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
     return changed
 
 
-def _brought_in(device: Device, scan: Scan) -> list[str]:
+def _brought_in(device: WorkingCopy, scan: Scan) -> list[str]:
     rows = device.db.rows()
     flying = device.db.flight_kinds()
     index = device.db.number("since")
@@ -73,10 +73,10 @@ def _brought_in(device: Device, scan: Scan) -> list[str]:
     return removed + changed
 
 
-def follow(device: Device, rows: list[Row]) -> list[Row]:
+def follow(device: WorkingCopy, rows: list[Row]) -> list[Row]:
     """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
     left: list[Row] = []
-    moved: list[Entry] = []
+    moved: list[PathRecord] = []
     if not rows or not device.entries:
         return rows
     device.entries.load(row.path for row in rows)
@@ -95,7 +95,7 @@ def follow(device: Device, rows: list[Row]) -> list[Row]:
     return left
 
 
-def _same_text(entry: Entry, row: Row) -> bool:
+def _same_text(entry: PathRecord, row: Row) -> bool:
     """Whether only the epoch moved: nothing pending here, nothing live there, one text."""
     return (
         entry.gen == row.gen
@@ -107,12 +107,12 @@ def _same_text(entry: Entry, row: Row) -> bool:
     )
 
 
-def _is_shown(device: Device, path: str) -> bool:
+def _is_shown(device: WorkingCopy, path: str) -> bool:
     entry = device.entries.get(path)
     return entry is not None and entry.settled
 
 
-def _behind(entry: Entry | None, row: Row) -> bool:
+def _behind(entry: PathRecord | None, row: Row) -> bool:
     """Whether the row holds something that this folder does not."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than an answer that we have
@@ -121,7 +121,7 @@ def _behind(entry: Entry | None, row: Row) -> bool:
     return row.other > entry.seen
 
 
-def _unwritable(device: Device, rows: dict[str, Row]) -> set[str]:
+def _unwritable(device: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside their siblings: recorded, and never counted as
     removed."""
     known = device.db.unwritable()
@@ -137,11 +137,11 @@ def _unwritable(device: Device, rows: dict[str, Row]) -> set[str]:
     return blocked
 
 
-def _folds_case(device: Device) -> bool:
+def _folds_case(device: WorkingCopy) -> bool:
     return device.files.stat(".SVC") is not None
 
 
-def _removals(device: Device, gone: list[str]) -> list[str]:
+def _removals(device: WorkingCopy, gone: list[str]) -> list[str]:
     clean = []
     for path in gone:
         entry = device.entries[path]
@@ -157,7 +157,7 @@ def _removals(device: Device, gone: list[str]) -> list[str]:
     return clean
 
 
-def _one(device: Device, remote: Remote) -> bool:
+def _one(device: WorkingCopy, remote: Remote) -> bool:
     """Bring the record of one path up to date; whether the path is to be settled."""
     entry = device.entries.get(remote.row.path)
     if entry is not None and entry.gen == remote.row.gen:
@@ -167,7 +167,7 @@ def _one(device: Device, remote: Remote) -> bool:
     return _other_lane(device, remote)
 
 
-def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
+def _same_lane(device: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
     capture(device, [entry.path])
@@ -189,7 +189,7 @@ def _same_lane(device: Device, entry: Entry, remote: Remote) -> bool:
     return True
 
 
-def _clashed(device: Device, entry: Entry, remote: Remote, clash: Clash) -> bool:
+def _clashed(device: WorkingCopy, entry: PathRecord, remote: Remote, clash: Clash) -> bool:
     """Mine becomes the conflict copy; whether the path is to be settled. What was captured before the file
     was deleted, or became bytes, is given up with it."""
     path = entry.path
@@ -207,7 +207,7 @@ def _clashed(device: Device, entry: Entry, remote: Remote, clash: Clash) -> bool
     return True
 
 
-def _give_way(device: Device, remote: Remote) -> None:
+def _give_way(device: WorkingCopy, remote: Remote) -> None:
     """Take the relay's version; what the disk holds becomes the conflict copy."""
     path = remote.row.path
     device.step_aside(path)
@@ -216,7 +216,7 @@ def _give_way(device: Device, remote: Remote) -> None:
         _adopt(device, remote, None)
 
 
-def _other_lane(device: Device, remote: Remote) -> bool:
+def _other_lane(device: WorkingCopy, remote: Remote) -> bool:
     path = remote.row.path
     entry = device.entries.get(path)
     now = device.seen(path)
@@ -229,18 +229,18 @@ def _other_lane(device: Device, remote: Remote) -> bool:
     return True
 
 
-def _adopt(device: Device, remote: Remote, shadow: bytes | None) -> None:
+def _adopt(device: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
     """Record the relay's version; `shadow` is what the disk holds."""
     device.forget(remote.row.path)
     device.db.put_lane_state(remote.row.path, remote.state)
     device.save(entry_of(remote, shadow))
 
 
-def entry_of(remote: Remote, shadow: bytes | None) -> Entry:
+def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
     """The record of a path as the relay has it; `shadow` is what the disk holds."""
     row = remote.row
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
-    return Entry(
+    return PathRecord(
         path=row.path,
         kind=row.kind,
         gen=row.gen,
@@ -254,7 +254,7 @@ def entry_of(remote: Remote, shadow: bytes | None) -> Entry:
     )
 
 
-def attach(device: Device) -> None:
+def attach(device: WorkingCopy) -> None:
     """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
     is then an older version of the lane, and edits since are carried onto it."""
     foreign = device.db.foreign()

@@ -47,13 +47,13 @@ from localstore.record.database import Database, Row
 from localstore.record.objects import Objects
 from localstore.record.state_file import Parts, StateFile
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 SCRATCH = "rehearsal-"
 
 
 @contextmanager
-def rehearsal(device: Device) -> Iterator[Rehearsed]:
+def rehearsal(device: WorkingCopy) -> Iterator[Rehearsed]:
     """The device again, whose commands have no effect on folder, records and relay."""
     for left in device.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
@@ -69,11 +69,11 @@ def rehearsal(device: Device) -> Iterator[Rehearsed]:
             made.close()
 
 
-class Rehearsed(Device):
+class Rehearsed(WorkingCopy):
     """A device that only seems to change things. `taken`: what the relay would have, by path, of what was
     sent; None: nothing."""
 
-    def __init__(self, device: Device, scratch: Path) -> None:
+    def __init__(self, device: WorkingCopy, scratch: Path) -> None:
         real = device.transport
         super().__init__(
             device.folder, device.repo, device.home, scratch, real, device.key, device.now, device.progress

@@ -24,9 +24,9 @@ from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.folder import link
 from localstore.record.database import DOUBTED, Row
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
-from localstore.sync.working_copy import REUSED, Device
+from localstore.sync.working_copy import REUSED, WorkingCopy
 
 LANES_PER_REQUEST = 200
 
@@ -46,7 +46,7 @@ class Connected(msgspec.Struct, frozen=True):
     rows: list[Row]
 
 
-def connect(device: Device) -> Connected:
+def connect(device: WorkingCopy) -> Connected:
     """Bring the frontier up to date, as this folder's replica.
 
     A folder whose records are older than what the relay has seen of it starts over under a new replica id,
@@ -72,7 +72,7 @@ def connect(device: Device) -> Connected:
     return Connected(answer.sealed_head, _store(device, answer))
 
 
-def _as_new_replica(device: Device) -> Bootstrap:
+def _as_new_replica(device: WorkingCopy) -> Bootstrap:
     """The relay does not know this folder's replica: the branch was made again and is another one, or the
     relay is older than what it told. Where it lacks the folder's last seal, what was sealed here may be lost
     there: the seals that are left say which versions the files are, and others are kept."""
@@ -89,14 +89,14 @@ def _as_new_replica(device: Device) -> Bootstrap:
     return device.transport.bootstrap(_request(device))
 
 
-def _has_seal(device: Device, seal: str | None) -> bool:
+def _has_seal(device: WorkingCopy, seal: str | None) -> bool:
     try:
         return seal is None or bool(device.transport.seal(seal))
     except NotFound:
         return False
 
 
-def _request(device: Device) -> BootstrapRequest:
+def _request(device: WorkingCopy) -> BootstrapRequest:
     return BootstrapRequest(
         device_key_id=device.device_id,
         replica=device.replica or None,
@@ -105,7 +105,7 @@ def _request(device: Device) -> BootstrapRequest:
     )
 
 
-def _store(device: Device, answer: Bootstrap) -> list[Row]:
+def _store(device: WorkingCopy, answer: Bootstrap) -> list[Row]:
     since = device.db.number("since")
     kept, gone = [], []
     refused: list[tuple[str, str]] = []
@@ -133,7 +133,7 @@ def _store(device: Device, answer: Bootstrap) -> list[Row]:
     return kept
 
 
-def authors(device: Device) -> dict[str, list[str]]:
+def authors(device: WorkingCopy) -> dict[str, list[str]]:
     """Whose unsealed edits the frontier holds, by path, as the relay tells; handles fit for a terminal."""
     kept = device.db.get("live_by")
     found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
@@ -153,7 +153,7 @@ def state_bytes(state: str | None) -> bytes | None:
     return None if state is None else unb64u(state)
 
 
-def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
+def read(device: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
     """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
     next pull sees why. So is one whose lane is refused, which `Device.unreadable` then names."""
     asked: list[Row] = []
@@ -171,13 +171,13 @@ def read(device: Device, rows: Iterable[Row]) -> Iterator[Remote]:
         yield from _states(device, asked)
 
 
-def _needs_state(entry: Entry | None, row: Row) -> bool:
+def _needs_state(entry: PathRecord | None, row: Row) -> bool:
     if row.live or row.epoch == DOUBTED:
         return True
     return entry is not None and (entry.gen, entry.epoch) == (row.gen, row.epoch) and entry.touched
 
 
-def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
+def _states(device: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
     names = [LaneName(path=row.path, gen=row.gen) for row in rows]
     asked = {row.path: row for row in rows}
     for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
@@ -192,7 +192,7 @@ def _states(device: Device, rows: list[Row]) -> Iterator[Remote]:
         yield remote
 
 
-def require_readable(device: Device) -> None:
+def require_readable(device: WorkingCopy) -> None:
     """ServerMisbehaved, which names the files, if lanes were refused."""
     if not device.unreadable:
         return
@@ -205,7 +205,7 @@ def require_readable(device: Device) -> None:
     )
 
 
-def _remote(device: Device, state: LaneState, known: Row) -> Remote:
+def _remote(device: WorkingCopy, state: LaneState, known: Row) -> Remote:
     # Whoever changed the lane since the rows were read is taken for somebody else.
     other = known.other if state.ver == known.ver else state.ver
     row = known._replace(

@@ -17,10 +17,10 @@ from localstore.folder.files import Blocked
 from localstore.folder.stat_cache import look
 from localstore.record.database import PARTIAL, RESCUED, Database, Intent
 from localstore.record.objects import Objects
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 
-def rescue(device: Device) -> None:
+def rescue(device: WorkingCopy) -> None:
     """Bring back, once for each former record of this folder, what its journal holds."""
     done = (device.db.text(RESCUED) or "").split()
     for record in device.home.former_records(device.folder):
@@ -40,7 +40,7 @@ class _Former:
     """One former record. It is read, never changed: the folder it belonged to may live under another name.
     A temporary file is ours to judge only if it lies here; its random name says whose it is."""
 
-    def __init__(self, device: Device, record: Path) -> None:
+    def __init__(self, device: WorkingCopy, record: Path) -> None:
         self._device, self._record = device, record
         self._db = Database(record / "state.db")
         self._entries = self._db.entries()

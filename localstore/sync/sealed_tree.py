@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from localstore.core import tree
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Invalid, PayloadMissing
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from localstore.record.database import SealedFile, SealedTree
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 Changes = Mapping[str, SealedFile | None]
 
 
-def after(device: Device, changes: Changes, expected: bytes) -> SealedTree | None:
+def after(device: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
     """The tree that `changes` (path → file, None for removed) make of the last seal's; None if its root is
     not the `expected` one."""
     found = _updated(device, changes)
@@ -24,7 +24,7 @@ def after(device: Device, changes: Changes, expected: bytes) -> SealedTree | Non
     return found if found.root == expected else None
 
 
-def _updated(device: Device, changes: Changes) -> SealedTree | None:
+def _updated(device: WorkingCopy, changes: Changes) -> SealedTree | None:
     """From the kept directories; None without them."""
     root = device.db.sealed_root()
     if root is None:
@@ -44,7 +44,7 @@ def _updated(device: Device, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _anew(device: Device, changes: Changes) -> SealedTree:
+def _anew(device: WorkingCopy, changes: Changes) -> SealedTree:
     """From the path of every file."""
     files = device.db.sealed()
     for path, file in changes.items():
@@ -52,13 +52,13 @@ def _anew(device: Device, changes: Changes) -> SealedTree:
             files.pop(path, None)
         else:
             files[path] = file
-    built = tree.build({path: Entry(*file) for path, file in files.items()}, _key(device))
+    built = tree.build({path: TreeEntry(*file) for path, file in files.items()}, _key(device))
     return SealedTree(built.root, built.directories, None)
 
 
-def _entry(file: SealedFile | None) -> Entry | None:
-    return None if file is None else Entry(*file)
+def _entry(file: SealedFile | None) -> TreeEntry | None:
+    return None if file is None else TreeEntry(*file)
 
 
-def _key(device: Device) -> bytes:
+def _key(device: WorkingCopy) -> bytes:
     return unb64u(device.db.text("tree_key") or "", 32)

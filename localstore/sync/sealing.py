@@ -15,10 +15,10 @@ from localstore.core.model.live import LanesRequest, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
 from localstore.record.database import SealedFile, SealedTree
-from localstore.record.entry import Entry, Kind
+from localstore.record.entry import Kind, PathRecord
 from localstore.sync import sealed_tree
 from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 KINDS = get_args(Kind)
 
@@ -40,7 +40,7 @@ class _Promise(msgspec.Struct):
     changes: list[SealChange]
 
 
-def seal(device: Device, message: str, author: str | None = None) -> Sealed:
+def seal(device: WorkingCopy, message: str, author: str | None = None) -> Sealed:
     """Seal the branch as it stands. StaleHead if somebody was faster; ServerMisbehaved, and nothing signed,
     if the prepared bytes say anything but what was asked."""
     if device.key is None:
@@ -75,13 +75,13 @@ def seal(device: Device, message: str, author: str | None = None) -> Sealed:
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
 
 
-def _settled(device: Device) -> int:
+def _settled(device: WorkingCopy) -> int:
     """The update number up to which every answer was taken in."""
     lowest = device.db.lowest_flight()
     return device.db.number("n") if lowest is None else lowest - 1
 
 
-def adopt_promised(device: Device, head: str | None) -> None:
+def adopt_promised(device: WorkingCopy, head: str | None) -> None:
     """If the head is the seal whose answer was lost, take it as ours."""
     kept = device.db.get("prepared")
     if head is None or head == device.last or not isinstance(kept, bytes):
@@ -111,7 +111,7 @@ def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
     return files
 
 
-def _check_payload(device: Device, prepared: Prepared, raw: bytes, request: PrepareRequest) -> None:
+def _check_payload(device: WorkingCopy, prepared: Prepared, raw: bytes, request: PrepareRequest) -> None:
     try:
         payload = seals.decode(raw)
     except SvcError as error:
@@ -136,7 +136,9 @@ def _check_payload(device: Device, prepared: Prepared, raw: bytes, request: Prep
         )
 
 
-def _check_content(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> SealedTree:
+def _check_content(
+    device: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
+) -> SealedTree:
     """The tree is ours plus the changes, and what we sent is in it as we sent it."""
     tree = sealed_tree.after(device, changes, unhex(prepared.content_digest))
     if tree is None:
@@ -151,7 +153,7 @@ def _check_content(device: Device, prepared: Prepared, changes: dict[str, Sealed
     return tree
 
 
-def _check_shared(device: Device, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
+def _check_shared(device: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
     """Where the relay says that others edited a text of ours too, its lane must still hold what we sent."""
     mine = {
         path: entry
@@ -171,7 +173,7 @@ def _check_shared(device: Device, prepared: Prepared, changes: dict[str, SealedF
                 raise ServerMisbehaved(f"the branch lost edits of {state.path}; nothing was signed")
 
 
-def _holds(device: Device, entry: Entry, state: LaneState) -> bool:
+def _holds(device: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
     """Whether the relay's lane contains the one that it confirmed to us."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with

@@ -14,21 +14,21 @@ from localstore.folder.files import Content
 from localstore.folder.stat_cache import look
 from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.sync.capture import absorb, capture
 from localstore.sync.conflicts import Clash, Clashed, record
 from localstore.sync.merging import join
 from localstore.sync.rescue import rescue
 from localstore.sync.transfer.chunked_download import download
 from localstore.sync.trash import copy_to_trash
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 ROUNDS = 4
 TRASHED = "trashed"  # the file that is being replaced: digest in hex, and where its copy lies
 BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
-def writer(device: Device, kept: Collection[bytes] = ()) -> Writer:
+def writer(device: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
     """`kept`: digests of files that the user asked to replace and that lie in the trash."""
 
     def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
@@ -37,13 +37,13 @@ def writer(device: Device, kept: Collection[bytes] = ()) -> Writer:
     return Writer(device.files, device.db, lambda outcomes: _finish(device, outcomes), asked, device.spare)
 
 
-def recover(device: Device) -> None:
+def recover(device: WorkingCopy) -> None:
     """Finish what a killed process began (device rule 5), also one that worked under a former link."""
     writer(device, _in_trash(device)).recover()
     rescue(device)
 
 
-def replace(device: Device, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
+def replace(device: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
     """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
     new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
     keep."""
@@ -56,20 +56,20 @@ def replace(device: Device, path: str, new: bytes, content: Content, trash: Path
     return trash if copied is None else copied[0]
 
 
-def _in_trash(device: Device) -> list[bytes]:
+def _in_trash(device: WorkingCopy) -> list[bytes]:
     """The digest of the file that a killed `replace` was about, if its copy in the trash is still there."""
     digest, _, copy = (device.db.text(TRASHED) or "").partition(" ")
     return [unhex(digest)] if copy and Path(copy).is_file() else []
 
 
-def _replaced(device: Device, outcome: Outcome, kept: Collection[bytes]) -> str:
+def _replaced(device: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> str:
     entry = device.entries.get(outcome.path)
     known = {*kept, outcome.new, entry.shadow if entry else None}
     unknown = outcome.strange or (outcome.out is not None and outcome.out.digest not in known)
     return "aside" if unknown else "done"
 
 
-def settle(device: Device, wanted: Iterable[str]) -> None:
+def settle(device: WorkingCopy, wanted: Iterable[str]) -> None:
     """Write these paths, whose lanes changed. What stands in the way moves aside; saves are captured."""
     todo = list(wanted)
     for _ in range(ROUNDS):
@@ -82,7 +82,7 @@ def settle(device: Device, wanted: Iterable[str]) -> None:
             return
 
 
-def remove(device: Device, gone: Sequence[str]) -> None:
+def remove(device: WorkingCopy, gone: Sequence[str]) -> None:
     """Take files away that are gone from the branch and unchanged here."""
     for start in range(0, len(gone), BATCH_FILES):
         writer(device).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
@@ -92,12 +92,12 @@ def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
     yield from ()
 
 
-def _shown(device: Device, path: str) -> bool:
+def _shown(device: WorkingCopy, path: str) -> bool:
     entry = device.entries.get(path)
     return entry is None or entry.settled
 
 
-def _change(device: Device, path: str) -> list[Change]:
+def _change(device: WorkingCopy, path: str) -> list[Change]:
     """The write this path needs, after everything that is in its way has moved; none if it cannot be."""
     entry = device.entries[path]
     if not _clear(device, path):
@@ -111,7 +111,7 @@ def _change(device: Device, path: str) -> list[Change]:
     return [Change(path, entry.want)] if path in device.entries else []
 
 
-def _part(device: Device, entry: Entry) -> None:
+def _part(device: WorkingCopy, entry: PathRecord) -> None:
     """The disk holds something that this lane cannot take in: it becomes a file of its own. Nothing is known
     to be on the disk first, so that a crash before the rename never looks like a delete."""
     clash = _clash(device, entry)
@@ -123,7 +123,7 @@ def _part(device: Device, entry: Entry) -> None:
     device.move_aside(entry.path)
 
 
-def _clash(device: Device, entry: Entry) -> Clash | None:
+def _clash(device: WorkingCopy, entry: PathRecord) -> Clash | None:
     """What the text on the disk stands against; None if there is none, or nothing that it was made from."""
     if entry.kind != "text" or entry.shadow is None or device.seen(entry.path) is None:
         return None
@@ -137,7 +137,7 @@ def _clash(device: Device, entry: Entry) -> Clash | None:
     return None  # saved again since it was looked at
 
 
-def _clear(device: Device, path: str) -> bool:
+def _clear(device: WorkingCopy, path: str) -> bool:
     """Free the path of directories and of files where it needs a directory. False if it must stay as it is:
     a repository of its own lies there."""
     for above in paths.parents(path):
@@ -165,7 +165,7 @@ def _is_directory(mode: int) -> bool:
     return (mode & 0o170000) == 0o040000
 
 
-def _batches(device: Device, changes: list[Change]) -> Iterator[list[Change]]:
+def _batches(device: WorkingCopy, changes: list[Change]) -> Iterator[list[Change]]:
     batch: list[Change] = []
     room = BATCH_BYTES
     for change in changes:
@@ -179,7 +179,7 @@ def _batches(device: Device, changes: list[Change]) -> Iterator[list[Change]]:
         yield batch
 
 
-def _apply(device: Device, batch: list[Change]) -> None:
+def _apply(device: WorkingCopy, batch: list[Change]) -> None:
     texts = {change.new for change in batch if device.entries[change.path].kind == "text"}
     sizes = {change.new: device.entries[change.path].size for change in batch if change.new is not None}
 
@@ -207,7 +207,7 @@ def _apply(device: Device, batch: list[Change]) -> None:
 # --- what came out of an exchange
 
 
-def _finish(device: Device, outcomes: Sequence[Outcome]) -> dict[str, str]:
+def _finish(device: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
@@ -222,7 +222,7 @@ def _finish(device: Device, outcomes: Sequence[Outcome]) -> dict[str, str]:
     return states
 
 
-def _finished(device: Device, outcome: Outcome) -> str:
+def _finished(device: WorkingCopy, outcome: Outcome) -> str:
     entry = device.entries.get(outcome.path)
     if entry is None:
         return "aside" if outcome.strange or outcome.out is not None else "done"
@@ -241,7 +241,7 @@ def _finished(device: Device, outcome: Outcome) -> str:
     return "aside"
 
 
-def _joined(device: Device, entry: Entry, before: bytes | None, outcome: Outcome) -> bool:
+def _joined(device: WorkingCopy, entry: PathRecord, before: bytes | None, outcome: Outcome) -> bool:
     """Whether a save that slipped into the exchange could be taken into the lane."""
     old = device.objects.get(before) if before is not None else None
     if old is None or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":

@@ -9,10 +9,10 @@ from pathlib import Path
 from localstore.core.storage.file_kind import Classifier
 from localstore.folder.writer import temp_name
 from localstore.record.database import Intent
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 
-def move_to_trash(device: Device, paths: list[str], trash: Path | None = None) -> Path | None:
+def move_to_trash(device: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
     """Move files out of the folder into `trash`, or a new one; the trash folder, None if nothing was there to
     move."""
     present = [path for path in paths if device.occupied(path)]
@@ -25,7 +25,7 @@ def move_to_trash(device: Device, paths: list[str], trash: Path | None = None) -
     return trash
 
 
-def _move(device: Device, path: str, target: Path) -> None:
+def _move(device: WorkingCopy, path: str, target: Path) -> None:
     """Take the file off its name first: a save after that is a new file and stays. Until the copy is
     whole, a crash gives the name back (`Writer.recover`)."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def _move(device: Device, path: str, target: Path) -> None:
         device.db.drop_intents([temp])
 
 
-def copy_to_trash(device: Device, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
+def copy_to_trash(device: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
     """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
     there is no such file."""
     if device.seen(path) is None:
@@ -59,7 +59,7 @@ def copy_to_trash(device: Device, path: str, trash: Path | None) -> tuple[Path, 
     return trash, _copy_out(device, path, target)
 
 
-def _copy_out(device: Device, path: str, target: Path) -> bytes:
+def _copy_out(device: WorkingCopy, path: str, target: Path) -> bytes:
     hasher = Classifier()
     with target.open("xb") as file:
         for chunk in device.files.chunks(path):
@@ -70,7 +70,7 @@ def _copy_out(device: Device, path: str, target: Path) -> bytes:
     return hasher.result()[2]
 
 
-def _give_back(device: Device, temp: str, path: str, target: Path) -> None:
+def _give_back(device: WorkingCopy, temp: str, path: str, target: Path) -> None:
     """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds
     another."""
     target.unlink(missing_ok=True)

@@ -9,8 +9,7 @@ from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.identity.keys import check_ed25519, key_id
 from localstore.core.model.history import Seal, Tree
 from localstore.core.paths import check, terminal_safe
-from localstore.core.tree import Entry as TreeEntry
-from localstore.core.tree import root_digest
+from localstore.core.tree import TreeEntry, root_digest
 from localstore.record.database import SealedFile
 from localstore.sync.transfer.transport import Transport
 

@@ -17,7 +17,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.storage.pack import Frame, PackReader
 from localstore.disk_errors import told
 from localstore.folder import link, lock
-from localstore.folder.chunking import CutLists
+from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
 from localstore.folder.link import RepoLink
 from localstore.folder.rescan import look_around
@@ -27,7 +27,7 @@ from localstore.home import Home
 from localstore.progress import Progress, silent
 from localstore.record.database import Database, SealedFile, SealedTree
 from localstore.record.entries import Entries
-from localstore.record.entry import Entry, known_by_bytes
+from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.objects import Objects
 from localstore.record.state_file import StateFile
 from localstore.sync.edited_lanes import EditedLanes
@@ -43,7 +43,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Device:
+class WorkingCopy:
     """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Device:
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
         self.edited = EditedLanes()
-        self.cuts = CutLists()
+        self.cuts = ChunkLists()
 
     def close(self) -> None:
         self.files.close()
@@ -114,7 +114,7 @@ class Device:
 
     # --- entries
 
-    def save_all(self, entries: Iterable[Entry]) -> None:
+    def save_all(self, entries: Iterable[PathRecord]) -> None:
         """As `save` for each."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
@@ -122,7 +122,7 @@ class Device:
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.put_entries(kept)
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: PathRecord) -> None:
         if entry.path not in self.entries:
             self.db.disk.put_looked(None)
         self.entries[entry.path] = entry
@@ -134,7 +134,7 @@ class Device:
             self.db.disk.put_looked(None)
         self.db.drop_entries([path])
 
-    def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
+    def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
         """Take these (record, lane state) for whatever was known of their paths, of which none has an update
         in flight."""
         kept = [entry for entry, _ in entries.values()]
@@ -146,7 +146,7 @@ class Device:
             if state is not None:
                 self.db.put_lane_state(path, state)
 
-    def confirmed(self, entry: Entry) -> Lane:
+    def confirmed(self, entry: PathRecord) -> Lane:
         """The lane as the relay confirmed it, ready to be edited by this replica."""
         state = self.lane_state(entry)
         if state is not None:
@@ -154,7 +154,7 @@ class Device:
         assert entry.genesis is not None  # noqa: S101 - every text entry has one
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
-    def lane_state(self, entry: Entry) -> bytes | None:
+    def lane_state(self, entry: PathRecord) -> bytes | None:
         """The lane as the relay confirmed it; None if it is its genesis."""
         kept = self.db.lane_state(entry.path) if entry.touched else None
         if kept is None or entry.genesis is None:
@@ -168,7 +168,7 @@ class Device:
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
         return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
-    def current(self, entry: Entry) -> Lane:
+    def current(self, entry: PathRecord) -> Lane:
         """The confirmed lane with the pending updates on it."""
         lane = self.confirmed(entry)
         if entry.pending:
@@ -341,7 +341,7 @@ class Device:
         sealed = self.db.sealed()
         self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
 
-    def _know_only(self, kept: Iterable[Entry]) -> None:
+    def _know_only(self, kept: Iterable[PathRecord]) -> None:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
@@ -358,7 +358,7 @@ def opened(
     key: DeviceKey | None = None,
     now: Callable[[], datetime] = utc_now,
     progress: Progress = silent,
-) -> Iterator[Device]:
+) -> Iterator[WorkingCopy]:
     """The working copy linked at `folder`, owned by this process until the end of the block.
 
     NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
@@ -367,7 +367,7 @@ def opened(
     with told(home.root, home.root):
         record = home.copy_folder(folder, repo.repo_id)
     with told(folder, record), lock.owned(record / "lock", folder):
-        device = Device(folder, repo, home, record, transport, key, now, progress)
+        device = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
         try:
             yield device
         finally:

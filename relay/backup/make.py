@@ -19,7 +19,17 @@ import msgspec
 from localstore.core.errors import Invalid, Unavailable
 from relay import migrations
 from relay.backup import files, tables
-from relay.backup.manifest import DATABASE, MANIFEST, OBJECTS, PRIVATE, VERSION, File, Manifest, Pack, read
+from relay.backup.manifest import (
+    DATABASE,
+    MANIFEST,
+    OBJECTS,
+    PRIVATE,
+    VERSION,
+    BackupManifest,
+    File,
+    Pack,
+    read,
+)
 from relay.base import edition
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
@@ -33,7 +43,7 @@ KEPT = ("signer.keys", "secrets")  # of the data folder
 Say = Callable[[str], None]
 
 
-async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> Manifest:
+async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     """Back a node up into `target`, which is empty or holds an older backup of ours. The caller has the
     collector rest. Packs that are there already are kept. Unavailable when something cannot be read or
     written; cancelled, it leaves the older backup."""
@@ -44,7 +54,7 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
         raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
 
 
-async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> Manifest:
+async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     older = read(target) if (target / MANIFEST).exists() else None
     known = {one.file: one for one in older.packs} if older else {}
     made = new_id()
@@ -59,7 +69,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         one, fresh = await _pack(packs, target / OBJECTS, name, size, known)
         found.append(one)
         copied += fresh
-    manifest = Manifest(
+    manifest = BackupManifest(
         v=VERSION,
         id=made,
         made_at=now_ms(),
@@ -141,14 +151,14 @@ def _owned(target: Path) -> Iterator[None]:
         yield
 
 
-def _take_over(target: Path, manifest: Manifest) -> None:
+def _take_over(target: Path, manifest: BackupManifest) -> None:
     """From here on the folder holds this backup."""
     files.sync_folders(target)
     files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     _remove_others(target, manifest)
 
 
-def _remove_others(target: Path, manifest: Manifest) -> None:
+def _remove_others(target: Path, manifest: BackupManifest) -> None:
     kept = {one.file for one in manifest.packs}
     for path in target.iterdir():
         if path.is_dir() and path.name not in (manifest.id, OBJECTS):

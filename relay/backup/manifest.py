@@ -34,7 +34,7 @@ class Pack(msgspec.Struct, frozen=True):
         return f"{self.name}-{self.size}{SUFFIX}"
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class BackupManifest(msgspec.Struct, frozen=True):
     """`revision`: of the database's schema. `database` lies in the folder `id`."""
 
     v: int
@@ -52,7 +52,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.database.size + sum(sizes)
 
 
-def read(backup: Path) -> Manifest:
+def read(backup: Path) -> BackupManifest:
     """What the backup in this folder consists of; Invalid for what is none, or one of another version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
@@ -64,7 +64,7 @@ def read(backup: Path) -> Manifest:
     if version != VERSION:
         raise Invalid(f"{backup} is a backup of version {version}, this build reads {VERSION}")
     try:
-        manifest = msgspec.json.decode(raw, type=Manifest)
+        manifest = msgspec.json.decode(raw, type=BackupManifest)
     except msgspec.MsgspecError as error:
         raise Invalid(f"{backup / MANIFEST} cannot be read: {error}") from None
     _check_names(manifest)
@@ -75,7 +75,7 @@ class _Versioned(msgspec.Struct):
     v: int
 
 
-def _check_names(manifest: Manifest) -> None:
+def _check_names(manifest: BackupManifest) -> None:
     """Whoever wrote the manifest, nothing outside of the backup and the new data folder is touched."""
     for one in (manifest.id, *(pack.name for pack in manifest.packs)):
         if not (one.isascii() and one.isalnum()):

@@ -15,7 +15,7 @@ from localstore.core.errors import Invalid, Unavailable
 from relay import migrations
 from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
-from relay.backup.manifest import OBJECTS, PRIVATE, Manifest, Pack
+from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, Pack
 from relay.base import database_url as urls
 from relay.base.threads import apart
 from relay.config import Storage
@@ -26,7 +26,7 @@ from relay.objects.place import open_packs
 Say = Callable[[str], None]
 
 
-def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> Manifest:
+def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> BackupManifest:
     """`url`: of the database as `relay migrate` opens it, `served`: as relays will. Invalid for what is no
     whole backup, or a place that is not empty, naming it."""
     found = manifest.read(backup)
@@ -52,7 +52,7 @@ def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> 
     return found
 
 
-def _require_nothing(data: Path, url: str, found: Manifest) -> None:
+def _require_nothing(data: Path, url: str, found: BackupManifest) -> None:
     if data.exists() and (not data.is_dir() or any(data.iterdir())):
         raise Invalid(f"{data} is not empty; a backup is restored into a folder of its own")
     if found.revision > migrations.HEAD:
@@ -63,7 +63,7 @@ def _require_nothing(data: Path, url: str, found: Manifest) -> None:
         raise Invalid("the database of DATABASE_URL is not empty; a backup is restored into one of its own")
 
 
-async def _packs(backup: Path, storage: Storage, making: Path, found: Manifest) -> None:
+async def _packs(backup: Path, storage: Storage, making: Path, found: BackupManifest) -> None:
     """Those that an earlier attempt has brought into the bucket stay."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
@@ -86,7 +86,7 @@ async def _pack(source: Path, one: Pack, packs: Packs) -> None:
     await packs.adopt(one.name, source)
 
 
-def _private(backup: Path, making: Path, found: Manifest) -> None:
+def _private(backup: Path, making: Path, found: BackupManifest) -> None:
     for file in found.private:
         source = backup / found.id / PRIVATE / file.path
         _check(source, file.size, file.blake3)
@@ -94,7 +94,7 @@ def _private(backup: Path, making: Path, found: Manifest) -> None:
         files.copy(source, making / file.path)
 
 
-def _database(backup: Path, found: Manifest, url: str, served: str | None = None) -> None:
+def _database(backup: Path, found: BackupManifest, url: str, served: str | None = None) -> None:
     fill(url, found.revision, tables.read(backup / found.id / found.database.path), served)
 
 

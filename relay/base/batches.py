@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def portions(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+def batches(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
     """The items in their order, together in lists whose sizes add up to at most `most`. One that is larger
     has a list of its own."""
     part: list[T] = []

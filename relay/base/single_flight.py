@@ -17,7 +17,7 @@ OF_ONE, OF_ALL = 2, 8  # checks that run at once; they go on, and hold their mem
 Key = tuple[str, bytes]
 
 
-class Checks:
+class SingleFlight:
     """One task for each key while it runs. A key begins with whom it is for."""
 
     def __init__(self) -> None:

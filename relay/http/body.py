@@ -69,7 +69,7 @@ class Incoming:
     async def _collect(self, arriving: AsyncIterator[bytes]) -> bytes:
         parts = []
         async for part in arriving:
-            self._lease.take(len(part))
+            self._lease.reserve(len(part))
             parts.append(part)
         return b"".join(parts)
 

@@ -28,7 +28,7 @@ class Buffers:
         self._sum = 0
         self._freed = asyncio.Event()
 
-    def take(self, address: str, size: int) -> None:
+    def reserve(self, address: str, size: int) -> None:
         """Unavailable when that would be too much; what is held already stays."""
         held = self._held.get(address, 0) + size
         if held > self.each or self._sum + size > self._total:
@@ -46,7 +46,7 @@ class Buffers:
                     await self._freed.wait()
         if not self._has_room(address, size):
             raise Unavailable("too many large answers at once; try again in a moment")
-        self.take(address, size)
+        self.reserve(address, size)
         return size
 
     def _has_room(self, address: str, size: int) -> bool:
@@ -74,8 +74,8 @@ class Lease:
     address: str
     size: int = 0
 
-    def take(self, size: int) -> None:
-        self.buffers.take(self.address, size)
+    def reserve(self, size: int) -> None:
+        self.buffers.reserve(self.address, size)
         self.size += size
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:

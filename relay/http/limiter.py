@@ -49,17 +49,17 @@ class Limiter:
         """Before anything is known of a request but where it comes from. Raises RateLimited."""
         if not self._enabled:
             return
-        self.take(f"address {address}", ORDINARY, route.cost)
+        self.spend(f"address {address}", ORDINARY, route.cost)
         if route.per_minute is not None:
             rate = Rate(burst=route.per_minute, per_second=route.per_minute / 60)
-            self.take(f"{route.name} {address}", rate, 1)
+            self.spend(f"{route.name} {address}", rate, 1)
 
     def admit_account(self, route: Route, account_id: str) -> None:
         """Once more when the caller is known: one account from many addresses is one caller."""
         if self._enabled:
-            self.take(f"account {account_id}", ORDINARY, route.cost)
+            self.spend(f"account {account_id}", ORDINARY, route.cost)
 
-    def take(self, key: str, rate: Rate, cost: float) -> None:
+    def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
         if not self._enabled:
             return
@@ -112,9 +112,9 @@ class Attempts:
         self._name = name
         self._rate = Rate(burst=count, per_second=count / seconds)
 
-    def take(self, limiter: Limiter, key: str) -> None:
+    def count(self, limiter: Limiter, key: str) -> None:
         """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
-        limiter.take(f"{self._name} {key}", self._rate, 1)
+        limiter.spend(f"{self._name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
         """The attempt was good and does not count."""

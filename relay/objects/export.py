@@ -16,7 +16,7 @@ from localstore.core import limits
 from localstore.core.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.base.threads import bulk
 from relay.db.storage.object import Located
 from relay.http.buffers import Lease
@@ -128,7 +128,7 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     """Objects of these frames in frames of their own: a portion of them is in memory as it is."""
     writer = PackWriter()
     frames: list[Frame] = []
-    for part in portions(groups, PORTION, _size):
+    for part in batches(groups, PORTION, _size):
         located = [one for group in part for one in group]
         data = await store.read_located(located, heavy=True)
         frames += await bulk(_framed, writer, located, data)

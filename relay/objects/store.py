@@ -24,7 +24,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.limits import MIB
 from localstore.core.storage.pack import Frame, FrameRow, PackWriter
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.base.clock import now_ms
 from relay.base.threads import bulk
 from relay.capacity import quota as quotas
@@ -304,7 +304,7 @@ class ObjectStore:
             by_pack.setdefault(group[0].pack, []).append(group)
         found: dict[bytes, bytes] = {}
         for name, here in by_pack.items():
-            for part in portions(here, PORTION, lambda group: _weight(group, keep)):
+            for part in batches(here, PORTION, lambda group: _weight(group, keep)):
                 found |= await self._unpack(name, part, keep, heavy)
         return found
 

@@ -27,7 +27,7 @@ async def create(caller: Caller, once: Once) -> PairingCode:
         raise Forbidden("choose a handle first; a device joins by handle and code")
     if me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
-    _CREATED.take(caller.node.limiter, me.account_id)
+    _CREATED.count(caller.node.limiter, me.account_id)
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
     answer = PairingCode(code=code, expires_at=rfc3339(expires_at))
     async with caller.write() as tx:

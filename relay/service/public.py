@@ -28,10 +28,10 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         row, _ = found
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
     head = refs.row(ref).head if ref is not None else None
-    return _shown(caller, row, head), row.kind if kind not in (row.kind, ANY) else None
+    return _to_wire(caller, row, head), row.kind if kind not in (row.kind, ANY) else None
 
 
-def _shown(caller: Caller, row: RepoRow, head: str | None) -> Coordinates:
+def _to_wire(caller: Caller, row: RepoRow, head: str | None) -> Coordinates:
     page = f"{caller.node.config.public_url}/{ANY if row.kind == 'app' else row.kind}/{row.full_name}"
     return Coordinates(
         id=row.id,

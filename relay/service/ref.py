@@ -38,23 +38,23 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     more = len(found) > size
     found = found[:size]
     next_cursor = Cursor.write(found[-1].type, found[-1].name) if more else None
-    return Page(items=[shown(view, item) for item in found], next_cursor=next_cursor)
+    return Page(items=[to_wire(view, item) for item in found], next_cursor=next_cursor)
 
 
 async def get(view: View, type: str, name: str) -> Ref:
     async with view.read() as tx:
-        return shown(view, await find(tx, view.repo.id, type, name))
+        return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
-async def create(view: View, wish: RefCreate, once: Once) -> Ref:
+async def create(view: View, body: RefCreate, once: Once) -> Ref:
     """A ref starts at a seal: the one named, or the sealed head of the branch named."""
-    names.ref_name(wish.name)
+    names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
         if (before := await once.answer(tx, view.me, Ref)) is not None:
             return before
-        made = RefRow(new_branch_id(), view.repo.id, wish.type, wish.name, await _start(tx, view, wish), 0, 0)
-        if wish.type == "tag" and made.head is None:
+        made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, await _start(tx, view, body), 0, 0)
+        if body.type == "tag" and made.head is None:
             raise Invalid("a tag needs a seal; push first", pointer="/head")
         try:
             await tx.run(
@@ -71,34 +71,34 @@ async def create(view: View, wish: RefCreate, once: Once) -> Ref:
                 deleted_at=None,
             )
         except UniqueViolation:
-            exists = TagExists if wish.type == "tag" else RefExists
-            raise exists(f"there is already a {wish.type} {wish.name}") from None
+            exists = TagExists if body.type == "tag" else RefExists
+            raise exists(f"there is already a {body.type} {body.name}") from None
         if made.type == "branch" and made.head is not None:
             await frontier.start(tx, view.node, made)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
-        answer = shown(view, made)
+        answer = to_wire(view, made)
         await once.remember(tx, view.me, answer)
     return answer
 
 
-async def update(view: View, type: str, name: str, wish: RefUpdate) -> Ref:
+async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
     """Compare-and-swap; the live frontier follows, and unsealed edits stay live on top. Tags do not move."""
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
             raise TagExists(f"tag {name} does not move; delete it and create it anew")
         await frontier.lock(tx, ref.id)
-        head = await seals.resolve(tx, view.repo.id, wish.head)
+        head = await seals.resolve(tx, view.repo.id, body.head)
         if head is None:
-            raise Invalid(f"no seal {wish.head[:12]} in {view.repo.full_name}", pointer="/head")
+            raise Invalid(f"no seal {body.head[:12]} in {view.repo.full_name}", pointer="/head")
         now = now_ms()
-        moved = await tx.run(rows.MOVE, ref_id=ref.id, expected=wish.expected_head, new_head=head, now=now)
+        moved = await tx.run(rows.MOVE, ref_id=ref.id, expected=body.expected_head, new_head=head, now=now)
         if not moved:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await _land(tx, view, ref, head)
         await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
-        return shown(view, await find(tx, view.repo.id, type, name))
+        return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
 async def delete(view: View, type: str, name: str, expected_head: str | None, discard_live: bool) -> None:
@@ -127,7 +127,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
     return rows.row(row)
 
 
-def shown(view: View, ref: RefRow) -> Ref:
+def to_wire(view: View, ref: RefRow) -> Ref:
     """The wire form."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
     return Ref(id=ref.id, type=ref.type, name=ref.name, head=ref.head, default=default, frontier=ref.seq)  # type: ignore[arg-type]
@@ -143,13 +143,13 @@ async def _land(tx: Tx, view: View, ref: RefRow, head: str) -> None:
     )
 
 
-async def _start(tx: Tx, view: View, wish: RefCreate) -> str | None:
+async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
     """The seal a new ref starts at, validated inside the transaction: a branch by name, or a seal by id."""
-    base = wish.head or view.repo.default_branch
+    base = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=base)
     if row is not None:
         ref = rows.row(row)
-        if wish.expected_head is not None and wish.expected_head != ref.head:
+        if body.expected_head is not None and body.expected_head != ref.head:
             raise StaleHead(base, ref.head)
         return ref.head
     head = await seals.resolve(tx, view.repo.id, base)

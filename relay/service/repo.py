@@ -32,12 +32,12 @@ ALIAS_MS = limits.ALIAS * 1000
 _FIRST_ID = "g"  # sorts behind every hexadecimal id
 
 
-async def create(caller: Caller, wish: RepoCreate, once: Once) -> Repo:
+async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
     """A repository with its default branch, which has no seal yet, and a tree key of its own."""
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
-    made = _new(me, me.handle, wish)
+    made = _new(me, me.handle, body)
     async with caller.write() as tx:
         if (before := await once.answer(tx, me, Repo)) is not None:
             return before
@@ -50,14 +50,14 @@ async def create(caller: Caller, wish: RepoCreate, once: Once) -> Repo:
         await _insert_branch(tx, made)
         await quota.count_repository(tx, me.account_id, made.id, caller.node.config.quota)
         await caller.node.hub.announce(tx, made.id, "repo", action="created")
-        shown = _shown(made, "owner")
+        shown = _to_wire(made, "owner")
         await once.remember(tx, me, shown)
     return shown
 
 
 async def get(view: View) -> Repo:
     if view.repo.parent_id is None:
-        return _shown(view.repo, view.role, signed_in=view.principal is not None)
+        return _to_wire(view.repo, view.role, signed_in=view.principal is not None)
     async with view.read() as tx:
         return await _shown_with_parent(tx, view, view.repo, view.role)
 
@@ -165,23 +165,23 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return _shown(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
+    return _to_wire(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
 
 
 # --- creation
 
 
-def _new(me: Principal, handle: str, wish: RepoCreate) -> RepoRow:
+def _new(me: Principal, handle: str, body: RepoCreate) -> RepoRow:
     now = now_ms()
     return RepoRow(
         id=new_repo_id(),
         owner_id=me.account_id,
         owner=handle,
-        name=names.repository_name(wish.name),
-        kind=wish.kind,
-        class_=_class_of(wish),
-        description=_description(wish.description),
-        default_branch=names.ref_name(wish.default_branch),
+        name=names.repository_name(body.name),
+        kind=body.kind,
+        class_=_class_of(body),
+        description=_description(body.description),
+        default_branch=names.ref_name(body.default_branch),
         state="active",
         parent_id=None,
         tree_key=secrets.token_bytes(32),
@@ -191,11 +191,11 @@ def _new(me: Principal, handle: str, wish: RepoCreate) -> RepoRow:
     )
 
 
-def _class_of(wish: RepoCreate) -> Class:
+def _class_of(body: RepoCreate) -> Class:
     implied: Class | None = None
-    if wish.visibility is not None:
-        implied = "published_public" if wish.visibility == "public" else "private_plaintext"
-    wanted = wish.class_ or implied or "private_plaintext"
+    if body.visibility is not None:
+        implied = "published_public" if body.visibility == "public" else "private_plaintext"
+    wanted = body.class_ or implied or "private_plaintext"
     if wanted == "private_e2ee":
         raise E2eeUnavailable(
             "end-to-end encrypted repositories need the mode-5 processes, and this node does not run them; "
@@ -206,7 +206,7 @@ def _class_of(wish: RepoCreate) -> Class:
             "a fork is made by forking a repository, which is not in this version", pointer="/class"
         )
     if implied is not None and implied != wanted:
-        raise Invalid(f"class {wanted} and visibility {wish.visibility} disagree", pointer="/visibility")
+        raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
     return wanted
 
 
@@ -351,10 +351,10 @@ async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | 
         found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
         if found is not None:
             parent = ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
-    return _shown(row, role, signed_in=caller.principal is not None, parent=parent)
+    return _to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
 
 
-def _shown(
+def _to_wire(
     row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
 ) -> Repo:
     return Repo(

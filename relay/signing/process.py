@@ -78,20 +78,20 @@ class RootKeys:
         except SvcError as error:
             return Refused(error.detail)
 
-    def _mint(self, wish: Mint) -> bytes:
-        if not set(wish.caps) <= CAPABILITIES:
+    def _mint(self, body: Mint) -> bytes:
+        if not set(body.caps) <= CAPABILITIES:
             raise Invalid(f"capabilities are {', '.join(sorted(CAPABILITIES))}")
-        left = wish.expires - time.time()
-        longest = LONGEST if wish.bound_key is None else LONGEST_BOUND
+        left = body.expires - time.time()
+        longest = LONGEST if body.bound_key is None else LONGEST_BOUND
         if not 0 < left <= longest:
             raise Invalid(f"such a token lives at most {longest} seconds and ends in the future")
         return capability.mint(
             self._keys[self._newest],
-            user=wish.user,
-            session=wish.session,
-            bound_key=wish.bound_key,
-            caps=wish.caps,
-            expires=datetime.fromtimestamp(wish.expires, UTC),
+            user=body.user,
+            session=body.session,
+            bound_key=body.bound_key,
+            caps=body.caps,
+            expires=datetime.fromtimestamp(body.expires, UTC),
             root_key_id=self._newest,
         )
 

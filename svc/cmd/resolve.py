@@ -18,7 +18,7 @@ import typer
 from localstore.core.diff.text_merge import has_markers, marked
 from localstore.core.errors import ClientError, UsageError
 from localstore.core.storage.file_kind import kind_of
-from localstore.sync.working_copy import Device, opened
+from localstore.sync.working_copy import WorkingCopy, opened
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
 from svc.cmd.frame.working import linked
@@ -166,7 +166,7 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 
 @contextmanager
-def _folder(ctx: Ctx) -> Iterator[Device]:
+def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, without the server: a conflict and its texts are here."""
     root, _ = linked(ctx)
     with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:

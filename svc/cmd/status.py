@@ -14,7 +14,7 @@ from localstore.folder.link import refresh
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working import note_left_out, skipped_record, to_look, why
 from svc.console import Column, answers
-from svc.flows.background import Meanwhile
+from svc.flows.background import InBackground
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
@@ -68,7 +68,7 @@ def status(
     with to_look(ctx) as device:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
         ask = partial(ctx.reader.repo.linked, device.repo.repo_id, device.repo.repo)
-        told = None if offline else Meanwhile(ask)
+        told = None if offline else InBackground(ask)
         found = look_at(device, offline, ignored)
         if told is not None and not found.offline:
             with suppress(SvcError):  # the head was told: what else the server says of it may be missing

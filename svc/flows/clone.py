@@ -22,7 +22,7 @@ from localstore.folder.stat_cache import Stat
 from localstore.home import Home
 from localstore.progress import Progress, silent
 from localstore.record.database import Row, SealedFile
-from localstore.record.entry import Entry, known_by_bytes
+from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
 from localstore.sync.interrupted import CLONING, written
@@ -30,7 +30,7 @@ from localstore.sync.reconcile import attach, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device, opened
+from localstore.sync.working_copy import WorkingCopy, opened
 from svc.flows.executable import mark
 from svc.flows.pull import pull
 from svc.flows.working import Kept, kept_aside
@@ -101,7 +101,7 @@ def clone(
         return Cloned(folder, head, len(files) - len(skipped), size, skipped, kept_aside(device))
 
 
-def _moved_on(device: Device) -> Cloned:
+def _moved_on(device: WorkingCopy) -> Cloned:
     """An earlier attempt cloned another seal than the branch has now, or died at its very end: what it wrote
     is a working copy at that seal, which a pull brings up to date."""
     done = pull(device, "merge")
@@ -138,7 +138,7 @@ def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 
 
 def _write(
-    device: Device, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
+    device: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
     """Create the files as their bytes arrive; what an earlier attempt wrote, `here`, is kept."""
     skipped = _clashes(device, files)
@@ -183,7 +183,7 @@ def _write(
 
 
 def _contents(
-    device: Device, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
+    device: WorkingCopy, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
     """Texts first: they are also kept for reading offline. Large files last, one at a time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
@@ -195,7 +195,9 @@ def _contents(
         yield digest, download(device, digest, size)
 
 
-def _create(device: Device, path: str, digest: bytes, content: Content, last: bool) -> os.stat_result | None:
+def _create(
+    device: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
+) -> os.stat_result | None:
     """Write a file; what it is then, None if it was there already."""
     try:
         return device.files.place(content, path, None, sync=False, last=last)
@@ -207,7 +209,7 @@ def _create(device: Device, path: str, digest: bytes, content: Content, last: bo
         return device.files.place(content, path, None, sync=False, last=last)
 
 
-def _record(device: Device, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
+def _record(device: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
     """Remember the files. Their bytes are known, and what they were right after the writing tells whether
     somebody changed them since."""
     now = time.time_ns()
@@ -218,7 +220,7 @@ def _record(device: Device, batch: list[_Made], rows: dict[str, Row]) -> Iterato
             yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
 
 
-def _entry(made: _Made, row: Row | None) -> Entry:
+def _entry(made: _Made, row: Row | None) -> PathRecord:
     """With its lane, where the frontier still holds what was sealed."""
     path, (kind, digest, size) = made.path, made.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
@@ -226,7 +228,7 @@ def _entry(made: _Made, row: Row | None) -> Entry:
     return entry_of(Remote(row, digest), digest)
 
 
-def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
+def _clashes(device: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
     """Files that a case-insensitive file system cannot hold beside another: left out and recorded."""
     if device.files.stat(link.FOLDER.upper()) is None:
         return []
@@ -236,6 +238,6 @@ def _clashes(device: Device, files: dict[str, SealedFile]) -> list[Skipped]:
     ]
 
 
-def _left_out(device: Device, path: str, file: SealedFile, reason: str) -> Skipped:
+def _left_out(device: WorkingCopy, path: str, file: SealedFile, reason: str) -> Skipped:
     device.db.put_unwritable(path, reason)
     return Skipped(terminal_safe(path), reason, file.size)

@@ -15,7 +15,7 @@ from localstore.core.pathspec import matching, without_match
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
 from localstore.sync.recognise import adopt_state
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.working import tree_of
 
 Status = Literal["added", "removed", "modified", "renamed"]
@@ -30,7 +30,7 @@ class _Change(NamedTuple):
     source: Rename | None = None
 
 
-def diff(device: Device, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
+def diff(device: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
     """Each file that differs from `seal`, or the last one, below `paths` if some are given, with its patch if
     it is a text. Works offline for texts that this folder has seen. NotFound for a path that is neither here
     nor in the seal."""
@@ -51,7 +51,7 @@ def diff(device: Device, paths: Sequence[str] = (), seal: str | None = None) -> 
         yield _shown(device, change)
 
 
-def _with_moves(device: Device, changed: Mapping[str, _Change]) -> Iterator[_Change]:
+def _with_moves(device: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
     """The changes, a file that moved as one."""
     removed = {path: _file(one.was) for path, one in changed.items() if one.was and not one.now}
     added = {path: _file(one.now) for path, one in changed.items() if one.now and not one.was}
@@ -74,7 +74,7 @@ def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _shown(device: Device, one: _Change) -> ChangedFile:
+def _shown(device: WorkingCopy, one: _Change) -> ChangedFile:
     path, was, now, source = one
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"

@@ -20,7 +20,7 @@ from localstore.core.ignore.rules import Rule
 from localstore.core.ignore.wildmatch import SPECIAL, octets
 from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES
 from localstore.core.names import MANIFEST
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 LINE_CHARS = 200  # that one pattern may have in the manifest
 KEY = "executable"
@@ -36,7 +36,7 @@ class Executable(msgspec.Struct):
     written: bool = False
 
 
-def mark(device: Device, paths: Iterable[str]) -> None:
+def mark(device: WorkingCopy, paths: Iterable[str]) -> None:
     """Make those of the paths executable that the manifest lists, for everybody who may read them."""
     listed = _listed(device)
     if listed is None:
@@ -47,7 +47,7 @@ def mark(device: Device, paths: Iterable[str]) -> None:
     device.files.forget()
 
 
-def unlisted(device: Device, paths: Iterable[str]) -> list[str]:
+def unlisted(device: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that are executable here and would not be elsewhere."""
     listed = _listed(device)
     found = [path for path in paths if not (listed and listed(path)) and _is_executable(device, path)]
@@ -55,7 +55,7 @@ def unlisted(device: Device, paths: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-def executable(device: Device, write: bool) -> Executable:
+def executable(device: WorkingCopy, write: bool) -> Executable:
     """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
     here = sorted(device.look_around().files)
     result = Executable(unlisted=unlisted(device, here))
@@ -68,12 +68,12 @@ def executable(device: Device, write: bool) -> Executable:
     return result
 
 
-def _is_executable(device: Device, path: str) -> bool:
+def _is_executable(device: WorkingCopy, path: str) -> bool:
     info = device.files.stat(path)
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
 
 
-def _set(device: Device, path: str) -> None:
+def _set(device: WorkingCopy, path: str) -> None:
     """No link is followed, neither as the file nor on the way to it."""
     try:
         fd, info = device.files.opened(path)
@@ -87,7 +87,7 @@ def _set(device: Device, path: str) -> None:
         os.close(fd)
 
 
-def _listed(device: Device) -> Callable[[str], bool] | None:
+def _listed(device: WorkingCopy) -> Callable[[str], bool] | None:
     """Whether the manifest lists a path; None where it lists nothing or cannot be read."""
     data = device.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
@@ -114,7 +114,7 @@ def _listed(device: Device) -> Callable[[str], bool] | None:
     return listed
 
 
-def _write(device: Device, result: Executable) -> None:
+def _write(device: WorkingCopy, result: Executable) -> None:
     """Add the files to the list in the manifest, whose other lines stay as they are."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})

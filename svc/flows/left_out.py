@@ -13,7 +13,7 @@ from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, Reason, Scope
 from localstore.core.paths import clashes, portability, terminal_safe
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 TOLD = "told"  # meta: what was said of this folder already
 TOLD_MOST = 5000
@@ -32,7 +32,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     keep: str
 
 
-def ignored(device: Device) -> Iterator[LeftOut]:
+def ignored(device: WorkingCopy) -> Iterator[LeftOut]:
     """Everything that rules leave out, with the rule; a folder that is left out whole is one."""
     device.files.forget()
     fd = os.open(device.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -42,7 +42,7 @@ def ignored(device: Device) -> Iterator[LeftOut]:
         os.close(fd)
 
 
-def _ignored(device: Device, fd: int, prefix: str, above: Scope | None) -> Iterator[LeftOut]:
+def _ignored(device: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[LeftOut]:
     with os.scandir(fd) as found:
         listed = sorted(found, key=lambda entry: entry.name)
     names = {entry.name for entry in listed}
@@ -63,7 +63,7 @@ def _ignored(device: Device, fd: int, prefix: str, above: Scope | None) -> Itera
             yield _left_out(path + "/" * folder, reason)
 
 
-def _below(device: Device, fd: int, name: str, path: str, scope: Scope) -> Iterator[LeftOut]:
+def _below(device: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[LeftOut]:
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
@@ -91,7 +91,7 @@ def _line_for(path: str) -> str:
     return "!/" + escaped
 
 
-def tracked_by_git(device: Device) -> list[LeftOut]:
+def tracked_by_git(device: WorkingCopy) -> list[LeftOut]:
     """Files that git tracks here and that rules other than `.svcignore` keep from the branch."""
     if not (device.folder / ".git").exists():
         return []
@@ -108,7 +108,7 @@ def tracked_by_git(device: Device) -> list[LeftOut]:
     return found
 
 
-def _git_files(device: Device) -> list[str]:
+def _git_files(device: WorkingCopy) -> list[str]:
     """What git tracks below this folder; nothing where git is not installed or does not answer."""
     import subprocess
 
@@ -122,7 +122,7 @@ def _git_files(device: Device) -> list[str]:
     return [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
 
 
-def _scopes(device: Device) -> Callable[[str], Scope]:
+def _scopes(device: WorkingCopy) -> Callable[[str], Scope]:
     def read(folder: str) -> dict[str, str]:
         try:
             fd = os.open(device.folder / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -143,7 +143,7 @@ def _scopes(device: Device) -> Callable[[str], Scope]:
     return scope
 
 
-def tracked_once(device: Device) -> list[LeftOut]:
+def tracked_once(device: WorkingCopy) -> list[LeftOut]:
     """Of `tracked_by_git` what was not said before. Git is asked only when its index changed since."""
     index = _index(device)
     if index is None or device.db.text(INDEX) == index:
@@ -154,7 +154,7 @@ def tracked_once(device: Device) -> list[LeftOut]:
     return [one for one in found if f"git {one.path}" in fresh]
 
 
-def _index(device: Device) -> str | None:
+def _index(device: WorkingCopy) -> str | None:
     for name in (".git/index", ".git"):
         try:
             info = (device.folder / name).stat()
@@ -164,7 +164,7 @@ def _index(device: Device) -> str | None:
     return None
 
 
-def unportable(device: Device, new: Collection[str], there: Iterable[str]) -> list[str]:
+def unportable(device: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
     """A sentence, once, for each new path that some systems cannot hold, alone or beside what is `there`."""
     said: dict[str, list[str]] = {}
     for path in new:
@@ -181,7 +181,7 @@ def unportable(device: Device, new: Collection[str], there: Iterable[str]) -> li
     ]
 
 
-def _once(device: Device, said: list[str]) -> set[str]:
+def _once(device: WorkingCopy, said: list[str]) -> set[str]:
     """Those that are said for the first time; they are kept."""
     kept = device.db.get(TOLD)
     known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []

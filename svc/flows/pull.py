@@ -18,7 +18,7 @@ from localstore.sync.remote import authors
 from localstore.sync.transfer.chunked_download import clear
 from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import mark
 from svc.flows.working import (
     Kept,
@@ -53,7 +53,7 @@ class Pulled(msgspec.Struct):
     replaced: bool = False
 
 
-def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
+def pull(device: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
     way; `merge` joins them, `force` moves them to the trash. With `dry_run` all of this is only rehearsed:
     the same result, and the same errors, with nothing done."""
@@ -92,7 +92,7 @@ def pull(device: Device, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
     )
 
 
-def _begun(device: Device, mode: Mode) -> tuple[str | None, bool]:
+def _begun(device: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
     """The head, and whether the branch is another one than before. What this folder has beyond its last seal
     then is in the way of a plain pull, also what was sent: the old branch took it along."""
     try:
@@ -104,7 +104,7 @@ def _begun(device: Device, mode: Mode) -> tuple[str | None, bool]:
         return begin(device), True
 
 
-def discard(device: Device, given_up: list[str]) -> Path | None:
+def discard(device: WorkingCopy, given_up: list[str]) -> Path | None:
     """Forget edited files and move them to the trash, so that the branch's version is written. In this
     order, a death between the two never looks like a delete."""
     with device.db.step():
@@ -113,7 +113,7 @@ def discard(device: Device, given_up: list[str]) -> Path | None:
     return move_to_trash(device, given_up)
 
 
-def _live(device: Device) -> dict[str, list[str]]:
+def _live(device: WorkingCopy) -> dict[str, list[str]]:
     sealed = device.db.sealed()
     rows = device.db.rows()
     found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}

@@ -23,7 +23,7 @@ from localstore.sync.compose import Composed, compose
 from localstore.sync.rehearsal import Rehearsed, rehearsal
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import unlisted
 from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
@@ -62,7 +62,7 @@ class Pushed(msgspec.Struct):
     executable: list[str] = msgspec.field(default_factory=list)
 
 
-def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
+def push(device: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
     NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
@@ -87,7 +87,7 @@ def push(device: Device, message: str, no_delete: bool = False, dry_run: bool = 
     return result
 
 
-def _sent(device: Device, no_delete: bool) -> Pushed:
+def _sent(device: WorkingCopy, no_delete: bool) -> Pushed:
     """Everything that comes before the seal."""
     head = begin(device)
     if head != device.last:
@@ -109,7 +109,7 @@ def _unsealed(device: Rehearsed) -> bool:
     return device.last is None or device.frontier() != sealed
 
 
-def _send_all(device: Device, result: Pushed, delete: bool) -> None:
+def _send_all(device: WorkingCopy, result: Pushed, delete: bool) -> None:
     moved: Counter[str] = Counter()
     for attempt in range(PULLS + 1):
         typed = {path for path, times in moved.items() if times >= PULLS}
@@ -130,7 +130,7 @@ def _send_all(device: Device, result: Pushed, delete: bool) -> None:
     )
 
 
-def _require_merged(device: Device) -> None:
+def _require_merged(device: WorkingCopy) -> None:
     """EditsConflict if an edit of ours became a conflict copy: somebody has to look at it before it is
     sealed."""
     conflicts = kept_aside(device)
@@ -140,7 +140,7 @@ def _require_merged(device: Device) -> None:
 
 
 def _send_round(
-    device: Device, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
+    device: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> set[str]:
     """Send until nothing is left to send; paths that must be pulled first. Counts in `moved` how often a
     text had been changed by others."""
@@ -163,17 +163,17 @@ def _send_round(
     return lost | {path for path in device.db.unsettled() if _edited(device, path)}
 
 
-def _pending(device: Device, sent: Sent) -> bool:
+def _pending(device: WorkingCopy, sent: Sent) -> bool:
     """Whether an edit was too large for one update."""
     return any(path in device.entries and device.entries[path].pending for path in sent.accepted)
 
 
-def _edited(device: Device, path: str) -> bool:
+def _edited(device: WorkingCopy, path: str) -> bool:
     entry = device.entries[path]
     return bool(entry.pending) or device.seen(path) not in (entry.shadow, None)
 
 
-def _note(device: Device, result: Pushed, composed: Composed, sent: Sent) -> None:
+def _note(device: WorkingCopy, result: Pushed, composed: Composed, sent: Sent) -> None:
     accepted = set(sent.accepted)
     removed = {path for path in composed.removed if path in accepted}
     result.removed = sorted({*result.removed, *removed})

@@ -14,7 +14,7 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.record.conflicts import KeptConflict
 from localstore.sync.settle import recover, replace
 from localstore.sync.trash import move_to_trash
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
@@ -46,7 +46,7 @@ class Resolved(msgspec.Struct, frozen=True):
     replaced: bool = False
 
 
-def conflicts(device: Device) -> tuple[list[KeptConflict], list[KeptConflict]]:
+def conflicts(device: WorkingCopy) -> tuple[list[KeptConflict], list[KeptConflict]]:
     """The conflicts whose copies are there, and those that ended because somebody deleted the copy. The
     records of the latter are dropped."""
     found = device.db.conflicts.list()
@@ -57,7 +57,7 @@ def conflicts(device: Device) -> tuple[list[KeptConflict], list[KeptConflict]]:
     return [record for record in found if record not in over], over
 
 
-def standing(device: Device, path: str) -> Standing:
+def standing(device: WorkingCopy, path: str) -> Standing:
     """The conflict of this path; the copy's name is as good. NotFound if there is none."""
     recover(device)
     for record in device.db.conflicts.list():
@@ -66,7 +66,7 @@ def standing(device: Device, path: str) -> Standing:
     raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
 
 
-def texts(device: Device, conflict: Standing) -> Texts:
+def texts(device: WorkingCopy, conflict: Standing) -> Texts:
     """The three texts. ClientError where a version is no text any more, or is gone: choose one whole then."""
     record = conflict.record
     base = device.objects.get(record.base) if record.base is not None else None
@@ -82,7 +82,7 @@ def texts(device: Device, conflict: Standing) -> Texts:
     return Texts(base or b"", *sides)
 
 
-def my_version(device: Device, conflict: Standing) -> bytes:
+def my_version(device: WorkingCopy, conflict: Standing) -> bytes:
     """What the copy holds now. ClientError where it is too large for a text, or no file."""
     kept = conflict.record.kept_as
     data = device.files.read_up_to(kept, limits.TEXT_FILE)
@@ -94,7 +94,7 @@ def my_version(device: Device, conflict: Standing) -> bytes:
     return data
 
 
-def resolve(device: Device, conflict: Standing, how: How, text: bytes | None = None) -> Resolved:
+def resolve(device: WorkingCopy, conflict: Standing, how: How, text: bytes | None = None) -> Resolved:
     """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
     order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
     record = conflict.record
@@ -113,7 +113,7 @@ def resolve(device: Device, conflict: Standing, how: How, text: bytes | None = N
     return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
 
 
-def end(device: Device, conflict: Standing) -> Resolved:
+def end(device: WorkingCopy, conflict: Standing) -> Resolved:
     """Drop the record of a conflict whose copy was deleted."""
     with device.db.step():
         device.db.conflicts.remove(conflict.record.path)

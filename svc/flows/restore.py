@@ -15,7 +15,7 @@ from localstore.record.database import SealedFile
 from localstore.sync.settle import recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import mark
 from svc.flows.working import tree_of
 
@@ -31,7 +31,7 @@ class Restored(msgspec.Struct):
 
 
 def restore(
-    device: Device,
+    device: WorkingCopy,
     paths: Sequence[str],
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
@@ -70,7 +70,7 @@ def restore(
     return done
 
 
-def require_room(device: Device, wanted: Iterable[str], leaving: Iterable[str]) -> None:
+def require_room(device: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
     """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
     going = set(leaving)
     files = device.look_around().files
@@ -85,7 +85,7 @@ def require_room(device: Device, wanted: Iterable[str], leaving: Iterable[str]) 
 
 
 def put(
-    device: Device,
+    device: WorkingCopy,
     contents: Iterator[tuple[str, Content]],
     digests: Mapping[str, bytes],
     removed: Sequence[str],
@@ -102,7 +102,7 @@ def put(
     return trash
 
 
-def contents_of(device: Device, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
+def contents_of(device: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
     """The bytes of sealed files, by path."""
     for path, file in files.items():
         if file.kind == "chunked":

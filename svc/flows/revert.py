@@ -15,7 +15,7 @@ from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.settle import recover
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.restore import contents_of, put, require_room
 from svc.flows.working import tree_of
 
@@ -40,7 +40,7 @@ class _Plan(msgspec.Struct):
     conflicts: list[str] = msgspec.field(default_factory=list)
 
 
-def revert(device: Device, seal: str) -> Reverted:
+def revert(device: WorkingCopy, seal: str) -> Reverted:
     """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
     lines; Conflict names the files where that is not possible, and nothing is changed then. UsageError for a
     seal with two parents."""
@@ -68,12 +68,12 @@ def revert(device: Device, seal: str) -> Reverted:
     return Reverted(seal, subject, sorted(digests), plan.removed, trash)
 
 
-def _contents(device: Device, plan: _Plan) -> Iterator[tuple[str, Content]]:
+def _contents(device: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
     yield from contents_of(device, plan.back)
     yield from plan.merged.items()
 
 
-def _planned(device: Device, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+def _planned(device: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
     files = device.look_around().files
     plan = _Plan()
     for path in sorted({*before, *after}):
@@ -84,7 +84,7 @@ def _planned(device: Device, before: Mapping[str, SealedFile], after: Mapping[st
 
 
 def _plan(
-    device: Device,
+    device: WorkingCopy,
     plan: _Plan,
     path: str,
     was: SealedFile | None,

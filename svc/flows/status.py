@@ -11,8 +11,8 @@ from localstore.core.model.ref import Ref
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.recognise import against_last
-from localstore.sync.working_copy import Device
-from svc.flows.background import Meanwhile
+from localstore.sync.working_copy import WorkingCopy
+from svc.flows.background import InBackground
 from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import gone, read_caps, unwritable
 
@@ -47,10 +47,10 @@ class Status(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def status(device: Device, offline: bool = False, show_ignored: bool = False) -> Status:
+def status(device: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
-    now = None if offline or device.repo.shown else Meanwhile(device.transport.ref)
+    now = None if offline or device.repo.shown else InBackground(device.transport.ref)
     scan = device.look_around(lean=True)
     last, changed, new, removed = against_last(device, scan)
     recorded = device.db.unwritable()
@@ -75,7 +75,7 @@ def status(device: Device, offline: bool = False, show_ignored: bool = False) ->
     return result
 
 
-def _leave_out(device: Device, scan: Scan, result: Status) -> None:
+def _leave_out(device: WorkingCopy, scan: Scan, result: Status) -> None:
     """Byte files over a cap would not be sent: they are skipped, not changed or new."""
     read_caps(device)
     caps = Caps(device, scan)
@@ -89,7 +89,7 @@ def _leave_out(device: Device, scan: Scan, result: Status) -> None:
                     paths.remove(path)
 
 
-def _compare(device: Device, now: Meanwhile[Ref] | None, result: Status) -> None:
+def _compare(device: WorkingCopy, now: InBackground[Ref] | None, result: Status) -> None:
     if result.shown:
         result.head = result.shown
         return

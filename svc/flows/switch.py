@@ -19,7 +19,7 @@ from localstore.sync import verify
 from localstore.sync.recognise import against_last
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.pull import Mode, Pulled, discard, pull
 from svc.flows.working import begin, dirty
 
@@ -52,7 +52,7 @@ class _Edit(msgspec.Struct, frozen=True):
     mine: bytes | None
 
 
-def switch(device: Device, target: Target, mode: Mode = "plain") -> Switched:
+def switch(device: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     """Turn the folder. In mode plain, edits of files that are the same there come along, and LocalEdits names
     those that are not; `merge` joins all, `force` moves them to the trash.
 
@@ -80,7 +80,7 @@ def switch(device: Device, target: Target, mode: Mode = "plain") -> Switched:
     return Switched(target.seal or target.branch, pulled, trash, carried, left)
 
 
-def _ready(device: Device, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+def _ready(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """Know every edit as one, and refuse those that must not come along: the trash, and what is carried."""
     if mode != "plain":
         return pull(device, "force" if mode == "force" else "merge").trash, []
@@ -97,7 +97,7 @@ def _ready(device: Device, target: Target, mode: Mode) -> tuple[Path | None, lis
     return None, _carried(device, target, _edits(device, scan))
 
 
-def _ready_alone(device: Device, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+def _ready_alone(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """The same where there is no branch any more to ask about anything."""
     scan = device.look_around()
     carried = _carried(device, target, _beyond_last(device, scan)) if mode == "plain" else []
@@ -105,7 +105,7 @@ def _ready_alone(device: Device, target: Target, mode: Mode) -> tuple[Path | Non
     return discard(device, dirty(device, scan)) if mode == "force" else None, carried
 
 
-def _beyond_last(device: Device, scan: Scan) -> dict[str, _Edit]:
+def _beyond_last(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
     _, changed, new, removed = against_last(device, scan)
     sealed = device.db.sealed()
@@ -119,7 +119,7 @@ def _beyond_last(device: Device, scan: Scan) -> dict[str, _Edit]:
     }
 
 
-def _carried(device: Device, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+def _carried(device: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
     """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
     if not edits:
         return []
@@ -129,7 +129,7 @@ def _carried(device: Device, target: Target, edits: Mapping[str, _Edit]) -> list
     return sorted(edits)
 
 
-def _edits(device: Device, scan: Scan) -> dict[str, _Edit]:
+def _edits(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is new, edited or removed here, captured or not."""
     found: dict[str, _Edit] = {}
     for path in device.db.moved():
@@ -145,7 +145,7 @@ def _edits(device: Device, scan: Scan) -> dict[str, _Edit]:
     return found
 
 
-def _files_of(device: Device, target: Target) -> dict[str, bytes]:
+def _files_of(device: WorkingCopy, target: Target) -> dict[str, bytes]:
     """Path → digest of what the target has, as a pull would bring it."""
     if target.key is not None:
         asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)

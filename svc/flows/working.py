@@ -25,10 +25,10 @@ from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import authors, connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 
-def begin(device: Device) -> str | None:
+def begin(device: WorkingCopy) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(device)
@@ -47,20 +47,20 @@ def begin(device: Device) -> str | None:
     return told.head
 
 
-def gone(device: Device, missing: NoBranch) -> SvcError:
+def gone(device: WorkingCopy, missing: NoBranch) -> SvcError:
     """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
     if device.last is None and not device.branch_id:
         return missing
     return BranchGone(device.repo.branch, device.last, missing.extra["default"])
 
 
-def _require_same(device: Device, now: Ref) -> None:
+def _require_same(device: WorkingCopy, now: Ref) -> None:
     known = device.branch_id or device.db.text("read_branch")
     if known and now.id and now.id != known:
         raise BranchReplaced(device.repo.branch)
 
 
-def _begin_reading(device: Device) -> str | None:
+def _begin_reading(device: WorkingCopy) -> str | None:
     """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
     try:
         now = device.transport.ref()
@@ -96,7 +96,7 @@ class NewHead(msgspec.Struct, frozen=True):
     tree: SealedTree | None
 
 
-def verified_head(device: Device, head: str | None) -> NewHead | None:
+def verified_head(device: WorkingCopy, head: str | None) -> NewHead | None:
     """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
     if head is None:
         return NewHead({}, True, None) if device.db.sealed() or device.last else None
@@ -111,7 +111,7 @@ def verified_head(device: Device, head: str | None) -> NewHead | None:
     )
 
 
-def _as_frontier(device: Device, payload: SealPayload) -> NewHead | None:
+def _as_frontier(device: WorkingCopy, payload: SealPayload) -> NewHead | None:
     """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
     edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
     if device.last is None or authors(device) or payload.tree_key_id != device.db.text("tree_key_id"):
@@ -123,14 +123,14 @@ def _as_frontier(device: Device, payload: SealPayload) -> NewHead | None:
     return None if tree is None else NewHead(changes, False, tree)
 
 
-def beyond_last(device: Device, scan: Scan) -> list[str]:
+def beyond_last(device: WorkingCopy, scan: Scan) -> list[str]:
     """Files of the last seal that are changed or removed here, whatever was sent of them since."""
     _, changed, _, removed = against_last(device, scan)
     recorded = device.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
-def dirty(device: Device, scan: Scan) -> list[str]:
+def dirty(device: WorkingCopy, scan: Scan) -> list[str]:
     """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
     flying = device.db.flight_kinds()
     found, new = [], []
@@ -150,7 +150,7 @@ def dirty(device: Device, scan: Scan) -> list[str]:
     return sorted(found)
 
 
-def tree_of(device: Device, seal: str | None) -> dict[str, SealedFile]:
+def tree_of(device: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
     """The files of a seal, verified; of the folder's last one without a name."""
     if seal is None or seal == device.last:
         return device.db.sealed()
@@ -158,7 +158,7 @@ def tree_of(device: Device, seal: str | None) -> dict[str, SealedFile]:
     return verify.tree(device.transport.tree(seal), payload)
 
 
-def read_caps(device: Device) -> str | None:
+def read_caps(device: WorkingCopy) -> str | None:
     """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
     if device.files.stat(MANIFEST) is None:
         device.file_cap = file_cap(device.repo_kind)
@@ -182,7 +182,7 @@ class Kept(msgspec.Struct, frozen=True):
     kept_lines: str | None = None
 
 
-def kept_aside(device: Device) -> list[Kept]:
+def kept_aside(device: WorkingCopy) -> list[Kept]:
     """What became a conflict copy in this run."""
     found = []
     for path, name in device.conflicts:
@@ -194,12 +194,12 @@ def kept_aside(device: Device) -> list[Kept]:
     return found
 
 
-def merged_with(device: Device) -> dict[str, str | None]:
+def merged_with(device: WorkingCopy) -> dict[str, str | None]:
     """What was merged in this run and is no conflict."""
     kept = {path for path, _ in device.conflicts}
     return {path: whose(device, path) for path in sorted(device.merged - kept)}
 
 
-def unwritable(device: Device) -> list[Skipped]:
+def unwritable(device: WorkingCopy) -> list[Skipped]:
     """Files of the branch that this folder cannot hold."""
     return [Skipped(terminal_safe(path), reason) for path, reason in device.db.unwritable().items()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from localstore.core import seal as seals
 from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.model.history import Seal
-from localstore.core.tree import Entry, root_digest
+from localstore.core.tree import TreeEntry, root_digest
 from localstore.folder.link import read_repo
 from svc.api import Api, connect
 from svc.http.session import Sessions
@@ -87,7 +87,7 @@ def _verified(one: Seal, wanted: str, repo_id: str) -> tuple[str, ...]:
 def _sealed_tree(api: Api, repo_id: str, one: Seal) -> dict[str, bytes]:
     """Path → digest in the seal's tree, which has the root that the payload names."""
     tree = api.history.tree(repo_id, one.id, recursive=True)
-    entries = {e.path: Entry(e.kind, unhex(e.blake3), e.size) for e in tree.entries if e.kind != "dir"}
+    entries = {e.path: TreeEntry(e.kind, unhex(e.blake3), e.size) for e in tree.entries if e.kind != "dir"}
     assert tree.tree_key is not None
     if (
         root_digest(entries, unb64u(tree.tree_key, 32)).hex()

@@ -15,7 +15,7 @@ from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import UpdateAnswer, UpdateBatch
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.home import Home
-from localstore.sync.working_copy import Device, opened
+from localstore.sync.working_copy import WorkingCopy, opened
 from svc.api import connect
 from svc.api.sync_transport import BranchTransport
 from svc.http.session import Sessions
@@ -24,7 +24,7 @@ from tests.campaign.liar import Liar
 
 
 @contextmanager
-def attacker(place: Place) -> Iterator[Device]:
+def attacker(place: Place) -> Iterator[WorkingCopy]:
     """Ann's own machine, key and session, ready to send anything."""
     sessions = Sessions(place.ann.home)
     api = connect(place.node.address, sessions)
@@ -37,7 +37,7 @@ def attacker(place: Place) -> Iterator[Device]:
     api.close()
 
 
-def send(device: Device, signed: bool = True, **members: Any) -> UpdateAnswer:
+def send(device: WorkingCopy, signed: bool = True, **members: Any) -> UpdateAnswer:
     """One update, signed or with a signature that fits nothing; its number is used up."""
     assert device.key is not None
     n = device.db.number("n") + 1

@@ -26,7 +26,7 @@ from localstore.sync import merging
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows import push
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
@@ -201,7 +201,7 @@ class World:
         return found
 
     @contextmanager
-    def killable(self, place: Place) -> Iterator[Device]:
+    def killable(self, place: Place) -> Iterator[WorkingCopy]:
         with place.device() as device:
             device.files.close()
             device.files = FaultyFiles(place.folder, self, place)
@@ -289,7 +289,7 @@ class World:
                 assert device.last == self.relay.branches["main"].head
 
 
-def _run(device: Device, choice: str) -> None:
+def _run(device: WorkingCopy, choice: str) -> None:
     from svc.flows.pull import pull
     from svc.flows.push import push
     from svc.flows.working import begin

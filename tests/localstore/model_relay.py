@@ -34,7 +34,7 @@ from localstore.core.model.live import (
 from localstore.core.model.ref import Ref
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.storage.pack import Pack, PackReader, write_packs
-from localstore.core.tree import Entry as TreeEntry
+from localstore.core.tree import TreeEntry as TreeEntry
 from localstore.core.tree import root_digest
 from localstore.sync.transfer.transport import Transport
 

@@ -12,7 +12,7 @@ from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device, opened
+from localstore.sync.working_copy import WorkingCopy, opened
 from svc.flows.pull import Mode, Pulled, pull
 from svc.flows.push import Pushed, push
 from tests.localstore.model_relay import REPO_ID, ModelRelay
@@ -34,7 +34,7 @@ class Place:
         link.write_state(self.folder, SealedState(last_seal=None, tree={}))
 
     @contextmanager
-    def device(self) -> Iterator[Device]:
+    def device(self) -> Iterator[WorkingCopy]:
         transport = self.wrap(self.relay.transport(self.branch, self.key))
         with opened(self.folder, self.home, transport, self.key, _frozen) as device:
             yield device

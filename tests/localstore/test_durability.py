@@ -15,7 +15,7 @@ from localstore.folder import link
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.pull import pull
 from svc.flows.restore import restore
 from svc.flows.status import status
@@ -108,7 +108,7 @@ def test_force_killed_after_the_trash_is_never_a_delete(
     ann.push()
     ann.write("a.txt", "edited\n")
 
-    def then_die(device: Device, paths: list[str]) -> Path | None:
+    def then_die(device: WorkingCopy, paths: list[str]) -> Path | None:
         move_to_trash(device, paths)
         raise Killed
 

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from localstore.core import limits
 from localstore.core.storage import chunks
-from localstore.core.storage.chunks import Manifest
+from localstore.core.storage.chunks import ChunkManifest
 from localstore.core.storage.pack import write_packs
 from localstore.folder import chunking
 from tests.relay.histories import Repository, ok
@@ -25,7 +25,7 @@ class Large:
     chunks: list[bytes]
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ChunkManifest:
         rows = [(blake3(one).digest(), len(one)) for one in self.chunks]
         return chunks.manifest(blake3(self.data).digest(), rows)
 

@@ -51,7 +51,7 @@ class Document:
         """What is written inside is one update. One inside another is part of it."""
         return _Transaction(self)
 
-    def take(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
+    def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
         """Apply updates, all in one transaction: the state vector after them, and if `reading` the text."""
         with self.transaction() as opened:
             for update in updates:

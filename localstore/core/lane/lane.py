@@ -128,9 +128,9 @@ class Lane:
 
         Raises UpdateInvalid; see the module docstring for what the lane is then.
         """
-        self.take([update], replica)
+        self.accept([update], replica)
 
-    def take(
+    def accept(
         self,
         updates: Sequence[bytes],
         replica: int,
@@ -244,7 +244,7 @@ class Lane:
         """Apply checked bytes and make sure that nothing was left pending."""
         self._forget()
         with self._library():
-            seen, text = self._document.take(updates, reading)
+            seen, text = self._document.apply_all(updates, reading)
             self._known, self._vector = expected, update_format.encode_state_vector(expected)
             whole = seen == self._vector or update_format.says(seen, expected)
             self._bytes = None if text is None else text.encode("utf-8")

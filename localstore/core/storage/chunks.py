@@ -38,7 +38,7 @@ class ChunkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
     size: int
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a file is made of, in order. `blake3` (hex) and `size` (bytes) are of the whole file. Members
     stand in the order of JCS."""
 
@@ -118,26 +118,26 @@ class Chunker:
 # --- the manifest
 
 
-def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> Manifest:
+def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> ChunkManifest:
     """The manifest of a file by its digest and its chunks (digest, size)."""
     chunks = [ChunkRow(digest.hex(), size) for digest, size in rows]
-    return Manifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
+    return ChunkManifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
 
 
-def encode(made: Manifest) -> bytes:
+def encode(made: ChunkManifest) -> bytes:
     """Its canonical bytes. TooLarge for more chunks than a manifest may list."""
     raw = msgspec.json.encode(made)
     _require_short(raw)
     return raw
 
 
-def decode(raw: bytes) -> Manifest:
+def decode(raw: bytes) -> ChunkManifest:
     """A checked manifest. Invalid or TooLarge unless all holds: canonical bytes, version 1, digests of 64
     lowercase hex digits, sizes that add up, chunks of CHUNK_MIN (but for the last) to CHUNK_MAX bytes, and a
     whole that is neither small enough to go without chunks nor over CHUNKED_FILE."""
     _require_short(raw)
     try:
-        found = msgspec.json.decode(raw, type=Manifest)
+        found = msgspec.json.decode(raw, type=ChunkManifest)
     except (msgspec.MsgspecError, RecursionError):
         raise Invalid("this is no manifest of chunks") from None
     if msgspec.json.encode(found) != raw:
@@ -154,7 +154,7 @@ def _require_short(raw: bytes) -> None:
         raise TooLarge(f"a manifest of chunks has at most {limits.CHUNK_MANIFEST} bytes")
 
 
-def _check_whole(found: Manifest) -> None:
+def _check_whole(found: ChunkManifest) -> None:
     if not is_hex_digest(found.blake3):
         raise Invalid("a manifest names its file: blake3 is 64 lowercase hex digits", "/blake3")
     if found.size > limits.CHUNKED_FILE:
@@ -163,7 +163,7 @@ def _check_whole(found: Manifest) -> None:
         raise Invalid(f"files of at most {limits.BLOB_FILE} bytes are stored whole, not in chunks", "/size")
 
 
-def _check_chunks(found: Manifest) -> None:
+def _check_chunks(found: ChunkManifest) -> None:
     last = len(found.chunks) - 1
     for at, chunk in enumerate(found.chunks):
         if not is_hex_digest(chunk.blake3):

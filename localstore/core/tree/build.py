@@ -17,7 +17,7 @@ from localstore.core.tree.directory import (
     FORMAT,
     Child,
     Directory,
-    Entry,
+    TreeEntry,
     digest_of,
     directory_digest,
     encode,
@@ -78,7 +78,7 @@ def deepest_first(directories: Iterable[str]) -> list[str]:
     return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
 
 
-def build(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
+def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
     """The tree of `entries` (path → Entry) under the 32-byte tree key, with every directory object.
 
     `hidden` entries are carried as they are: a fork holds those its maker could not read.
@@ -103,7 +103,7 @@ def build(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDE
     return Built(root, objects)
 
 
-def root_digest(entries: Mapping[str, Entry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
+def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
     """`build(entries, key, hidden).root` without making the objects: about 2 µs a path.
 
     To follow a few changes of a large tree, keep the objects of `build` and call `update`.
@@ -127,7 +127,7 @@ def size_of(directory: Directory) -> int:
     return sum(child.size for child in directory.children)
 
 
-def _checked(entries: Mapping[str, Entry]) -> Iterable[tuple[str, Entry]]:
+def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]]:
     if len(entries) > limits.TREE_ENTRIES:
         raise TooLarge(f"a tree holds at most {limits.TREE_ENTRIES} files")
     for path in entries:
@@ -135,7 +135,7 @@ def _checked(entries: Mapping[str, Entry]) -> Iterable[tuple[str, Entry]]:
     return entries.items()
 
 
-def _complete(entries: Mapping[str, Entry], below: dict[str, list[T]], hidden: Hidden) -> None:
+def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
     """Add the directories that hold no file themselves to `below`; PathInvalid if one is a file too."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():

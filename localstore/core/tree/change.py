@@ -18,7 +18,7 @@ from localstore.core.tree.directory import (
     FORMAT,
     Child,
     Directory,
-    Entry,
+    TreeEntry,
     directory_digest,
     encode,
     join,
@@ -29,7 +29,7 @@ _NOTHING = Directory(FORMAT, [], [])
 
 
 def update(
-    root: bytes | None, changes: Mapping[str, Entry | None], key: bytes, known: Known | None = None
+    root: bytes | None, changes: Mapping[str, TreeEntry | None], key: bytes, known: Known | None = None
 ) -> Steps[Built]:
     """The tree at `root` (None: empty) with `changes`: path → Entry to set it, None to remove the file.
 
@@ -38,7 +38,7 @@ def update(
     taken out of `known` and kept there. PathInvalid for a path that cannot be held, or a file and a directory
     of one name in the result.
     """
-    files: dict[str, dict[str, Entry | None]] = {}
+    files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")
         files.setdefault(parent, {})[name] = entry
@@ -84,7 +84,10 @@ def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str
 
 
 def _changed(
-    path: str, old: Directory, files: Mapping[str, Entry | None], subdirectories: Mapping[str, Child | None]
+    path: str,
+    old: Directory,
+    files: Mapping[str, TreeEntry | None],
+    subdirectories: Mapping[str, Child | None],
 ) -> Directory:
     children = {child.name: child for child in old.children}
     for name, entry in files.items():

@@ -32,7 +32,7 @@ EMPTY_ROOT = blake3(_DIRECTORY_TAG).digest()
 """Digest of the tree without files. It is never stored and never asked for."""
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class TreeEntry(msgspec.Struct, frozen=True, gc=False):
     """A file. `digest` is the BLAKE3 (32 bytes) of all its bytes, whatever its kind; `size` in bytes."""
 
     kind: FileKind
@@ -51,11 +51,11 @@ class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     salt: bytes | None = None
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> TreeEntry:
         """The file this child is; Invalid for a directory."""
         if self.kind == "dir":
             raise Invalid(f"{self.name} is a directory")
-        return Entry(self.kind, self.digest, self.size)
+        return TreeEntry(self.kind, self.digest, self.size)
 
 
 class Directory(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):

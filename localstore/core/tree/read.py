@@ -8,10 +8,10 @@ import msgspec
 
 from localstore.core.errors import NotFound
 from localstore.core.tree.build import parent_of, with_ancestors
-from localstore.core.tree.directory import EMPTY_ROOT, Child, Entry, join, verify
+from localstore.core.tree.directory import EMPTY_ROOT, Child, TreeEntry, join, verify
 from localstore.core.tree.drive import Known, Steps, fetch
 
-Change = tuple[Entry | None, Entry | None]
+Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -20,12 +20,14 @@ class Verification(msgspec.Struct, frozen=True):
     key: bytes | None = None
 
 
-def lookup(root: bytes | None, paths: Iterable[str], known: Known | None = None) -> Steps[dict[str, Entry]]:
+def lookup(
+    root: bytes | None, paths: Iterable[str], known: Known | None = None
+) -> Steps[dict[str, TreeEntry]]:
     """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out. Directories
     are taken out of `known` and kept there."""
     wanted = set(paths)
     directories = with_ancestors(parent_of(path) for path in wanted)
-    found: dict[str, Entry] = {}
+    found: dict[str, TreeEntry] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()), known)
@@ -44,13 +46,13 @@ def lookup(root: bytes | None, paths: Iterable[str], known: Known | None = None)
 
 def walk(
     root: bytes | None, prefix: str = "", verification: Verification | None = None
-) -> Steps[dict[str, Entry]]:
+) -> Steps[dict[str, TreeEntry]]:
     """Every visible file at or below `prefix` ("" is everything), sorted by path.
 
     With `verification`, DigestMismatch at the first directory that is not the sealed one.
     """
     above = with_ancestors([prefix])
-    found: dict[str, Entry] = {}
+    found: dict[str, TreeEntry] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()))

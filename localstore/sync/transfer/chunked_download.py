@@ -19,16 +19,16 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkRow
-from localstore.folder.chunking import Cut, cut
+from localstore.folder.chunking import ChunkPosition, cut
 from localstore.folder.files import Fetched
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
 
 
-def download(device: Device, digest: bytes, size: int, near: str | None = None) -> Fetched:
+def download(device: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
     """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
     of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
     expected = device.arriving(digest, size)
@@ -51,7 +51,7 @@ def download(device: Device, digest: bytes, size: int, near: str | None = None) 
     return Fetched(path)
 
 
-def clear(device: Device) -> None:
+def clear(device: WorkingCopy) -> None:
     """Forget partial downloads: everything that was wanted is in its place."""
     left = [intent.temp for intent in device.db.intents() if intent.state == PARTIAL]
     for temp in left:
@@ -61,7 +61,7 @@ def clear(device: Device) -> None:
             device.db.drop_intents(left)
 
 
-def _temporary(device: Device, digest: bytes) -> str:
+def _temporary(device: WorkingCopy, digest: bytes) -> str:
     """Where the file arrives: where an interrupted download of it began, or a new name."""
     for intent in device.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
@@ -79,7 +79,7 @@ class _OtherBytes(Exception):
 class _Older:
     """Chunks of a file on the disk, by digest."""
 
-    def __init__(self, fd: int = -1, found: dict[bytes, Cut] | None = None) -> None:
+    def __init__(self, fd: int = -1, found: dict[bytes, ChunkPosition] | None = None) -> None:
         self._fd, self._found = fd, found or {}
 
     def get(self, digest: bytes) -> bytes | None:
@@ -92,7 +92,7 @@ class _Older:
 
 
 @contextlib.contextmanager
-def _older(device: Device, near: str | None) -> Iterator[_Older]:
+def _older(device: WorkingCopy, near: str | None) -> Iterator[_Older]:
     info = device.files.stat(near) if near is not None else None
     if near is None or info is None or info.st_size <= limits.BLOB_FILE:
         yield _Older()
@@ -106,7 +106,7 @@ def _older(device: Device, near: str | None) -> Iterator[_Older]:
         yield _Older(fd, {one.digest: one for one in cut(file)})
 
 
-def _manifest(device: Device, digest: bytes, size: int) -> list[ChunkRow]:
+def _manifest(device: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     try:
         found = chunks.decode(device.transport.manifest(digest))
     except SvcError as error:
@@ -118,7 +118,7 @@ def _manifest(device: Device, digest: bytes, size: int) -> list[ChunkRow]:
     return found.chunks
 
 
-def _fill(device: Device, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
+def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
     """Keep the verified beginning, fetch and write the rest, compare the whole."""
     whole = blake3()
     done = written = 0
@@ -162,7 +162,7 @@ def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
     return listed[start:end]
 
 
-def _bytes(device: Device, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
+def _bytes(device: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in batch}
     found = {digest: data for digest in sizes if (data := older.get(digest)) is not None}
     absent = {digest: size for digest, size in sizes.items() if digest not in found}

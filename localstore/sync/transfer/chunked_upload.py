@@ -17,17 +17,17 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.core.storage.pack import Pack, PackWriter
-from localstore.folder.chunking import CutList, cut
-from localstore.sync.working_copy import Device
+from localstore.folder.chunking import ChunkList, cut
+from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
 TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
 
 
-def upload(device: Device, path: str, digest: bytes) -> int:
+def upload(device: WorkingCopy, path: str, digest: bytes) -> int:
     """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
     the file is not these bytes any more."""
-    listed = device.cuts.take(digest) or _cut(device, path, digest)
+    listed = device.cuts.pop(digest) or _cut(device, path, digest)
     if listed is None:
         return 0
     raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
@@ -47,7 +47,7 @@ def upload(device: Device, path: str, digest: bytes) -> int:
     return sent
 
 
-def _cut(device: Device, path: str, digest: bytes) -> CutList | None:
+def _cut(device: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
     """All chunks, None if the file is gone or other bytes than `digest`."""
     whole = blake3()
     try:
@@ -58,7 +58,7 @@ def _cut(device: Device, path: str, digest: bytes) -> CutList | None:
     return found if whole.digest() == digest else None
 
 
-def _send(device: Device, path: str, listed: CutList) -> int | None:
+def _send(device: WorkingCopy, path: str, listed: ChunkList) -> int | None:
     """Send the chunks that the relay lacks; bytes sent, None if the file changed under our hands."""
     by_digest = {one.digest: one for one in listed}
     asked = list(by_digest)

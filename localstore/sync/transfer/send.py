@@ -22,10 +22,10 @@ from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.pack import Frame, Pack, PackWriter
 from localstore.record.database import Row
-from localstore.record.entry import Entry, Kind
+from localstore.record.entry import Kind, PathRecord
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.chunked_upload import upload
-from localstore.sync.working_copy import REUSED, Device
+from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
 PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is made again after a pull
@@ -46,7 +46,7 @@ class Sent(msgspec.Struct):
     bytes: int = 0
 
 
-def send(device: Device) -> Sent:
+def send(device: WorkingCopy) -> Sent:
     """Send, or send again with the same bytes, everything in flight: deletes first, then the manifest, since
     the cap that it gives holds for what comes after it."""
     sent = Sent()
@@ -83,7 +83,7 @@ def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]
 # --- bytes
 
 
-def _upload(device: Device, updates: list[LiveUpdate]) -> int:
+def _upload(device: WorkingCopy, updates: list[LiveUpdate]) -> int:
     """Upload what the relay lacks, reading, compressing and sending as it goes; bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)
@@ -111,7 +111,7 @@ def _upload(device: Device, updates: list[LiveUpdate]) -> int:
     return sent + ship(writer.finish())
 
 
-def _held_whole(device: Device, held: list[LiveUpdate]) -> list[bytes]:
+def _held_whole(device: WorkingCopy, held: list[LiveUpdate]) -> list[bytes]:
     """Large files whose bytes the relay has as one object, as earlier versions sent them: the update names a
     file made of chunks, so it needs them."""
     found = []
@@ -129,12 +129,12 @@ def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
     return all(sources[one.digest].kind == "create_text" for one in frame.row.objects)
 
 
-def _is_large(device: Device, update: LiveUpdate) -> bool:
+def _is_large(device: WorkingCopy, update: LiveUpdate) -> bool:
     """Whether the bytes of this update go as chunks."""
     return update.kind == "set_blob" and kind_of_bytes(update.size or 0, device.repo_kind) == "chunked"
 
 
-def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
+def _bytes_of(device: WorkingCopy, path: str, digest: bytes) -> bytes | None:
     """The bytes that an update names, if this machine still has them: the user may have saved again."""
     data = device.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else device.objects.get(digest)
@@ -143,15 +143,15 @@ def _bytes_of(device: Device, path: str, digest: bytes) -> bytes | None:
 # --- answers
 
 
-def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
+def _settle(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
     """Record a batch of answers in one step."""
     if any(answer.result == "settled" for _, answer in answered):
         with device.db.step():
             device.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     states = _adopted_states(device, answered)
-    made: dict[str, tuple[Entry, bytes | None]] = {}
-    edited: list[Entry] = []
+    made: dict[str, tuple[PathRecord, bytes | None]] = {}
+    edited: list[PathRecord] = []
     differing: list[str] = []
     with device.db.step():
         device.db.drop_flights(update.n for update, _ in answered)
@@ -179,7 +179,7 @@ def _settle(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]], sen
         )
 
 
-def _not_accepted(device: Device, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
+def _not_accepted(device: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
@@ -193,7 +193,7 @@ def _not_accepted(device: Device, update: LiveUpdate, answer: UpdateAnswer, sent
         device.forget(update.path)
 
 
-def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
+def _follow_frontier(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
     """Where new files' answers count on from what is known of the frontier, nobody else's update came
     between, and their rows are known without asking. An edit ends this: when it is sealed its lane has a new
     epoch, which the relay tells with its row. So does a delete: its answer may count somebody else's."""
@@ -212,12 +212,12 @@ def _follow_frontier(device: Device, answered: list[tuple[LiveUpdate, UpdateAnsw
     device.db.put("since", since)
 
 
-def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate, answer: UpdateAnswer) -> bool:
+def _edit_accepted(device: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """The lane takes the edit in; its entry is to be saved. Whether the relay has the text that was sent:
     typed edits alone may have met others there, which the next pull brings."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
-    edited = device.edited.take(entry) if last else None
+    edited = device.edited.pop(entry) if last else None
     if isinstance(edited, FirstEdit):
         device.db.put_lane_state(entry.path, edited.update, whole=False)
         text = entry.want
@@ -236,21 +236,21 @@ def _edit_accepted(device: Device, entry: Entry, update: LiveUpdate, answer: Upd
     return as_sent
 
 
-def _replayed(device: Device, entry: Entry, ops: list[bytes]) -> Lane:
+def _replayed(device: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
     lane = device.confirmed(entry)
     lane.replay(ops)
     return lane
 
 
 def _made(
-    device: Device, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
-) -> tuple[Entry, bytes | None]:
+    device: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+) -> tuple[PathRecord, bytes | None]:
     """The file has a new lane, which begins with the bytes that were sent; its state if it has a history."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, device.repo_kind)
     if kind == "text" and not device.objects.has(digest):
         _keep_text(device, update.path, digest)
-    made = Entry(
+    made = PathRecord(
         path=update.path,
         kind=kind,
         gen=answer.gen,
@@ -265,14 +265,14 @@ def _made(
     return made, state
 
 
-def _keep_text(device: Device, path: str, digest: bytes) -> None:
+def _keep_text(device: WorkingCopy, path: str, digest: bytes) -> None:
     """A text that the relay had already was not packed here: keep it from the disk while it is there."""
     data = _bytes_of(device, path, digest)
     if data is not None and kind_of(data) == "text":
         device.objects.add([(digest, data)])
 
 
-def _adopted_states(device: Device, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
+def _adopted_states(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
     """Where the relay had a file with the same bytes already, its lane may have a history: fetch it.
 
     A lane that nobody touched since its creation has `seq` equal to `gen`.

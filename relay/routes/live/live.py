@@ -51,4 +51,4 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
     """Signed updates, or one, answered one by one; acknowledged means durable"""
-    return await live.take(view, branch, body.batch())
+    return await live.accept(view, branch, body.batch())

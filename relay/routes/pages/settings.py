@@ -71,7 +71,7 @@ async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
 
 async def _settings(
     caller: Caller,
-    wish: ScriptTokenRequest | None = None,
+    body: ScriptTokenRequest | None = None,
     error: SvcError | None = None,
     *,
     made: ScriptToken | None = None,
@@ -86,7 +86,7 @@ async def _settings(
         problem_of=error,
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
-        wish=wish or ScriptTokenRequest(label=""),
+        wish=body or ScriptTokenRequest(label=""),
         made=made,
         sessions=listed.items,
         next_cursor=listed.next_cursor,

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import AsyncIterator
 
 from localstore.core.limits import KIB
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.base.threads import bulk
 from relay.caller import View
 from relay.db.seal import SealRow
@@ -60,7 +60,7 @@ async def _tar(view: View, found: SealRow, folder: str) -> AsyncIterator[bytes]:
     first = header(folder, 0, seconds, directory=True)
     written = len(first)
     yield first
-    batch: list[tuple[str, Entry]] = []
+    batch: list[tuple[str, TreeEntry]] = []
     weight = 0
     async for path, file in sealed.files(view, found.root):
         if batch and (weight + file.size > sealed.BATCH_BYTES or len(batch) >= sealed.BATCH_FILES):
@@ -77,7 +77,7 @@ async def _tar(view: View, found: SealRow, folder: str) -> AsyncIterator[bytes]:
 
 
 async def _members(
-    view: View, batch: list[tuple[str, Entry]], folder: str, seconds: int
+    view: View, batch: list[tuple[str, TreeEntry]], folder: str, seconds: int
 ) -> AsyncIterator[bytes]:
     async for piece in sealed.contents(view, [file for _, file in batch]):
         path, file = batch[piece.at]

@@ -19,7 +19,7 @@ from localstore.core.errors import NotFound, NotText, TooLarge
 from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model import Blame, BlameRange
 from localstore.core.storage.file_kind import kind_of
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db import blame as rows
 from relay.db import seal as seals
@@ -27,7 +27,7 @@ from relay.db.engine.database import Row
 from relay.db.seal import SealRow
 from relay.service.history import renames, sealed
 from relay.service.history.history import seals as seal_rows
-from relay.service.sealing.seal import shown
+from relay.service.sealing.seal import to_wire
 
 KEEP_EVERY = 64  # versions between kept owners on a long way
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
@@ -71,7 +71,7 @@ class _Work:
 class _TooDeep(Exception):
     """The owners of this file must be known first; there is no room to go down to them from here."""
 
-    def __init__(self, path: str, seal_id: str, file: Entry) -> None:
+    def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)
         self.wanted = (path, seal_id, file)
 
@@ -84,7 +84,7 @@ async def blame(view: View, seal_id: str, path: str) -> Blame:
     ranges = kernel.ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
-    by_id = {row.id: shown(row) for row in named}
+    by_id = {row.id: to_wire(row) for row in named}
     return Blame(
         path=path,
         seal_id=found.id,
@@ -104,14 +104,14 @@ async def blame(view: View, seal_id: str, path: str) -> Blame:
     )
 
 
-def _require_text(file: Entry, path: str) -> None:
+def _require_text(file: TreeEntry, path: str) -> None:
     if file.kind != "text":
         raise NotText(f"{path} is bytes; blame reads text")
     if file.size > DIFF_BYTES:
         raise TooLarge(f"{path} has {file.size} bytes; blame goes up to {DIFF_BYTES}")
 
 
-async def _resolve(view: View, path: str, seal_id: str, file: Entry) -> Owners:
+async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry) -> Owners:
     """Owners of the file at the seal. A history that goes down further than the interpreter can, through
     renames or merges of merges, is gone through from its deep end: what is found there is kept."""
     waiting = [(path, seal_id, file)]
@@ -129,7 +129,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: Entry) -> Owners:
             return owners
 
 
-async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
+async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
     """Owners of the file as it is at the seal: those of the version that its first parents brought last."""
     work.depth += 1
     try:
@@ -138,7 +138,7 @@ async def _owners(work: _Work, seal_id: str, file: Entry) -> Owners:
         work.depth -= 1
 
 
-async def _owners_below(work: _Work, seal_id: str, file: Entry) -> Owners:
+async def _owners_below(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
     versions, start = await _versions(work, seal_id)
     if not versions or versions[0].digest != file.digest:
         raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
@@ -299,7 +299,7 @@ async def _branched(
     return await asyncio.to_thread(_inherit, version.seal_id, texts[version.digest], before)
 
 
-async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, Entry]]:
+async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
     """The file at the second and later parents of a merge, where it is text there."""
     found = []
     for row in others:

@@ -10,7 +10,7 @@ from localstore.core.diff import line_diff
 from localstore.core.limits import COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES, DIFF_BYTES
 from localstore.core.model import ChangedFile
 from localstore.core.model.history import Compare
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import seal as seals
@@ -24,9 +24,9 @@ class _Pair:
     """One changed file: where it was and where it is; a side is None when it is not there."""
 
     old_path: str | None
-    old: Entry | None
+    old: TreeEntry | None
     path: str | None
-    new: Entry | None
+    new: TreeEntry | None
     similarity: int | None = None
 
     @property
@@ -139,7 +139,7 @@ async def _file(view: View, pair: _Pair, left: int) -> ChangedFile:
     )
 
 
-async def _text(view: View, side: Entry | None) -> bytes | None:
+async def _text(view: View, side: TreeEntry | None) -> bytes | None:
     return None if side is None else await sealed.content(view, side)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from localstore.core.errors import Invalid, NotFound, PayloadMissing, Unavailable
 from localstore.core.limits import MIB
 from localstore.core.storage.file_kind import kind_of
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.db.engine.database import Tx
 from relay.db.storage import object as objects
 from relay.node import Node
@@ -83,7 +83,7 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
     """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
     and one object are in memory. Unavailable when the collector took one since it was found."""
     found: set[bytes] = set()
-    for part in portions(sizes, READ_AT_ONCE, sizes.__getitem__):
+    for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:
             data = await node.objects.read_many(part, repo_id, tx, cache=False)
         except NotFound:

@@ -12,7 +12,7 @@ from relay.caller import View
 from relay.db import seal as seals
 from relay.http.paging import Cursor, page_size
 from relay.service.history import history, renames, sealed
-from relay.service.sealing.seal import shown
+from relay.service.sealing.seal import to_wire
 
 NAMES_MAX = 100  # of one file that a page goes through
 
@@ -45,7 +45,8 @@ async def commits(
     async with view.read() as tx:
         listed = await history.seals(tx, view, found)
     return Page(
-        items=[history.summary(shown(row)) for row in listed], next_cursor=Cursor.write(*way) if way else None
+        items=[history.summary(to_wire(row)) for row in listed],
+        next_cursor=Cursor.write(*way) if way else None,
     )
 
 

@@ -16,7 +16,7 @@ from localstore.core.limits import BLOB_INLINE
 from localstore.core.model import Blob, Page, Seal, SealSummary, Tree
 from localstore.core.model import Entry as WireEntry
 from localstore.core.model.history import SealLine
-from localstore.core.tree import Entry, check_path
+from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View
 from relay.db import history as walks
@@ -26,7 +26,7 @@ from relay.db.seal import SealRow
 from relay.http.paging import Cursor, page_size
 from relay.http.routing import Reply
 from relay.service.history import sealed
-from relay.service.sealing.seal import shown
+from relay.service.sealing.seal import to_wire
 from relay.service.storage import chunked
 
 PAGE_SKIP_MAX = 2**53
@@ -55,7 +55,7 @@ async def commits(
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
     found, next_cursor = await _page(view, sha if sha is not None else ref, path, cursor, limit)
-    return Page(items=[summary(shown(row)) for row in found], next_cursor=next_cursor)
+    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=next_cursor)
 
 
 async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
@@ -70,7 +70,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
             return Page(items=[], next_cursor=None)
         found = await tx.all(walks.REACHED, **span, floor=floor, limit=page_size(limit))
         listed = await seals(tx, view, [row[0] for row in found])
-    return Page(items=[summary(shown(row)) for row in listed], next_cursor=None)
+    return Page(items=[summary(to_wire(row)) for row in listed], next_cursor=None)
 
 
 async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
@@ -163,7 +163,7 @@ def summary(full: Seal) -> SealSummary:
 
 
 def _verified(row: SealRow) -> Seal:
-    return msgspec.structs.replace(shown(row), verified=verify(row))
+    return msgspec.structs.replace(to_wire(row), verified=verify(row))
 
 
 def verify(row: SealRow) -> bool:
@@ -211,7 +211,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     )
 
 
-def wire_entry(path: str, file: Entry) -> WireEntry:
+def wire_entry(path: str, file: TreeEntry) -> WireEntry:
     return WireEntry(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size)
 
 

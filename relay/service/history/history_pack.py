@@ -23,7 +23,7 @@ from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, HISTORY_PACK_MAX, MIB
 from localstore.core.model.seal import SealChange
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.base.threads import apart
 from relay.caller import View
 from relay.db.seal import SealRow
@@ -32,7 +32,7 @@ from relay.memory.trees import MANY
 from relay.service.history import sealed
 from relay.service.history.archive import end, header, padding
 from relay.service.history.history import PAGE_SKIP_MAX, seals, walk, wire_entry
-from relay.service.sealing.seal import shown
+from relay.service.sealing.seal import to_wire
 
 PIECE = 256 * 1024
 LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one
@@ -46,7 +46,7 @@ class _Manifest:
     file: IO[bytes]
     lines: int = 0
     size: int = 0
-    blobs: dict[bytes, Entry] = field(default_factory=dict)
+    blobs: dict[bytes, TreeEntry] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
     held: int = 0
     leased: int = LEASED
@@ -157,7 +157,7 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     manifest.lines += 1
 
 
-def _changes(brought: dict[str, Entry | None]) -> bytes:
+def _changes(brought: dict[str, TreeEntry | None]) -> bytes:
     listed = [
         SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
         if file
@@ -167,18 +167,18 @@ def _changes(brought: dict[str, Entry | None]) -> bytes:
     return msgspec.json.encode(listed)
 
 
-def _name(manifest: _Manifest, file: Entry | None) -> None:
+def _name(manifest: _Manifest, file: TreeEntry | None) -> None:
     if file is not None:
         manifest.blobs.setdefault(file.digest, file)
 
 
-def _head(file: Entry) -> bytes:
+def _head(file: TreeEntry) -> bytes:
     return header(f"blobs/{file.digest.hex()}", file.size)
 
 
 def _open(row: SealRow, more: dict[str, object]) -> bytes:
     """The members of the seal and `more`, without the closing brace."""
-    return _ENCODER.encode(shown(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+    return _ENCODER.encode(to_wire(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 
 async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:

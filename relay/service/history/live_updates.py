@@ -102,7 +102,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
             held = await tx.all(rows.SOME, **taken._replace(after_seq=at)._asdict(), limit=ROWS_AT_ONCE)
             more = len(held) == ROWS_AT_ONCE
             for seq, changes, edits in held:
-                view.lease.take(len(changes) + len(edits or b""))
+                view.lease.reserve(len(changes) + len(edits or b""))
                 at, weight = seq, weight + len(edits or b"")
                 found += [
                     one for one in await asyncio.to_thread(_listed, changes, edits) if one[1].seq > after
@@ -110,7 +110,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
         left = more or len(found) > size
         found = found[:size]
         people = await _actors(tx, {author.account_id for author, _, _ in found})
-    items = [_shown(taken.branch_id, people, *one) for one in found]
+    items = [_to_wire(taken.branch_id, people, *one) for one in found]
     return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if left and items else None)
 
 
@@ -131,7 +131,7 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
                     key = (change.path, author.account_id, author.device_key_id)
                     if key > after:
                         tallies.setdefault(key, _Tally(change.at)).add(change.at)
-            view.lease.take((len(tallies) - known) * TALLY_BYTES)
+            view.lease.reserve((len(tallies) - known) * TALLY_BYTES)
             met += 1
             if met % TURN == 0:
                 await asyncio.sleep(0)
@@ -221,7 +221,7 @@ async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
     return {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
 
 
-def _shown(
+def _to_wire(
     branch_id: str, people: Mapping[str, Actor], author: Author, change: Change, edit: Edit | None
 ) -> SealUpdate:
     return SealUpdate(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from localstore.core.diff import renames as kernel
 from localstore.core.diff.renames import File, Rename
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db.seal import SealRow
@@ -38,7 +38,7 @@ async def find(view: View, changes: Changes) -> list[Rename]:
     return moved + await asyncio.to_thread(kernel.similar, left, old, new)
 
 
-async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, Entry] | None:
+async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
     """What the file at `path`, which the seal `row` brought, was in its first parent: path and file. None if
     it is no file that moved."""
     changes = await sealed.changes(view, parent.root, row.root)
@@ -52,5 +52,5 @@ async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[
     return None
 
 
-def _file(side: Entry) -> File:
+def _file(side: TreeEntry) -> File:
     return File(side.digest, side.size, side.kind == "text")

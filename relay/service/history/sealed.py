@@ -14,10 +14,10 @@ from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import MIB
-from localstore.core.tree import Child, Entry
+from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.read import Change
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
@@ -73,7 +73,7 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
     return view.node.objects.read_many
 
 
-async def entry(view: View, root: bytes, path: str) -> Entry:
+async def entry(view: View, root: bytes, path: str) -> TreeEntry:
     """The file at `path`. PathInvalid for what can be no path."""
     tree.check_path(path)
     found = await entries(view, root, [path])
@@ -82,7 +82,7 @@ async def entry(view: View, root: bytes, path: str) -> Entry:
     return found[path]
 
 
-async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, Entry]:
+async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """The files among `paths`."""
     wanted = list(paths)
     return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
@@ -109,7 +109,7 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
     return await trees.drive(tree.diff(old, new), _loader(view))
 
 
-async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
+async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, TreeEntry]]:
     """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
     file at hand, and some of those that come next; the caller's lease holds large ones."""
     above, _, name = prefix.rpartition("/")
@@ -149,7 +149,7 @@ async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes,
     if first not in located:
         raise NotFound
     rest = sorted((one for digest, one in located.items() if digest != first), key=_size)
-    part = next(portions([located[first], *rest], AHEAD_BYTES, _size))
+    part = next(batches([located[first], *rest], AHEAD_BYTES, _size))
     return await store.read_located(part)
 
 
@@ -166,7 +166,7 @@ def _path_order(child: Child) -> str:
 # --- bytes
 
 
-async def content(view: View, file: Entry) -> bytes:
+async def content(view: View, file: TreeEntry) -> bytes:
     """All bytes of a text or a blob; no object is larger than a frame."""
     return await view.node.objects.read(file.digest, view.repo.id)
 
@@ -181,7 +181,7 @@ class Piece:
     last: bool
 
 
-async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
+async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncIterator[Piece]:
     """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces.
     The caller's lease holds what is read until it is taken; Unavailable when it waits too long for that."""
     batch: list[int] = []
@@ -202,7 +202,7 @@ async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
         yield piece
 
 
-async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIterator[Piece]:
+async def _read(view: View, files: Sequence[TreeEntry], batch: list[int]) -> AsyncIterator[Piece]:
     if not batch:
         return
     held = await view.lease.wait(sum(files[at].size for at in batch), BEGUN_PATIENCE)
@@ -215,7 +215,7 @@ async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIt
         view.lease.give_back(held)
 
 
-async def _large(view: View, at: int, file: Entry) -> AsyncIterator[Piece]:
+async def _large(view: View, at: int, file: TreeEntry) -> AsyncIterator[Piece]:
     left = file.size
     async for data in chunked.read(view, file.digest):
         yield Piece(at, data, left == file.size, left == len(data))

@@ -38,7 +38,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
         raise SignUpClosed(f"this node makes no accounts by password; {ASK}")
     name = names.handle(handle)
     _check_password(password, name)
-    _SIGN_UPS.take(caller.node.limiter, caller.network)
+    _SIGN_UPS.count(caller.node.limiter, caller.network)
     async with caller.read() as tx:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
@@ -52,7 +52,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     """A browser session by password. One answer, at one cost, for a wrong password and for nobody."""
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
-    _PER_ADDRESS.take(caller.node.limiter, caller.network)
+    _PER_ADDRESS.count(caller.node.limiter, caller.network)
     account, known = await _by_handle(caller, name)
     _PASSWORDS.take(caller, name, known)
     stored = account.password_hash if account else None
@@ -112,10 +112,10 @@ async def handle(caller: Caller) -> Handle:
     return Handle(handle=me.handle, user_id=me.account_id)
 
 
-async def change_handle(caller: Caller, wish: str) -> Handle:
+async def change_handle(caller: Caller, body: str) -> Handle:
     """Take another handle. Repositories stay reachable under the former one for 90 days, and nobody else
     may take it meanwhile."""
-    me, name = caller.me, names.handle(wish)
+    me, name = caller.me, names.handle(body)
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
     async with caller.write(f"handle {name}", f"handle {me.handle}") as tx:

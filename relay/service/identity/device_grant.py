@@ -41,13 +41,13 @@ _SLOWER = 5  # seconds added for each poll that came too soon
 _INTERVAL_MAX = 60
 
 
-async def start(caller: Caller, wish: DeviceCodeStart) -> DeviceCode:
+async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     """Codes for a terminal: one to poll with, one to type into the browser."""
-    _STARTS.take(caller.node.limiter, caller.network)
+    _STARTS.count(caller.node.limiter, caller.network)
     ed25519, x25519 = public_keys(
-        wish.device_ed25519, wish.transport_x25519, ("device_ed25519", "transport_x25519")
+        body.device_ed25519, body.transport_x25519, ("device_ed25519", "transport_x25519")
     )
-    name, now = label(wish.label), now_ms()
+    name, now = label(body.label), now_ms()
     code, user_code = secrets.token_bytes(DEVICE_CODE_BYTES), device_grant.new_user_code()
     async with caller.write() as tx:
         await tx.run(rows.SWEEP, now=now)
@@ -82,8 +82,8 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     """The sign-in that waits under this user code. NotFound for an unknown code, Gone for a decided or
     expired one; wrong guesses are counted."""
     approver(caller)
-    _GUESSES_ADDRESS.take(caller.node.limiter, caller.network)
-    _GUESSES.take(caller.node.limiter, caller.me.account_id)
+    _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
+    _GUESSES.count(caller.node.limiter, caller.me.account_id)
     code = device_grant.normalise_user_code(typed)
     async with caller.read() as tx:
         found = await tx.one(rows.BY_USER_CODE, user_code=code)
@@ -97,13 +97,13 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     return row
 
 
-async def decide(caller: Caller, wish: Approval) -> ApprovalStatus:
+async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
     """Approve or deny. The approved session is sealed to the terminal's key here and now."""
     me = approver(caller)
-    row = await waiting(caller, wish.user_code)
-    if not hmac.compare_digest(wish.fingerprint.encode("utf-8", "replace"), fingerprint(row).encode()):
+    row = await waiting(caller, body.user_code)
+    if not hmac.compare_digest(body.fingerprint.encode("utf-8", "replace"), fingerprint(row).encode()):
         raise Invalid("this is not the fingerprint of that sign-in; compare it again", pointer="/fingerprint")
-    if wish.decision == "deny":
+    if body.decision == "deny":
         return await _deny(caller, me, row)
     expires_at = min(now_ms() + limits.CLI_SESSION * 1000, me.session_ends)
     plan = await sessions.plan(
@@ -135,12 +135,12 @@ async def decide(caller: Caller, wish: Approval) -> ApprovalStatus:
     return ApprovalStatus(status="approved")
 
 
-async def claim(caller: Caller, wish: TokenRequest) -> SealedSession:
+async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """The sealed session, once. Until then, and otherwise, the errors of RFC 8628."""
-    if wish.grant_type != GRANT_TYPE:
+    if body.grant_type != GRANT_TYPE:
         raise UnsupportedGrantType(f"this route takes grant_type {GRANT_TYPE}")
     try:
-        digest = hashlib.sha256(unb64u(wish.device_code, DEVICE_CODE_BYTES)).digest()
+        digest = hashlib.sha256(unb64u(body.device_code, DEVICE_CODE_BYTES)).digest()
     except Invalid:
         raise GrantError("this device code is not one of ours; run: svc login") from None
     now = now_ms()

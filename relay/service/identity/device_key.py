@@ -76,7 +76,7 @@ async def register(caller: Caller, proof: DeviceKeyProof, once: Once) -> DeviceK
         raise _no_challenge()
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        answer = shown(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+        answer = to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
         await once.remember(tx, me, answer)
     return answer
 
@@ -96,7 +96,7 @@ async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[De
     items = [rows.row(each) for each in found[:size]]
     more = len(found) > size
     next_cursor = Cursor.write(items[-1].created_at, items[-1].id) if more else None
-    return Page(items=[shown(item) for item in items], next_cursor=next_cursor)
+    return Page(items=[to_wire(item) for item in items], next_cursor=next_cursor)
 
 
 async def revoke(caller: Caller, id: str) -> None:
@@ -114,7 +114,7 @@ async def revoke(caller: Caller, id: str) -> None:
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
     _require_allowed(caller)
-    _CHALLENGES.take(caller.node.limiter, caller.network)
+    _CHALLENGES.count(caller.node.limiter, caller.network)
     if start.handle is None:
         raise Invalid("say which handle to sign in as", pointer="/handle")
     handle = names.handle(start.handle)
@@ -139,7 +139,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         if pair is not None:
             raise _nobody(taken.account)
         _require_sign_up(caller)
-        _ACCOUNTS.take(caller.node.limiter, caller.network)
+        _ACCOUNTS.count(caller.node.limiter, caller.network)
     elif paired:
         _PAIRING_TRIES.take(caller, taken.account, known)
     elif key is not None and not key.caps:
@@ -183,7 +183,7 @@ def lasting_caps(me: Principal) -> frozenset[str]:
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
-def shown(row: DeviceKeyRow) -> DeviceKey:
+def to_wire(row: DeviceKeyRow) -> DeviceKey:
     return DeviceKey(
         id=row.id,
         public_key=b64u(row.ed25519),

@@ -21,4 +21,4 @@ async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
         row = await tx.one(rows.ONE, id=id)
         if row is None:
             raise NotFound
-        return device_key.shown(rows.row(row))
+        return device_key.to_wire(rows.row(row))

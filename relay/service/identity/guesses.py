@@ -32,11 +32,11 @@ class Guesses:
     def take(self, caller: Caller, handle: str, known: bool) -> None:
         """Count a try before it is made. RateLimited when there were too many."""
         limiter = caller.node.limiter
-        self._place.take(limiter, f"{handle} {caller.network}")
+        self._place.count(limiter, f"{handle} {caller.network}")
         if known:
             return
         try:
-            self._strangers.take(limiter, handle)
+            self._strangers.count(limiter, handle)
         except RateLimited as error:
             raise RateLimited(
                 f"too many wrong tries for {handle} came from places it was not used at lately; sign in "

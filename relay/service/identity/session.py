@@ -258,7 +258,7 @@ async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[Se
         )
     items = [rows.row(each) for each in found[:size]]
     next_cursor = Cursor.write(items[-1].id) if len(found) > size else None
-    return Page(items=[_shown(caller, item) for item in items], next_cursor=next_cursor)
+    return Page(items=[_to_wire(caller, item) for item in items], next_cursor=next_cursor)
 
 
 async def revoke(caller: Caller, session_id: str) -> None:
@@ -308,7 +308,7 @@ async def user_info(caller: Caller) -> UserInfo:
     )
 
 
-def _shown(caller: Caller, row: SessionRow) -> Session:
+def _to_wire(caller: Caller, row: SessionRow) -> Session:
     return Session(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]  # the column holds nothing else

@@ -22,28 +22,28 @@ CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read"
 _NEW = Attempts("script_token.account", 60, 3600)
 
 
-async def create(caller: Caller, wish: ScriptTokenRequest, once: Once = NEVER_BEFORE) -> ScriptToken:
+async def create(caller: Caller, body: ScriptTokenRequest, once: Once = NEVER_BEFORE) -> ScriptToken:
     """A token for SVC_TOKEN. Neither it nor the binding seed inside is kept here: lost is lost."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("script tokens are made in a browser session, not with another token")
     if me.is_guest:
         raise IdentityLevel("a guest has no script tokens; sign in with an account")
-    name = label(wish.label)
+    name = label(body.label)
     if not name:
         raise Invalid("name the token after what will use it", pointer="/label")
-    if not 1 <= wish.days <= SCRIPT_TOKEN_DAYS:
+    if not 1 <= body.days <= SCRIPT_TOKEN_DAYS:
         raise Invalid(f"a token lives 1 to {SCRIPT_TOKEN_DAYS} days", pointer="/days")
-    _NEW.take(caller.node.limiter, me.account_id)
+    _NEW.count(caller.node.limiter, me.account_id)
     binding = DeviceKey.generate()
     plan = await sessions.plan(
         caller.node,
         me.account_id,
         "script",
         name,
-        now_ms() + wish.days * DAY,
+        now_ms() + body.days * DAY,
         bound_key=binding.public,
-        caps=CAPS[wish.access],
+        caps=CAPS[body.access],
     )
     text = bearer.format_script_token(caller.node.config.public_url, bearer.from_text(plan.token), binding)
     answer = ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
@@ -52,7 +52,7 @@ async def create(caller: Caller, wish: ScriptTokenRequest, once: Once = NEVER_BE
             return before
         await plan.write(tx)
         await audit.record(
-            tx, me.account_id, "token.create", plan.id, label=name, access=wish.access, address=caller.address
+            tx, me.account_id, "token.create", plan.id, label=name, access=body.access, address=caller.address
         )
         await once.remember(tx, me, answer)
     return answer

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from localstore.core.errors import UpdateInvalid
 from localstore.core.limits import EPOCHS_RETAINED, MIB
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
 from relay.db.live.lane import LaneRow
@@ -42,7 +42,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     held = await content.held(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
-    for part in portions(lacking.values(), PORTION, _size):
+    for part in batches(lacking.values(), PORTION, _size):
         texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
         placed += await node.objects.place(texts, repo_id, tx)
     return Texts([*lacking], placed)
@@ -56,7 +56,7 @@ async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> No
         return
     short = await _short_logs(tx, branch_id, edited)
     await _keep_finals(tx, branch_id, [row for row in edited if row.path in short], {})
-    for part in portions([row for row in edited if row.path not in short], PORTION, _size):
+    for part in batches([row for row in edited if row.path not in short], PORTION, _size):
         states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
         await _keep_finals(tx, branch_id, part, states)
         await tx.many(

@@ -12,7 +12,7 @@ from localstore.core import paths, tree
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.identity.keys import KEY_ID_CHARS
 from localstore.core.limits import MIB
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.db import ref as refs
 from relay.db import seal as seals
@@ -205,8 +205,8 @@ def key_of(branch_id: str, row: LaneRow) -> LaneKey:
     return LaneKey(branch_id, row.gen, row.epoch)
 
 
-def entry_of(row: LaneRow | None) -> Entry | None:
+def entry_of(row: LaneRow | None) -> TreeEntry | None:
     """The file of a row as a tree holds it; None where there is none."""
     if row is None or not row.living:
         return None
-    return Entry(row.kind, row.digest, row.size)  # type: ignore[arg-type]
+    return TreeEntry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

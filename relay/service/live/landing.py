@@ -20,7 +20,7 @@ from localstore.core import limits, paths, tree
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.db import ref as refs
 from relay.db.engine.database import Tx
@@ -34,7 +34,7 @@ from relay.service.history import content
 from relay.service.live import frontier
 from relay.service.live.rules import Frontier
 
-Change = tuple[Entry | None, Entry | None]
+Change = tuple[TreeEntry | None, TreeEntry | None]
 Changes = Mapping[str, Change]
 
 
@@ -87,7 +87,7 @@ class Landing:
         for path in sorted(changes, key=lambda path: (changes[path][1] is not None, path)):
             self._path(path, *changes[path])
 
-    def _path(self, path: str, old: Entry | None, new: Entry | None) -> None:
+    def _path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
         row = self.frontier.living(path)
         live = frontier.entry_of(row)
         if live == new:
@@ -102,7 +102,7 @@ class Landing:
             self._move(loser)
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
-    def _carry(self, row: LaneRow, old: Entry | None, new: Entry | None) -> bool:
+    def _carry(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
         """Give the lane the seal's change; False where the live text cannot be merged with it, or it is too
         large for one update."""
         if old is None or new is None:

@@ -23,20 +23,20 @@ from relay.service.live.epochs import Finals
 LANES_PER_REQUEST = 1000
 
 
-async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
+async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes, and the last states of the older epochs that are kept."""
-    if len(wish.lanes) > LANES_PER_REQUEST:
+    if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     node = view.node
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         known = await tx.all(
-            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
+            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in body.lanes if _sane(one)})
         )
         by_path = {row.path: row for row in map(rows.row, known) if row.living}
         there = [
-            (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
+            (asked, row) for asked in body.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
         ]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
@@ -52,7 +52,7 @@ async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
     finally:
         reading.give_back(node.lanes)
     states, ends = reading.states, kept.known | reading.ends
-    replica = wish.replica or 0
+    replica = body.replica or 0
     return LaneStates(
         lanes=[
             _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
@@ -60,7 +60,7 @@ async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
         ],
         missing=[
             asked.path
-            for asked in wish.lanes
+            for asked in body.lanes
             if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
         ],
     )

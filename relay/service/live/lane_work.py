@@ -78,7 +78,7 @@ class Bench:
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
             lane = lane.copy()  # what becomes too long is given up; the lane stays as it was
         try:
-            self._worked[key] += lane.take(operations, replica, left, reading=True)
+            self._worked[key] += lane.accept(operations, replica, left, reading=True)
         except SvcError:
             if not lane.sound:  # the library failed in it, and it may be half changed
                 self.lanes[key] = self._build(key)

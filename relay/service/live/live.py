@@ -50,21 +50,21 @@ _encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
-async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstrap:
+async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
     """The frontier, whole or since a number, and the replica id this folder writes under."""
-    if not 0 <= wish.since <= updates.NUMBER_MAX or not 0 <= wish.n <= updates.NUMBER_MAX:
+    if not 0 <= body.since <= updates.NUMBER_MAX or not 0 <= body.n <= updates.NUMBER_MAX:
         raise Invalid("since and n are between 0 and 2**53-1")
     async with view.write() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        key = await _my_key(tx.one, view, wish.device_key_id)
-        if wish.replica is None:
+        key = await _my_key(tx.one, view, body.device_key_id)
+        if body.replica is None:
             replica = await replicas.issue(tx, view, ref, key)
         else:
-            known = await replicas.mine(tx, view, ref, key, wish.replica)
-            replicas.require_clock(known, wish.n)
+            known = await replicas.mine(tx, view, ref, key, body.replica)
+            replicas.require_clock(known, body.n)
             replica = known.id
-        if wish.since:
-            found = await tx.all(rows.SINCE, branch_id=ref.id, since=wish.since)
+        if body.since:
+            found = await tx.all(rows.SINCE, branch_id=ref.id, since=body.since)
         else:
             found = await tx.all(rows.LIVING, branch_id=ref.id)
         live_by = await frontier.live_by(tx, ref, key.id)
@@ -75,7 +75,7 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
         sealed_head=ref.head,
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
-        rows=[_shown(rows.row(one), replica) for one in found],
+        rows=[_to_wire(rows.row(one), replica) for one in found],
         kind=view.repo.kind,
         repo=view.repo.full_name,
         class_=view.repo.class_,
@@ -83,16 +83,16 @@ async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstra
     )
 
 
-async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> ProofContext:
+async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
     """The bytes that the device signs for this update."""
     async with view.read() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-    replicas.check_id(wish.replica)
-    raw = updates.signing_bytes(view.repo.id, ref.id, wish.replica, wish.device_key_id, wish.update)
+    replicas.check_id(body.replica)
+    raw = updates.signing_bytes(view.repo.id, ref.id, body.replica, body.device_key_id, body.update)
     return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
 
 
-async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
+async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
     signatures = _check_shape(batch)
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
@@ -368,7 +368,7 @@ async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
     return key
 
 
-def _shown(row: LaneRow, replica: int) -> Row:
+def _to_wire(row: LaneRow, replica: int) -> Row:
     return Row(
         path=row.path,
         kind=row.kind,  # type: ignore[arg-type]

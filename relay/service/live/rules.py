@@ -18,7 +18,7 @@ import msgspec
 from localstore.core import limits, paths
 from localstore.core.errors import LaneMoved, SvcError
 from localstore.core.lane.update import LiveUpdate
-from localstore.core.manifest import Manifest, parse
+from localstore.core.manifest import RepoManifest, parse
 from localstore.core.model.live import UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.storage.chunks import RAISED, kind_of_bytes
@@ -32,9 +32,9 @@ def file_cap(manifest: bytes | None, kind: str) -> int:
     """The cap that this manifest, if there is one, gives a repository of this kind; one that cannot be read
     raises nothing."""
     try:
-        found = Manifest() if manifest is None else parse(manifest)
+        found = RepoManifest() if manifest is None else parse(manifest)
     except SvcError:
-        found = Manifest()
+        found = RepoManifest()
     return found.file_cap(kind)
 
 

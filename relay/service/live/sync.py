@@ -40,15 +40,15 @@ Send = Callable[[str], Awaitable[None]]
 Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
-async def poll(caller: Caller, wish: PollRequest) -> PollAnswer:
+async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of the repositories the caller may see."""
-    if len(wish.repos) > SUBSCRIPTIONS:
+    if len(body.repos) > SUBSCRIPTIONS:
         raise Invalid(f"one poll asks for at most {SUBSCRIPTIONS} repositories", pointer="/repos")
-    if wish.since is not None:
-        _check_event_id(wish.since)
-    allowed = await _visible(caller, wish.repos)
-    events, after, more = await caller.node.hub.poll(sorted(allowed), wish.since)
-    hidden = [repo_id for repo_id in wish.repos if repo_id not in allowed]
+    if body.since is not None:
+        _check_event_id(body.since)
+    allowed = await _visible(caller, body.repos)
+    events, after, more = await caller.node.hub.poll(sorted(allowed), body.since)
+    hidden = [repo_id for repo_id in body.repos if repo_id not in allowed]
     return PollAnswer(events=events, next=after, more=more, hidden=hidden)
 
 
@@ -97,19 +97,19 @@ class Conversation:
         while (frame := await self._receive()) is not None:
             await self._obey(peer, _read(frame))
 
-    async def _obey(self, peer: Peer, wish: Subscribe | Unsubscribe) -> None:
-        if isinstance(wish, Unsubscribe):
-            self._hub.unsubscribe(peer, wish.repo_id)
+    async def _obey(self, peer: Peer, body: Subscribe | Unsubscribe) -> None:
+        if isinstance(body, Unsubscribe):
+            self._hub.unsubscribe(peer, body.repo_id)
             return
-        if wish.since is not None:
-            _check_event_id(wish.since)
-        if len(peer.cursors) >= SUBSCRIPTIONS and wish.repo_id not in peer.cursors:
+        if body.since is not None:
+            _check_event_id(body.since)
+        if len(peer.cursors) >= SUBSCRIPTIONS and body.repo_id not in peer.cursors:
             raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
         await self._pause()
-        if wish.repo_id not in await _visible(self._caller, [wish.repo_id]):
-            await self._say(Hidden(repo_id=wish.repo_id))
+        if body.repo_id not in await _visible(self._caller, [body.repo_id]):
+            await self._say(Hidden(repo_id=body.repo_id))
             return
-        await self._say(await self._hub.subscribe(peer, wish.repo_id, wish.since))
+        await self._say(await self._hub.subscribe(peer, body.repo_id, body.since))
 
     async def _pause(self) -> None:
         """Whoever subscribes very often waits."""

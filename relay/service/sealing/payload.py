@@ -14,7 +14,7 @@ from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid, PrepareExpired, TooLarge
 from localstore.core.limits import MESSAGE_BYTES
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db import seal as rows
@@ -78,8 +78,8 @@ def draft(
     branch: str,
     parents: list[str],
     root: bytes,
-    wish: Wish,
-    changes: Mapping[str, Entry | None],
+    body: Wish,
+    changes: Mapping[str, TreeEntry | None],
     git: GitOrigin | None = None,
     merge: MergeOrigin | None = None,
 ) -> Draft:
@@ -91,12 +91,12 @@ def draft(
         parents=parents,
         content_digest=root.hex(),
         tree_key_id=view.repo.tree_key_id,
-        message=wish.message,
+        message=body.message,
         provenance=Provenance(
             account_id=view.me.account_id,
-            device_key_id=wish.device_key_id,
+            device_key_id=body.device_key_id,
             capability=capability(view),
-            author=wish.author,
+            author=body.author,
             git=git,
             merge=merge,
         ),
@@ -108,7 +108,7 @@ def draft(
         (path, entry.kind if entry else None, entry.digest if entry else b"", entry.size if entry else 0)
         for path, entry in sorted(changes.items())
     ]
-    return Draft(seals.seal_id(raw), raw, root, parents, wish.message, now, listed)
+    return Draft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
 
 
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:

@@ -14,7 +14,7 @@ from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.storage.chunks import BULK_KINDS
-from localstore.core.tree import Built, Entry
+from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db import ref as refs
@@ -41,13 +41,13 @@ LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
-async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
+async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     """Fix the tree of the frontier as it is now and the exact bytes to sign."""
-    check_message(wish.message)
+    check_message(body.message)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        key = await signing_key(tx, view, wish.device_key_id)
-        _require_head(ref, wish)
+        key = await signing_key(tx, view, body.device_key_id)
+        _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.row(one) for one in found]
@@ -62,8 +62,8 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
             await _require_budget(tx, view, ref)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
-    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
-    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, wish)
+    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
+    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, body)
     return Prepared(
         prepare_id=made.id,
         bytes=b64u(made.payload),
@@ -84,24 +84,24 @@ async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
     )
 
 
-async def finalize(view: View, branch: str, wish: FinalizeRequest, once: Once = NEVER_BEFORE) -> shapes.Seal:
+async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = NEVER_BEFORE) -> shapes.Seal:
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
     async with view.write() as tx:
         if (before := await once.answer(tx, view.me, shapes.Seal)) is not None:
             return before
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        require_prepare_id(wish.prepare_id)
-        known = await find(tx, view.repo.id, [wish.prepare_id])
+        require_prepare_id(body.prepare_id)
+        known = await find(tx, view.repo.id, [body.prepare_id])
         if known:
-            require_same(view, known[0], wish.device_key_id)
-            return shown(known[0])
-        prepared = await take(tx, view, ref, wish.prepare_id, wish.device_key_id)
+            require_same(view, known[0], body.device_key_id)
+            return to_wire(known[0])
+        prepared = await take_prepared(tx, view, ref, body.prepare_id, body.device_key_id)
         if prepared.at_seq is None:
             raise NotFound
-        key = await signing_key(tx, view, wish.device_key_id)
+        key = await signing_key(tx, view, body.device_key_id)
         (made,) = _DRAFTS.decode(prepared.seals)
         require_same_capability(view, made)
-        signature = unb64u(wish.signature, 64)
+        signature = unb64u(body.signature, 64)
         seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
@@ -115,7 +115,7 @@ async def finalize(view: View, branch: str, wish: FinalizeRequest, once: Once = 
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
         )
         (sealed,) = await find(tx, view.repo.id, [made.id])
-        answer = shown(sealed)
+        answer = to_wire(sealed)
         await once.remember(tx, view.me, answer)
     return answer
 
@@ -134,7 +134,7 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
     return key
 
 
-async def take(tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str) -> PrepareRow:
+async def take_prepared(tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str) -> PrepareRow:
     """What was prepared under this id by this caller and key, while its time lasts."""
     found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     if found is None:
@@ -164,7 +164,7 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     return [by_id[one] for one in ids if one in by_id]
 
 
-def shown(row: SealRow) -> shapes.Seal:
+def to_wire(row: SealRow) -> shapes.Seal:
     """The wire form, with the key and registration that a reader verifies it with. What the payload says is
     read from the payload itself."""
     payload = seals.decode(row.payload)
@@ -210,16 +210,16 @@ def require_same(view: View, row: SealRow, device_key_id: str) -> None:
         raise Forbidden("another device sealed this")
 
 
-def _require_head(ref: RefRow, wish: PrepareRequest) -> None:
-    if wish.expected_head != ref.head:
+def _require_head(ref: RefRow, body: PrepareRequest) -> None:
+    if body.expected_head != ref.head:
         raise StaleHead(ref.name, ref.head)
-    if wish.expected_frontier is not None and wish.expected_frontier < ref.seq:
+    if body.expected_frontier is not None and body.expected_frontier < ref.seq:
         raise StaleHead(ref.name, ref.head, "live edits arrived since; run: svc pull")
 
 
 async def _changes(
     load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
-) -> dict[str, Entry | None]:
+) -> dict[str, TreeEntry | None]:
     """What the frontier differs in from the parent's tree."""
     steps = tree.lookup(parent, [row.path for row in changed], known)
     before = await trees.drive(steps, load, len(changed), known)
@@ -264,7 +264,11 @@ def _bytes_of(built: Built) -> int:
 
 
 async def _built(
-    load: trees.Load, view: View, parent: bytes | None, changes: dict[str, Entry | None], known: tree.Known
+    load: trees.Load,
+    view: View,
+    parent: bytes | None,
+    changes: dict[str, TreeEntry | None],
+    known: tree.Known,
 ) -> Built:
     steps = tree.update(parent, changes, view.repo.tree_key, known)
     return await trees.drive(steps, load, len(changes), known)

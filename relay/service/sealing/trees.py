@@ -24,7 +24,7 @@ from localstore.core.model.seal import (
 from localstore.core.names import MANIFEST
 from localstore.core.seal import GitOrigin, MergeOrigin
 from localstore.core.storage import chunks
-from localstore.core.tree import Built, Entry
+from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import ref as refs
@@ -61,7 +61,7 @@ class _Chain:
     written: dict[bytes, bytes] = field(default_factory=dict)
     size: int = 0
 
-    async def update(self, root: bytes | None, changes: dict[str, Entry | None]) -> bytes:
+    async def update(self, root: bytes | None, changes: dict[str, TreeEntry | None]) -> bytes:
         steps = tree.update(root, changes, self.view.repo.tree_key)
         built: Built = await trees.drive(steps, self.load, len(changes))
         self.size += sum(map(len, built.directories.values()))
@@ -79,20 +79,20 @@ class _Chain:
         return {**await self.view.node.objects.read_many(rest, None, self.tx), **here} if rest else here
 
 
-async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
+async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of every seal to sign."""
-    if not 1 <= len(wish.seals) <= SEALS_PER_REQUEST:
+    if not 1 <= len(body.seals) <= SEALS_PER_REQUEST:
         raise Invalid(f"prepare 1 to {SEALS_PER_REQUEST} seals at once", pointer="/seals")
-    wanted = [_entries(view, delta) for delta in wish.seals]
+    wanted = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, wish.branch)
-        key = await seal.signing_key(tx, view, wish.device_key_id)
-        if wish.expected_head != ref.head:
+        ref = await frontier.branch(tx.one, view.repo.id, body.branch)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        if body.expected_head != ref.head:
             raise StaleHead(ref.name, ref.head)
         await _require_content(tx, view, wanted)
-        await _require_parents(tx, view, wish.seals)
+        await _require_parents(tx, view, body.seals)
         chain = _Chain(view, tx)
-        drafts = await _drafts(chain, ref, wish, wanted)
+        drafts = await _drafts(chain, ref, body, wanted)
         await _require_budget(chain, drafts[-1].root)
     expires = await seal.store(view, ref, key, None, drafts, Texts(), chain.written)
     return PreparedSeals(
@@ -105,25 +105,25 @@ async def prepare(view: View, wish: PrepareSealsRequest) -> PreparedSeals:
     )
 
 
-async def finalize(view: View, wish: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
+async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
-    seal.require_prepare_id(wish.prepare_id)
+    seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:
         if (earlier := await once.answer(tx, view.me, Page[Seal])) is not None:
             return earlier
-        known = await seal.find(tx, view.repo.id, [wish.prepare_id])
+        known = await seal.find(tx, view.repo.id, [body.prepare_id])
         if known:
-            drafts = await _remembered(tx, wish.prepare_id)
-            seal.require_same(view, known[0], wish.device_key_id)
+            drafts = await _remembered(tx, body.prepare_id)
+            seal.require_same(view, known[0], body.device_key_id)
             found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
-            return Page(items=[seal.shown(one) for one in found])
-        ref = await _prepared_branch(tx, view, wish.prepare_id)
-        prepared = await seal.take(tx, view, ref, wish.prepare_id, wish.device_key_id)
-        key = await seal.signing_key(tx, view, wish.device_key_id)
+            return Page(items=[seal.to_wire(one) for one in found])
+        ref = await _prepared_branch(tx, view, body.prepare_id)
+        prepared = await seal.take_prepared(tx, view, ref, body.prepare_id, body.device_key_id)
+        key = await seal.signing_key(tx, view, body.device_key_id)
         drafts = _DRAFTS.decode(prepared.seals)
-        if len(drafts) != len(wish.signatures):
-            raise Invalid(f"{len(drafts)} seals were prepared, {len(wish.signatures)} signatures came")
-        signatures = [unb64u(one, 64) for one in wish.signatures]
+        if len(drafts) != len(body.signatures):
+            raise Invalid(f"{len(drafts)} seals were prepared, {len(body.signatures)} signatures came")
+        signatures = [unb64u(one, 64) for one in body.signatures]
         require_same_capability(view, drafts[0])
         for made, signature in zip(drafts, signatures, strict=True):
             require_parents(view, made.parents)
@@ -139,21 +139,21 @@ async def finalize(view: View, wish: FinalizeSealsRequest, once: Once = NEVER_BE
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        answer = Page(items=[seal.shown(one) for one in found])
+        answer = Page(items=[seal.to_wire(one) for one in found])
         await once.remember(tx, view.me, answer)
     return answer
 
 
 async def _drafts(
-    chain: _Chain, ref: RefRow, wish: PrepareSealsRequest, wanted: list[dict[str, Entry | None]]
+    chain: _Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
 ) -> list[Draft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
     made: list[Draft] = []
-    for delta, changes in zip(wish.seals, wanted, strict=True):
+    for delta, changes in zip(body.seals, wanted, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
-        said: Wish = _Wish(delta.message, wish.device_key_id, delta.author)
+        said: Wish = _Wish(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as its own.
@@ -179,11 +179,11 @@ def require_parents(view: View, parents: list[str]) -> None:
         )
 
 
-def _entries(view: View, delta: TreeDelta) -> dict[str, Entry | None]:
+def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
     check_message(delta.message)
     if (delta.git_id is None) != (delta.git_raw is None):
         raise Invalid("git_id and git_raw come together")
-    found: dict[str, Entry | None] = {}
+    found: dict[str, TreeEntry | None] = {}
     for change in delta.changes:
         if change.path in found:
             raise Invalid(f"{change.path} is changed twice in one seal")
@@ -191,7 +191,7 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, Entry | None]:
     return found
 
 
-def _entry(view: View, change: SealChange) -> Entry | None:
+def _entry(view: View, change: SealChange) -> TreeEntry | None:
     """What the change puts at its path. An app's larger files may be blobs: as such earlier versions stored
     them, up to a frame, and a rebase takes entries as they are."""
     if change.kind is None:
@@ -208,10 +208,10 @@ def _entry(view: View, change: SealChange) -> Entry | None:
         whole = change.kind == "blob" and view.repo.kind == "app" and change.size <= limits.FRAME_RAW_MAX
         if not whole and change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
             raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
-    return Entry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
+    return TreeEntry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 
 
-async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, Entry | None]) -> None:
+async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
     """TooLarge for a file over the cap that the manifest in its own tree gives. What the tree before (`root`)
     has at this path stays, whatever the cap is by now."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
@@ -230,11 +230,11 @@ async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, En
             raise TooLarge(over_cap(path, entry.size, cap, kind))
 
 
-def _is_large(entry: Entry) -> bool:
+def _is_large(entry: TreeEntry) -> bool:
     return entry.kind != "text" and entry.size > limits.BLOB_FILE
 
 
-async def _require_content(tx: Tx, view: View, wanted: list[dict[str, Entry | None]]) -> None:
+async def _require_content(tx: Tx, view: View, wanted: list[dict[str, TreeEntry | None]]) -> None:
     """Every file's bytes are here, of the size said, and text where text is said."""
     files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
     await content.require_files(view.node, tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})

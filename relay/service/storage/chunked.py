@@ -22,7 +22,7 @@ from localstore.core.encoding import unhex
 from localstore.core.errors import DigestMismatch, Invalid, NotFound, PayloadMissing, TooLarge, Unavailable
 from localstore.core.model.history import ChunkedStored
 from localstore.core.storage import chunks as kernel
-from localstore.core.storage.chunks import ChunkRow, Manifest
+from localstore.core.storage.chunks import ChunkManifest, ChunkRow
 from relay.base.clock import now_ms
 from relay.caller import View, repo_name
 from relay.db.engine.database import Database, Tx
@@ -110,7 +110,7 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 # --- taking one in
 
 
-async def admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
+async def admit(node: Node, repo_id: str, wanted: ChunkManifest, raw: bytes) -> None:
     """Read all chunks, compare, then make the file known; whoever asked may have gone meanwhile. `raw`: the
     canonical bytes of `wanted`."""
     whole = blake3()

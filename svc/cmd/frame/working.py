@@ -11,7 +11,7 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.model import Repo
 from localstore.folder.link import RepoLink, refresh
 from localstore.folder.scan_result import Skipped
-from localstore.sync.working_copy import Device, opened
+from localstore.sync.working_copy import WorkingCopy, opened
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
@@ -30,7 +30,7 @@ def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
 
 
 @contextmanager
-def to_write(ctx: Ctx) -> Iterator[Device]:
+def to_write(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, signed in and with this machine's key, for a command that sends."""
     from svc.flows.registered import ensure_registered
 
@@ -44,7 +44,7 @@ def to_write(ctx: Ctx) -> Iterator[Device]:
 
 
 @contextmanager
-def to_read(ctx: Ctx) -> Iterator[Device]:
+def to_read(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
@@ -56,7 +56,7 @@ def to_read(ctx: Ctx) -> Iterator[Device]:
 
 
 @contextmanager
-def to_look(ctx: Ctx) -> Iterator[Device]:
+def to_look(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that only looks, and asks the server no more than it must."""
     root, link = linked(ctx)
     with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:

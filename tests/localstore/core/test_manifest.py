@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from localstore.core.errors import Invalid
 from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, CHUNKED_FILE, MANIFEST_BYTES, MIB
-from localstore.core.manifest import Manifest, parse
+from localstore.core.manifest import RepoManifest, parse
 
 FULL = b"""
 kind: app
@@ -21,7 +21,7 @@ something_new: {a: [b]}
 
 
 def test_reads_every_member_and_leaves_unknown_keys() -> None:
-    assert parse(FULL) == Manifest(
+    assert parse(FULL) == RepoManifest(
         kind="app",
         name="Notes",
         depends=("alice/toolkit", "bob/lib"),
@@ -36,7 +36,7 @@ def test_reads_every_member_and_leaves_unknown_keys() -> None:
     "data", [b"", b"\n# nothing\n", b"{}", b"kind:\nmodels: null\nlimits: ~\n", b"\xef\xbb\xbfother: 1"]
 )
 def test_nothing_given(data: bytes) -> None:
-    assert parse(data) == Manifest()
+    assert parse(data) == RepoManifest()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_nothing_given(data: bytes) -> None:
 )
 def test_file_cap(mib: int, kind: str, cap: int) -> None:
     assert parse(b"limits: {max_file_mib: %d}" % mib).file_cap(kind) == cap
-    assert Manifest().file_cap(kind) == (CHUNKED_FILE if kind == "model" else BLOB_FILE)
+    assert RepoManifest().file_cap(kind) == (CHUNKED_FILE if kind == "model" else BLOB_FILE)
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_bad_manifests_are_one_clear_error(data: bytes, told: str) -> None:
 
 
 def test_yaml_tags_build_nothing() -> None:
-    assert parse(b"x: !!python/name:os.system a") == Manifest()
+    assert parse(b"x: !!python/name:os.system a") == RepoManifest()
 
 
 @given(st.binary(max_size=60) | st.text("[]{}:-?&*!|>'\"%@`#, \nab~", max_size=60).map(str.encode))
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
-        assert isinstance(parse(data), Manifest)
+        assert isinstance(parse(data), RepoManifest)
     except Invalid as refused:
         assert refused.detail

@@ -10,13 +10,13 @@ import pytest
 from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.folder import chunking
-from localstore.folder.chunking import CutList, CutLists, cut
+from localstore.folder.chunking import ChunkList, ChunkLists, cut
 
 DATA = random.Random(3).randbytes(3 * limits.MIB + 17)
 
 
-def list_of(count: int) -> CutList:
-    made = CutList()
+def list_of(count: int) -> ChunkList:
+    made = ChunkList()
     for number in range(count):
         made.add(memoryview(b"%d" % number))
     return made
@@ -42,13 +42,13 @@ def test_a_list_is_the_file_in_order_and_the_pass_shows_all_of_it(file: type[io.
 
 def test_the_oldest_lists_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunking, "KEPT_BYTES", 10 * 36)
-    lists = CutLists()
+    lists = ChunkLists()
     for name in (b"a", b"b", b"b", b"c"):
         lists.keep(name, list_of(4))
-    assert lists.take(b"a") is None
-    kept = lists.take(b"b")
+    assert lists.pop(b"a") is None
+    kept = lists.pop(b"b")
     assert kept is not None and len(list(kept)) == 4
-    assert lists.take(b"b") is None, "whoever takes a list has it"
+    assert lists.pop(b"b") is None, "whoever takes a list has it"
     lists.keep(b"d", list_of(11))
-    assert lists.take(b"c") is None
-    assert lists.take(b"d") is None, "one that is too large alone is not kept"
+    assert lists.pop(b"c") is None
+    assert lists.pop(b"d") is None, "one that is too large alone is not kept"

@@ -11,7 +11,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.errors import DiskTrouble
 from localstore.folder.files import Files
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from tests.localstore.histories import Killed
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
@@ -128,7 +128,7 @@ def _first_create(place: Place) -> int:
                     raise Killed
             return found
 
-    device: Device
+    device: WorkingCopy
     with place.device() as device:
         device.files.close()
         device.files = Stop(place.folder)

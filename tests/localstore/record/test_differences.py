@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from localstore.core.encoding import digest
 from localstore.folder.stat_cache import Seen, Stat
 from localstore.record.database import Database, SealedFile
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 from localstore.record.schema import SCHEMA
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/e/f"])
@@ -27,7 +27,7 @@ class Differences(RuleBasedStateMachine):
         self.db = Database(Path(self.folder.name) / "state.db")
         self.disk: dict[str, bytes] = {}
         self.sealed: dict[str, bytes] = {}
-        self.known: dict[str, Entry] = {}
+        self.known: dict[str, PathRecord] = {}
 
     def teardown(self) -> None:
         self.db.close()
@@ -56,7 +56,7 @@ class Differences(RuleBasedStateMachine):
     @rule(path=PATHS, shown=st.none() | BYTES, want=st.none() | BYTES, pending=st.sampled_from([0, 0, 1]))
     def known_as(self, path: str, shown: bytes | None, want: bytes | None, pending: int) -> None:
         shadow, wanted = (None if data is None else digest(data) for data in (shown, want))
-        self.known[path] = Entry(path, "text", gen=1, want=wanted, shadow=shadow, pending=pending)
+        self.known[path] = PathRecord(path, "text", gen=1, want=wanted, shadow=shadow, pending=pending)
         with self.db.step():
             self.db.put_entries([self.known[path]])
 
@@ -94,7 +94,7 @@ class Differences(RuleBasedStateMachine):
         one = {path for path, entry in self.known.items() if self._is_one(path, entry)}
         assert self.db.moved() == sorted((self.disk.keys() | self.sealed.keys() | self.known.keys()) - one)
 
-    def _is_one(self, path: str, entry: Entry) -> bool:
+    def _is_one(self, path: str, entry: PathRecord) -> bool:
         sides = {entry.want, entry.shadow}
         sides |= {digest(side[path]) if path in side else None for side in (self.disk, self.sealed)}
         return len(sides) == 1 and not entry.pending

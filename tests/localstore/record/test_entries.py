@@ -9,7 +9,7 @@ import pytest
 from localstore.record import entries as module
 from localstore.record.database import Database
 from localstore.record.entries import Entries
-from localstore.record.entry import Entry
+from localstore.record.entry import PathRecord
 
 PATHS = [f"d/{number}" for number in range(20)]
 
@@ -17,7 +17,7 @@ PATHS = [f"d/{number}" for number in range(20)]
 @pytest.fixture
 def db(tmp_path: Path) -> Database:
     db = Database(tmp_path / "state.db")
-    db.put_entries(Entry(path, "text", gen=number) for number, path in enumerate(PATHS))
+    db.put_entries(PathRecord(path, "text", gen=number) for number, path in enumerate(PATHS))
     return db
 
 
@@ -38,11 +38,11 @@ def test_all_are_those_of_the_database_and_what_changed_since(
     known = Entries(db)
     first = known["d/0"]
     first.pending = 7
-    known["new"] = Entry("new", "blob")
+    known["new"] = PathRecord("new", "blob")
     del known["d/1"]
     assert known.pop("d/2", None) is not None
     assert known.pop("no", None) is None
-    known["d/2"] = Entry("d/2", "blob")
+    known["d/2"] = PathRecord("d/2", "blob")
     for path in PATHS[3:10]:
         assert known[path].path == path
     assert "d/1" not in known

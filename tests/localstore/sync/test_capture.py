@@ -9,7 +9,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
@@ -63,5 +63,5 @@ def test_only_edited_texts_are_held(ann: Place) -> None:
         assert held(device, b"again\n") == [b"again\n"]
 
 
-def held(device: Device, *texts: bytes) -> list[bytes]:
+def held(device: WorkingCopy, *texts: bytes) -> list[bytes]:
     return [text for text in texts if device.objects.held(digest(text)) is not None]

@@ -10,7 +10,7 @@ from localstore.sync import verify
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.working import begin, verified_head
 from tests.localstore.model_relay import REPO_ID, ModelRelay
 from tests.localstore.place import Place
@@ -22,7 +22,7 @@ def kept(place: Place) -> int:
         return len(device.db.directories(every(device)))
 
 
-def every(device: Device) -> list[bytes]:
+def every(device: WorkingCopy) -> list[bytes]:
     with sqlite3.connect(device.db.path) as sql:
         return [row[0] for row in sql.execute("SELECT digest FROM directories")]
 

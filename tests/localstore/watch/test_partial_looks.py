@@ -13,7 +13,7 @@ from localstore.folder.scan import scan
 from localstore.folder.scan_result import Scan
 from localstore.record.database import SealedFile
 from localstore.record.entry import known_by_bytes
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 from tests.localstore.watch.changing import Changing
@@ -90,7 +90,7 @@ def play_busily(root: Path, seed: int) -> None:
         subprocess.run(["chmod", "-R", "u+rwX", place.folder], check=True)
 
 
-def judge(device: Device, found: Scan, changing: Changing) -> None:
+def judge(device: WorkingCopy, found: Scan, changing: Changing) -> None:
     """Against a walk that knows nothing of before."""
     truth, _ = scan(Files(device.folder), {}, device.db)
     tale = "\n".join(changing.acts)
@@ -113,7 +113,7 @@ def judge(device: Device, found: Scan, changing: Changing) -> None:
     assert device.db.against_seal() == expected, tale
 
 
-def know_other_paths(device: Device, found: Scan, changing: Changing) -> None:
+def know_other_paths(device: WorkingCopy, found: Scan, changing: Changing) -> None:
     """Sometimes some files, ignored ones too, become tracked or sealed, or are so no longer."""
     chance = changing.chance
     if chance.random() < 0.5:

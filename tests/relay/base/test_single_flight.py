@@ -8,11 +8,11 @@ import pytest
 
 from localstore.core.errors import Unavailable
 from relay.base import single_flight
-from relay.base.single_flight import Checks
+from relay.base.single_flight import SingleFlight
 
 
 async def test_checks_that_were_left_behind_are_counted() -> None:
-    running, end = Checks(), asyncio.Event()
+    running, end = SingleFlight(), asyncio.Event()
 
     async def check() -> None:
         await end.wait()

@@ -20,15 +20,15 @@ from tests.relay.histories import create
 def test_one_address_never_takes_what_is_left_for_others():
     buffers = Buffers(total=10, each=6)
     one, other = Lease(buffers, "192.0.2.1"), Lease(buffers, "192.0.2.2")
-    one.take(6)
+    one.reserve(6)
     with pytest.raises(Unavailable):
-        Lease(buffers, "192.0.2.1").take(1)
-    other.take(4)
+        Lease(buffers, "192.0.2.1").reserve(1)
+    other.reserve(4)
     with pytest.raises(Unavailable):
-        Lease(buffers, "192.0.2.3").take(1)
+        Lease(buffers, "192.0.2.3").reserve(1)
     one.release()
     one.release()
-    Lease(buffers, "192.0.2.3").take(6)
+    Lease(buffers, "192.0.2.3").reserve(6)
 
 
 async def test_an_answer_waits_for_memory_and_leaves_some_to_requests():
@@ -38,7 +38,7 @@ async def test_an_answer_waits_for_memory_and_leaves_some_to_requests():
     waiting = asyncio.create_task(other.wait(4))
     await asyncio.sleep(0)
     assert not waiting.done()
-    Lease(buffers, "192.0.2.3").take(4)  # a request has what answers may not take
+    Lease(buffers, "192.0.2.3").reserve(4)  # a request has what answers may not take
     one.give_back(5)
     one.release()
     one.give_back(5)

@@ -67,13 +67,13 @@ def test_a_bucket_refills_and_says_when():
     limiter = Limiter(clock=lambda: now[0])
     rate = Rate(burst=3, per_second=0.5)
     for _ in range(3):
-        limiter.take("k", rate, 1)
+        limiter.spend("k", rate, 1)
     with pytest.raises(RateLimited) as refused:
-        limiter.take("k", rate, 1)
+        limiter.spend("k", rate, 1)
     assert refused.value.extra["retry_after"] == 2
-    limiter.take("another", rate, 1)
+    limiter.spend("another", rate, 1)
     now[0] = 2.0
-    limiter.take("k", rate, 1)
+    limiter.spend("k", rate, 1)
 
 
 def test_ten_thousand_uploads_are_never_limited():

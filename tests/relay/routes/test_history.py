@@ -131,7 +131,7 @@ def test_tree_lists_one_level_or_everything(repo: Repository) -> None:
         (path, blake3(data).hexdigest()) for path, data in sorted(files.items())
     ]
     entries = {
-        one["path"]: tree.Entry(one["kind"], bytes.fromhex(one["blake3"]), one["size"])
+        one["path"]: tree.TreeEntry(one["kind"], bytes.fromhex(one["blake3"]), one["size"])
         for one in whole["entries"]
     }
     assert tree.root_digest(entries, unb64u(whole["tree_key"])).hex() == whole["content_digest"]
@@ -240,7 +240,7 @@ def test_history_pack_holds_every_seal_and_file_and_verifies(http: httpx.Client,
                 del files[path]
             else:
                 files[path] = (kind, digest, size)
-        entries = {p: tree.Entry(k, bytes.fromhex(d), s) for p, (k, d, s) in files.items()}
+        entries = {p: tree.TreeEntry(k, bytes.fromhex(d), s) for p, (k, d, s) in files.items()}
         payload = kernel.decode(unb64u(line["payload"]))
         assert tree.root_digest(entries, key).hex() == payload.content_digest
         assert {digest for _, digest, _ in files.values()} <= blobs.keys()

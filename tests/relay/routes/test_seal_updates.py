@@ -150,7 +150,7 @@ def test_signed_edits_can_be_verified_and_replayed_after_many_seals(repo: Reposi
         assert verify(owner.key.public, raw, unb64u(update.signature))
         before = b"0\n" if epoch == 0 else b"%d\nmore\n" % (epoch - 1)
         again = Lane.genesis(found["branch_id"], update.gen, epoch, before)
-        again.take([unb64u(op) for op in update.ops or ()], found["replica"])
+        again.accept([unb64u(op) for op in update.ops or ()], found["replica"])
         assert again.text() == b"%d\nmore\n" % epoch
 
 

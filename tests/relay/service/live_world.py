@@ -221,7 +221,7 @@ class Device:
         return answer.gen, Lane.genesis(self.branch_id, answer.gen, 0, data)
 
     async def send(self, *batch: LiveUpdate, turn: str | None = None) -> list[UpdateAnswer]:
-        answers = await live.take(self.view, self.branch, self.batch(*batch, turn=turn))
+        answers = await live.accept(self.view, self.branch, self.batch(*batch, turn=turn))
         return answers.answers
 
     async def one(self, update: LiveUpdate) -> UpdateAnswer:

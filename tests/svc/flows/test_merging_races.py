@@ -11,7 +11,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
-from localstore.sync.working_copy import Device
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows import push
 from svc.flows.pull import pull
 from tests.localstore.model_relay import ModelRelay, ModelTransport
@@ -122,7 +122,7 @@ class Killed(BaseException):
 
 
 @contextmanager
-def killed_at_step(device: Device, number: int) -> Iterator[None]:
+def killed_at_step(device: WorkingCopy, number: int) -> Iterator[None]:
     """Die after so many steps of the database."""
     real, left = device.db.step, [number]
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from localstore.core import tree
 from localstore.core.errors import SvcError
-from localstore.core.tree import Directory, Entry
+from localstore.core.tree import Directory, TreeEntry
 from localstore.core.tree.directory import join
-from relay.base.batches import portions
+from relay.base.batches import batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
 from relay.db.storage import verification as rows
@@ -61,7 +61,7 @@ def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[lis
         by_digest.setdefault(one.digest, []).append(one)
     if missing := [one for one in lot if one.digest not in located]:
         yield missing
-    for part in portions(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+    for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
         yield [one for found in part for one in by_digest[found.digest]]
 
 
@@ -80,10 +80,10 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
 
 def _look(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
-) -> tuple[list[_Wanted], dict[str, dict[str, Entry]], list[str]]:
+) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
     """Directories below, files by repository and path, and what is wrong."""
     below: list[_Wanted] = []
-    files: dict[str, dict[str, Entry]] = {}
+    files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
     for one in lot:
         name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
@@ -112,7 +112,7 @@ def _verified(one: _Wanted, raw: bytes | None) -> Directory | None:
     return directory
 
 
-async def _wrong_files(db: Database, files: dict[str, dict[str, Entry]]) -> list[str]:
+async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> list[str]:
     wrong: list[str] = []
     for repo_id, named in files.items():
         async with db.read() as tx:
@@ -127,7 +127,7 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, Entry]]) -> list
 
 
 async def _sizes(
-    tx: Tx, statement: Statement, repo_id: str, named: dict[str, Entry], *, large: bool
+    tx: Tx, statement: Statement, repo_id: str, named: dict[str, TreeEntry], *, large: bool
 ) -> dict[bytes, int]:
     digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
     found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []

@@ -173,7 +173,7 @@ def test_what_honest_devices_write_is_far_from_the_limit() -> None:
         at = rng.randrange(len(text))
         edited = text[:at] + rng.choice((b"x", b"word ", b"two\nlines\n")) + text[at + rng.choice((0, 3)) :]
         update = lane.edit(lane._replica, edited)
-        relay.take([update or b""], lane._replica)
+        relay.accept([update or b""], lane._replica)
         if step % 40 == 39:
             devices = [Lane.load(relay.state(), replica) for replica in (1, 2, 3, 4)]
     whole = parse(relay.state(), STATE_CAPS)
@@ -186,11 +186,11 @@ def test_what_the_relay_takes_can_be_loaded(monkeypatch: pytest.MonkeyPatch) -> 
     """One limit for both: an update that would make the lane too costly is refused as it comes."""
     monkeypatch.setattr(limits, "LANE_WORK", 50_000)
     lane, taken, refused = Lane(), 0, 0
-    lane.take([encode([inserted(A, 0, "r" * 200)])], A)
+    lane.accept([encode([inserted(A, 0, "r" * 200)])], A)
     for number in range(400):
         clock = 200 + taken
         try:
-            lane.take([encode([inserted(A, clock, "x", right_origin=(A, number % 200))])], A)
+            lane.accept([encode([inserted(A, clock, "x", right_origin=(A, number % 200))])], A)
             taken += 1
         except UpdateInvalid as error:
             assert "too long" in str(error)
@@ -206,14 +206,14 @@ def test_deletions_all_over_a_long_text_are_refused_as_they_come() -> None:
     """A text that was appended to is one item; each deletion of 3 bytes would copy all of it."""
     lane, clock = Lane(), 0
     while clock < 2_000_000:
-        lane.take([encode([inserted(A, clock, "r" * 60_000, (A, clock - 1) if clock else None)])], A)
+        lane.accept([encode([inserted(A, clock, "r" * 60_000, (A, clock - 1) if clock else None)])], A)
         clock += 60_000
     before = lane.text()
     with pytest.raises(UpdateInvalid, match="too long"):
-        lane.take([encode([], [Deletion(A, 2 * n, 1) for n in range(2000)])], B)
+        lane.accept([encode([], [Deletion(A, 2 * n, 1) for n in range(2000)])], B)
     assert lane.looked > limits.LANE_WORK
     assert lane.text() == before
-    lane.take([encode([], [Deletion(A, 2 * n, 1) for n in range(20)])], B)
+    lane.accept([encode([], [Deletion(A, 2 * n, 1) for n in range(20)])], B)
     assert len(lane.text()) == len(before) - 20
 
 
@@ -228,7 +228,7 @@ def test_a_lane_that_was_counted_is_not_counted_again_at_once(monkeypatch: pytes
     monkeypatch.setattr(lanes, "woven", count)
     for number in range(2000):
         update = lane.copy().edit(A, b"%d\n" % number + lane.text())
-        lane.take([update or b""], A)
+        lane.accept([update or b""], A)
     assert len(counted) < 6
 
 

@@ -15,7 +15,7 @@ from localstore.core import limits
 from localstore.core.encoding import jcs
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.storage import chunks
-from localstore.core.storage.chunks import WINDOW, Chunker, Manifest
+from localstore.core.storage.chunks import WINDOW, Chunker, ChunkManifest
 
 MIB = limits.MIB
 
@@ -102,7 +102,7 @@ GOLDEN = {
 # --- manifests
 
 
-def manifest_of(data: bytes) -> Manifest:
+def manifest_of(data: bytes) -> ChunkManifest:
     rows = [(blake3(chunk).digest(), len(chunk)) for chunk in cut(data)]
     return chunks.manifest(blake3(data).digest(), rows)
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from localstore.core import tree
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid
-from localstore.core.tree import Child, Directory, Entry
+from localstore.core.tree import Child, Directory, TreeEntry
 
 KEY = bytes(range(32))
 
 
-def text(content: str) -> Entry:
-    return Entry("text", digest(content.encode()), len(content))
+def text(content: str) -> TreeEntry:
+    return TreeEntry("text", digest(content.encode()), len(content))
 
 
 D = digest(b"x")

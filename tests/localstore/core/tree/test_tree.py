@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from localstore.core import limits, tree
 from localstore.core.encoding import digest
 from localstore.core.errors import DigestMismatch, NotFound, PathInvalid, PayloadMissing
-from localstore.core.tree import Entry, Verification
+from localstore.core.tree import TreeEntry, Verification
 
 KEY = bytes(range(32))
-Model = dict[str, Entry]
+Model = dict[str, TreeEntry]
 
 names = st.sampled_from(["a", "a.b", "é", "\U0001f600", "\uffff"])
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 entries = st.builds(
-    Entry,
+    TreeEntry,
     st.sampled_from(["text", "blob", "chunked"]),
     st.integers(0, 5).map(lambda n: digest(bytes([n]))),
     st.integers(0, 3),
 )
 
 
-def clashes(model: Mapping[str, Entry]) -> bool:
+def clashes(model: Mapping[str, TreeEntry]) -> bool:
     return any(other.startswith(path + "/") for path in model for other in model)
 
 
@@ -50,8 +50,8 @@ class Store:
         return {one: self.objects[one] for one in digests if one in self.objects}
 
 
-def text(content: str) -> Entry:
-    return Entry("text", digest(content.encode()), len(content))
+def text(content: str) -> TreeEntry:
+    return TreeEntry("text", digest(content.encode()), len(content))
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,7 +70,9 @@ def test_build_equals_updates_in_any_order(model: Model, random) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(models, st.dictionaries(paths, st.none() | entries, max_size=6))
-def test_update_is_the_dict_update_or_refuses_a_clash(model: Model, changes: dict[str, Entry | None]) -> None:
+def test_update_is_the_dict_update_or_refuses_a_clash(
+    model: Model, changes: dict[str, TreeEntry | None]
+) -> None:
     after = {path: entry for path, entry in {**model, **changes}.items() if entry is not None}
     store = Store()
     root = store.keep(tree.build(model, KEY))
@@ -188,15 +190,15 @@ def test_children_sort_by_their_bytes_in_utf8() -> None:
 
 
 def test_key_path_kind_and_size_all_enter_the_digest() -> None:
-    one = Entry("text", digest(b"x"), 1)
+    one = TreeEntry("text", digest(b"x"), 1)
     roots = {
         tree.root_digest({"a": one}, KEY),
         tree.root_digest({"a": one}, bytes(32)),
         tree.root_digest({"b": one}, KEY),
         tree.root_digest({"a/a": one}, KEY),
-        tree.root_digest({"a": Entry("blob", one.digest, 1)}, KEY),
-        tree.root_digest({"a": Entry("text", one.digest, 2)}, KEY),
-        tree.root_digest({"a": Entry("text", digest(b"y"), 1)}, KEY),
+        tree.root_digest({"a": TreeEntry("blob", one.digest, 1)}, KEY),
+        tree.root_digest({"a": TreeEntry("text", one.digest, 2)}, KEY),
+        tree.root_digest({"a": TreeEntry("text", digest(b"y"), 1)}, KEY),
     }
     assert len(roots) == 7
 
@@ -264,7 +266,7 @@ def test_filtered_tree_verifies_without_the_key_and_shows_only_the_visible(
 
 def test_hidden_sizes_do_not_show_in_a_directory() -> None:
     built = tree.build(
-        {"d/open": Entry("text", digest(b"x"), 5), "d/secret": Entry("text", digest(b"y"), 999)}, KEY
+        {"d/open": TreeEntry("text", digest(b"x"), 5), "d/secret": TreeEntry("text", digest(b"y"), 999)}, KEY
     )
     view = tree.filtered(tree.decode(built.directories[built.root]), "", KEY, lambda path, kind: True)
     assert [child.size for child in view.children] == [0]
@@ -332,13 +334,17 @@ def test_root_digest_follows_the_documented_layout() -> None:
 
     below = directory(entry("a/é", b"t", D, 3), entry("a/b", b"c", D, 4))
     root = directory(entry("a", b"d", below, 0), entry("b", b"b", D, 1 << 40))
-    model = {"a/é": Entry("text", D, 3), "a/b": Entry("chunked", D, 4), "b": Entry("blob", D, 1 << 40)}
+    model = {
+        "a/é": TreeEntry("text", D, 3),
+        "a/b": TreeEntry("chunked", D, 4),
+        "b": TreeEntry("blob", D, 1 << 40),
+    }
     assert tree.root_digest(model, KEY) == root
     assert directory() == tree.EMPTY_ROOT
 
 
 def test_golden_digests() -> None:
-    model = {"README.md": text("hello\n"), "src/é.py": text("1"), "data.bin": Entry("blob", D, 1 << 40)}
+    model = {"README.md": text("hello\n"), "src/é.py": text("1"), "data.bin": TreeEntry("blob", D, 1 << 40)}
     built = tree.build(model, KEY)
     assert tree.EMPTY_ROOT.hex() == "940f059cdded967da4fd83043a60857387f071476196706d9b3920e82b85d128"
     assert (

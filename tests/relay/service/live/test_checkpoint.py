@@ -14,7 +14,7 @@ from relay.db import job
 from relay.db.engine import sqlite
 from relay.db.live import lane as lanes
 from relay.service.live import checkpoint
-from relay.service.live.live import take
+from relay.service.live.live import accept
 from tests.databases import POSTGRES
 from tests.relay.service.live_world import World, world
 
@@ -41,7 +41,7 @@ async def test_updates_of_one_half_minute_queue_one_look(w: World, monkeypatch: 
     monkeypatch.setattr(checkpoint, "now_ms", lambda: 7 * checkpoint.IDLE + 5)
     device = await w.device()
     for path in ("a", "b"):
-        await take(device.view, "main", device.batch(await device.create(path, b"")))
+        await accept(device.view, "main", device.batch(await device.create(path, b"")))
     (one, due), (two, _) = queued
     assert one == two
     assert due == 9 * checkpoint.IDLE

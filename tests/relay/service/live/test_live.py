@@ -449,7 +449,7 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
     a = await w.device()
     made = []
     for path, turn in (("a", "t1"), ("b", "t1"), ("c", "t2"), ("d", None)):
-        answer = await live.take(a.view, "main", a.batch(await a.create(path, b""), turn=turn))
+        answer = await live.accept(a.view, "main", a.batch(await a.create(path, b""), turn=turn))
         made.append(answer.checkpoint)
     assert made == [True, False, True, False]
     assert not await checkpoint.if_idle(w.node, a.branch_id)

@@ -27,7 +27,7 @@ from localstore.core.errors import (
 from localstore.core.identity.keys import verify_registration
 from localstore.core.lane.lane import Lane
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
-from localstore.core.tree import Entry
+from localstore.core.tree import TreeEntry
 from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
@@ -48,7 +48,7 @@ async def test_a_seal_holds_the_frontier_and_verifies_offline(w: World) -> None:
     gen, lane = await a.text("d/x", b"one")
     await a.send(a.edit("d/x", lane, gen, b"one two"), await a.blob("bin", b"\0\1"))
     prepared = await a.prepare()
-    entries = {one.path: Entry(one.kind, bytes.fromhex(one.digest), one.size) for one in prepared.changes}  # type: ignore[arg-type]
+    entries = {one.path: TreeEntry(one.kind, bytes.fromhex(one.digest), one.size) for one in prepared.changes}  # type: ignore[arg-type]
     assert tree.root_digest(entries, a.view.repo.tree_key).hex() == prepared.content_digest
     made = await a.finalize(prepared)
     assert await w.files(made.id) == {"d/x": b"one two", "bin": b"\0\1"}
