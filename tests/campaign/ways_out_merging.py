@@ -10,7 +10,7 @@ import msgspec
 
 from localstore.core.errors import LaneMoved
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
 from svc.flows import push
 from tests.campaign.conftest import Place
 from tests.campaign.test_merging import dies_before_sealing
