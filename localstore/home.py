@@ -2,8 +2,8 @@
 
     copies/<id>/copy.json    which folder this is the record of
     copies/<id>/lock         held by the one process that works there
-    copies/<id>/state.db     entries, journal, stat cache (`localstore.db`)
-    copies/<id>/objects/     texts this copy has seen, in packs (`localstore.objects`)
+    copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
+    copies/<id>/objects/     texts this copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the process that watches it (`localstore.watch`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` moved out of the way
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.link import FOLDER
+from localstore.folder.link import FOLDER
 
 VARIABLE = "SVC_HOME"
 RECORD = "copy.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from relay.cli import main as run
+from relay.run.cli import main as run
 
 
 def main() -> None:

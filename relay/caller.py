@@ -19,13 +19,13 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
-from relay.address import network
-from relay.buffers import Buffers, Lease
-from relay.clock import now_ms
-from relay.db import nonce as nonces
+from relay.base.clock import now_ms
 from relay.db import repo as repos
-from relay.db.database import Row, Tx, UniqueViolation
+from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.identity import nonce as nonces
 from relay.db.repo import RepoRow, Role
+from relay.http.address import network
+from relay.http.buffers import Buffers, Lease
 from relay.node import Node
 
 RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "admin": 4, "owner": 5}
@@ -92,7 +92,7 @@ class Caller:
 
     @property
     def network(self) -> str:
-        """What limits are counted for; see `relay.address`."""
+        """What limits are counted for; see `relay.http.address`."""
         return network(self.address)
 
     def role_of(self, found: Row) -> Role | None:

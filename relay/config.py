@@ -15,14 +15,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from localstore.core.errors import Invalid
+from localstore.core.identity.request_signature import authority_of
 from localstore.core.limits import GIB, MIB
-from localstore.core.request_signature import authority_of
-from relay import edition
-from relay.db import url as urls
-from relay.environment import Environment, StartRefused
-from relay.flags import ConditionalPut, Flags, switch
-from relay.quota import Quota
-from relay.reserve import Space
+from relay.base import database_url as urls
+from relay.base import edition
+from relay.base.environment import Environment, StartRefused
+from relay.base.flags import ConditionalPut, Flags, switch
+from relay.capacity.quota import Quota
+from relay.capacity.reserve import Space
 
 BOOT_SECRET_CHARS = 16
 DEV_SECRETS = ("TR_ENROLL_CHALLENGE", "TR_VALIDATE_JWT_AUD", "RELAY_ADMIN_SECRET", "MANAGED_KEY_SECRET")

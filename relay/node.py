@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from relay.buffers import Buffers
-from relay.checks import Checks
+from relay.base.metrics import Metrics
+from relay.base.single_flight import Checks
+from relay.capacity.probes import Probes
+from relay.capacity.reserve import Reserve
 from relay.config import Config
-from relay.db.database import Database
-from relay.fair import Share
-from relay.hub import Hub
-from relay.jobs import Jobs
-from relay.lanes import Lanes
-from relay.limiter import Limiter
-from relay.metrics import Metrics
+from relay.db.engine.database import Database
+from relay.events.hub import Hub
+from relay.events.jobs import Jobs
+from relay.http.buffers import Buffers
+from relay.http.limiter import Limiter
+from relay.http.websocket import Sockets
+from relay.memory.fair import Share
+from relay.memory.lanes import Lanes
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
-from relay.probes import Probes
-from relay.reserve import Reserve
-from relay.sign_in import SignInState
-from relay.signer import Signer
-from relay.websocket import Sockets
+from relay.signing.client import Signer
+from relay.signing.sign_in import SignInState
 
 LISTED = 20_000  # digests of long lists that are looked up at once: the event loop goes through them
 

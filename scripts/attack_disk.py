@@ -26,7 +26,7 @@ import httpx
 
 from localstore.core.encoding import digest
 from localstore.core.limits import MIB
-from localstore.core.pack import write_packs
+from localstore.core.storage.pack import write_packs
 from scripts.attack_memory import sign_in
 from scripts.fuzz_api import requests_of, serving
 from tests.relay.auth.people import Device

@@ -32,9 +32,9 @@ import msgspec
 import zstandard
 
 from localstore.core.encoding import digest
-from localstore.core.frame import ZSTD
 from localstore.core.limits import FRAME_RAW_MAX, KIB, MIB
-from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, write_packs
+from localstore.core.storage.frame import ZSTD
+from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, write_packs
 from scripts.fuzz_api import Served, requests_of, serving
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account

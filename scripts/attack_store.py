@@ -20,8 +20,8 @@ from pathlib import Path
 from sqlalchemy import create_engine
 
 from relay import config
+from relay.db.engine.sqlite import SqliteDatabase
 from relay.db.schema import metadata
-from relay.db.sqlite import SqliteDatabase
 from relay.objects.backend import Packs
 from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore

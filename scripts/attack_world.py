@@ -11,11 +11,11 @@ import httpx
 import msgspec
 from blake3 import blake3
 
-from localstore.core.device_grant import Purpose
 from localstore.core.encoding import b64u, digest
-from localstore.core.lane import Lane
+from localstore.core.identity.device_grant import Purpose
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import Bootstrap
-from localstore.core.update import LiveUpdate, signing_bytes
 from scripts.fuzz_api import requests_of
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Account

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from localstore.core.text_merge import merge
+from localstore.core.diff.text_merge import merge
 from scripts.merge_cases import Case, Repository
 from scripts.merge_checks import breaks_python, strange_words
 

@@ -26,13 +26,13 @@ from types import MappingProxyType
 from sqlalchemy import insert
 
 from localstore.core.errors import Unavailable
-from localstore.core.keys import sign_registration
+from localstore.core.identity.keys import sign_registration
 from relay import migrations
-from relay.clock import now_ms
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
 from relay.db import schema
-from relay.db.postgres import PostgresDatabase
-from relay.ids import new_id
-from relay.signer import Signer
+from relay.db.engine.postgres import PostgresDatabase
+from relay.signing.client import Signer
 from scripts import two_relays_audit as audit
 from scripts.two_relays_people import SHARED, Ledger, Person, Relays
 

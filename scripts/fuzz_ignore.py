@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from localstore.core.ignore import BUILT_IN, DEFAULTS, SOURCES, Scope, root
+from localstore.core.ignore.matcher import BUILT_IN, DEFAULTS, SOURCES, Scope, root
 
 NAMES = (
     *(

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from localstore.core.classify import kind_of
+from localstore.core.storage.file_kind import kind_of
 
 FILE_MODES = {"100644", "100755"}
 CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`

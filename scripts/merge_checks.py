@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 
-from localstore.core.word_merge import tokens
+from localstore.core.diff.word_merge import tokens
 from scripts.merge_cases import Case
 
 

@@ -70,7 +70,7 @@ def errors() -> str:
 def routes() -> str:
     """The route table by noun."""
     from relay import routes as modules
-    from relay.routing import TABLE
+    from relay.http.routing import TABLE
 
     modules.load()
     text = [
@@ -118,7 +118,7 @@ def _type_name(kind: object) -> str:
 
 
 def _access(rule: object) -> str:
-    from relay.routing import Anonymous, Browser, Read, SignedIn, Write
+    from relay.http.routing import Anonymous, Browser, Read, SignedIn, Write
 
     match rule:
         case Anonymous():

@@ -8,8 +8,8 @@ from typing import Any
 
 def commands() -> str:
     """Every command with its usage, arguments, options and examples."""
-    from svc.cmd.command import build, shared_options
-    from svc.cmd.table import COMMANDS
+    from svc.cmd.frame.command import build, shared_options
+    from svc.cmd.frame.table import COMMANDS
 
     text = ["# Commands\n", "Every command also takes the global options, wherever they stand:\n"]
     text += _table([_record(option) for option in shared_options()])

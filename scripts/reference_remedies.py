@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localstore.core import errors
-from svc.cmd.table import COMMANDS
+from svc.cmd.frame.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = re.compile(r"(?<![./])\bsvc ((?:[a-z]+(?:-[a-z]+)*)(?: [a-z]+(?:-[a-z]+)*)*)")

@@ -1,4 +1,4 @@
-"""What a build is: writes the constants of `relay/edition.py` into a copy of the sources, and builds that.
+"""Writes the constants of `relay/base/edition.py` into a copy of the sources, and builds that.
 
 python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages
 python -m scripts.stamp EDITION --build dist       the wheel of it
@@ -16,7 +16,7 @@ import typing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from relay import edition
+from relay.base import edition
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("svc", "tui", "relay", "localstore", "llm", "pyproject.toml", "README.md", "LICENSE")
@@ -24,15 +24,15 @@ EDITIONS: tuple[str, ...] = typing.get_args(edition.Edition)
 
 
 def stamped(source: str, name: str, commit: str, built_at: str) -> str:
-    """`relay/edition.py` with these constants. ValueError for an edition that does not exist, or a constant
-    that is not there to be written."""
+    """`relay/base/edition.py` with these constants. ValueError for an edition that does not exist, or a
+    constant that is not there to be written."""
     if name not in EDITIONS:
         raise ValueError(f"there is no edition {name}; the editions are {', '.join(EDITIONS)}")
     for constant, value in (("EDITION", name), ("COMMIT", commit), ("BUILT_AT", built_at)):
         pattern = rf'(?m)^({constant}: Final(?:\[Edition\])? = )"[^"]*"'
         source, count = re.subn(pattern, lambda found, value=value: f'{found[1]}"{value}"', source)  # type: ignore[misc]
         if count != 1:
-            raise ValueError(f"relay/edition.py has no constant {constant}")
+            raise ValueError(f"relay/base/edition.py has no constant {constant}")
     return source
 
 

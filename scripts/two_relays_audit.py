@@ -11,8 +11,8 @@ from sqlalchemy import select
 from localstore.core import seal as seals
 from localstore.core.model.live import UpdateAnswer
 from relay.db import schema
-from relay.db.database import Database
-from relay.service.live import stored_answer
+from relay.db.engine.database import Database
+from relay.service.live.live import stored_answer
 from scripts.tour import Device, Failed
 from scripts.two_relays_people import SHARED, Ledger
 

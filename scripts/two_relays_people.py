@@ -23,14 +23,14 @@ import msgspec
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from localstore.core.bearer import authorization
 from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.keys import DeviceKey
-from localstore.core.lane import Lane
+from localstore.core.identity.bearer import authorization
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.identity.request_signature import ContentDigest, sign
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import Bootstrap, LaneStates
-from localstore.core.request_signature import ContentDigest, sign
-from localstore.core.update import LiveUpdate, signing_bytes
-from relay.ids import new_id
+from relay.base.ids import new_id
 from scripts.tour import ROOT
 
 SHARED = "shared.txt"

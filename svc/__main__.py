@@ -8,14 +8,13 @@ import os
 import sys
 from typing import NoReturn
 
-from svc import __version__, later
+from svc import __version__
 
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments and end with its exit code."""
-    later.defer()
     gc.set_threshold(COLLECTED_AFTER)
     _open_outputs()
     leave(answer(sys.argv[1:]))
@@ -28,10 +27,10 @@ def answer(words: list[str]) -> int:
     if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
         from pathlib import Path
 
-        from svc.cmd.complete import answer as complete
+        from svc.cmd.frame.complete import answer as complete
 
         return _printed(complete(words, os.environ, Path.cwd()))
-    from svc.cmd.app import run
+    from svc.cmd.frame.app import run
 
     return run(words)
 

@@ -20,8 +20,8 @@ from typing import cast
 import obstore
 from obstore.store import S3Store
 
+from relay.base.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.config import S3
-from relay.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.objects.s3 import S3Packs
 
 EVERYWHERE = os.environ.get("TEST_OBJECTS") == "s3"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.table import COMMANDS, GROUPS
+from svc.cmd.frame.table import COMMANDS, GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -14,7 +14,7 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from localstore.core.text_merge import has_markers
+from localstore.core.diff.text_merge import has_markers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -70,17 +70,17 @@ TOOLS = {
     "service": "ancestry archive checkpoint chunked collect content device_name epochs following "
     "frontier guesses history_pack landing lane_work live_record live_rules once pairing renames "
     "seal_payload seal_trees sealed roots upkeep",
-    "db": "chunked_file collect connect database gate idempotency known_address listener live_batch names "
-    "nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
+    "db": "backup chunked_file collect connect database gate idempotency known_address listener live_batch "
+    "names nonce operator postgres postgres_pool postgres_sql postgres_wake schema sqlite upkeep upsert url "
     "usage verification",
-    "api": "answer connection http http1 identity origin patience pool private_file proxy transport",
+    "api": "answer connection http identity origin patience pool private_file proxy transport",
 }
 
 LONGEST = 400
 LONGER = {
     "relay/db/schema.py": "the one picture of all tables, which refer to each other",
-    "tests/relay/service/test_live.py": "one branch taken through every answer of the protocol",
-    "tests/localstore/core/test_capability.py": "one catalogue of hostile tokens",
+    "tests/relay/service/live/test_live.py": "one branch taken through every answer of the protocol",
+    "tests/localstore/core/identity/test_capability.py": "one catalogue of hostile tokens",
     "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
     "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
 }

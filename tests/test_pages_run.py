@@ -163,14 +163,14 @@ def test_getting_started(hosts: tuple[Host, Host, str]) -> None:
 
 
 def test_the_example_of_svcignore_is_right_when_copied() -> None:
-    from localstore.core import ignore
+    from localstore.core.ignore import matcher
 
     page = (ROOT / "docs/guide/working-copies.md").read_text("utf-8")
     example = page.partition("\n```\n")[2].partition("```")[0]
     files = {".svcignore": example, ".gitignore": "!*.parquet\n"}
 
     def out(path: str) -> bool:
-        found = ignore.explain(path, False, lambda folder: {} if folder else files)
+        found = matcher.explain(path, False, lambda folder: {} if folder else files)
         return found is not None and found.ignored
 
     assert [out(path) for path in ("dist/app.js", "build/keep.txt", "build/x", "a.parquet")] == [

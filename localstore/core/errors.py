@@ -34,10 +34,10 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED =
 
 
 class SvcError(Exception):
-    """Root of the tree.
+    """Base of all errors; as a code, an error of the server that has no better name.
 
-    `detail` is the sentence a person reads. `extra` are further members of the problem document
-    (RFC 9457), for machines: the current head, the list of conflicting files.
+    `detail` is the sentence for a person. `extra` holds further members of the problem document (RFC 9457)
+    for programs: the current head, the list of conflicting files.
     """
 
     code: ClassVar[str] = "failed"
@@ -52,11 +52,13 @@ class SvcError(Exception):
 
 
 class BadRequest(SvcError):
+    """The request cannot be read: malformed JSON, encoding or headers."""
+
     code, status, title = "malformed", 400, "Bad Request"
 
 
 class GrantError(BadRequest):
-    """An answer of the device authorization grant: the code stands in `error` too (RFC 8628 §3.5)."""
+    """The device authorization grant was refused; the member `error` repeats the code (RFC 8628 §3.5)."""
 
     code = "invalid_grant"
 
@@ -65,6 +67,8 @@ class GrantError(BadRequest):
 
 
 class AuthorizationPending(GrantError):
+    """Nobody has approved or denied the sign-in yet; poll again after the interval."""
+
     code = "authorization_pending"
 
 
@@ -75,33 +79,43 @@ class SlowDown(GrantError):
 
 
 class AccessDenied(GrantError):
+    """The person denied the sign-in."""
+
     code = "access_denied"
 
 
 class ExpiredToken(GrantError):
+    """The device code has expired; start the sign-in again."""
+
     code = "expired_token"
 
 
 class UnsupportedGrantType(GrantError):
+    """`grant_type` is not the one of the device authorization grant."""
+
     code = "unsupported_grant_type"
 
 
 class Unauthorized(SvcError):
+    """No credential was sent, or it is not valid; sign in."""
+
     code, status, title, exit = "sign_in_required", 401, "Unauthorized", EXIT_SIGN_IN
 
 
 class NotBound(Unauthorized):
-    """A bearer mutation whose request signature is missing, stale, replayed or wrong."""
+    """A change with a bearer token has no valid request signature: it is absent, stale, replayed or wrong."""
 
     code = "request_not_bound"
 
 
 class Forbidden(SvcError):
+    """The caller can see the resource and may not do this with it."""
+
     code, status, title = "forbidden", 403, "Forbidden"
 
 
 class IdentityLevel(Forbidden):
-    """Guests may read, star and use documents; more needs an account."""
+    """Guests may read, star and use documents; this needs an account."""
 
     code = "identity_level"
 
@@ -119,7 +133,7 @@ class GuestNoRefresh(Forbidden):
 
 
 class HandleTaken(Forbidden):
-    """The handle belongs to an account that has not registered this key."""
+    """The handle belongs to an account that has not registered this device key."""
 
     code = "handle_taken"
 
@@ -132,7 +146,7 @@ class ReplicaUnknown(Forbidden):
 
 
 class NotFound(SvcError):
-    """Missing, hidden or behind a flag that is off: the relay sends one constant body for all three."""
+    """The resource is missing, hidden, or behind a flag that is off; the answer is the same for all three."""
 
     code, status, title = "not_found", 404, "Not Found"
 
@@ -147,19 +161,25 @@ class NoBranch(NotFound):
 
 
 class MethodNotAllowed(SvcError):
+    """The path exists and does not take this method; `Allow` lists those it takes."""
+
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
 
 class TooSlow(SvcError):
+    """The body of the request arrived too slowly."""
+
     code, status, title = "too_slow", 408, "Request Timeout"
 
 
 class Conflict(SvcError):
+    """The request does not fit the current state of the resource."""
+
     code, status, title = "conflict", 409, "Conflict"
 
 
 class StaleHead(Conflict):
-    """A compare-and-swap lost: `head` is where the ref is now (None: the branch has no seal yet)."""
+    """A compare-and-swap failed: `head` is where the ref is now (null: the branch has no seal yet)."""
 
     code = "stale_head"
 
@@ -180,6 +200,8 @@ class LaneMoved(Conflict):
 
 
 class RefExists(Conflict):
+    """A branch or tag with this name already exists."""
+
     code = "ref_exists"
 
 
@@ -190,14 +212,20 @@ class TagExists(RefExists):
 
 
 class NameTaken(Conflict):
+    """Another repository of this owner has the name, or had it less than 90 days ago."""
+
     code = "name_taken"
 
 
 class RepositoryArchived(Conflict):
+    """The repository is archived and takes no writes; unarchive it first."""
+
     code = "repository_archived"
 
 
 class ClassImmutable(Conflict):
+    """The class of a repository cannot change after its first seal."""
+
     code = "class_immutable"
 
 
@@ -208,43 +236,55 @@ class ForkIsPublic(Conflict):
 
 
 class DeviceKeyExists(Conflict):
+    """This device key is already registered."""
+
     code = "device_key_exists"
 
 
 class ClockReused(Conflict):
-    """A replica id continued from an older state than the relay has seen: the store was rolled back."""
+    """A replica sent an update number that was already used: its local store was restored from a copy."""
 
     code = "clock_reused"
 
 
 class Gone(SvcError):
+    """The resource existed and has expired."""
+
     code, status, title = "expired", 410, "Gone"
 
 
 class PrepareExpired(Gone):
-    """What was prepared for sealing has passed its time; nothing was sealed."""
+    """The prepared seal has expired; nothing was sealed. Prepare it again."""
 
     code = "prepare_expired"
 
 
 class TooLarge(SvcError):
+    """The request, or a file in it, is larger than a named limit."""
+
     code, status, title = "too_large", 413, "Content Too Large"
 
 
 class SealBudgetExceeded(TooLarge):
+    """The tree to be sealed is larger than its repository's class allows."""
+
     code = "seal_budget_exceeded"
 
 
 class UnsupportedMediaType(SvcError):
+    """The body has a content type that this route does not take."""
+
     code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
 
 
 class RangeUnsatisfiable(SvcError):
+    """The requested byte range lies outside the file."""
+
     code, status, title = "range_unsatisfiable", 416, "Range Not Satisfiable"
 
 
 class Invalid(SvcError):
-    """A field is wrong. `pointer` is an RFC 6901 JSON pointer into the body, '' for the whole."""
+    """A field is wrong. `pointer` is an RFC 6901 JSON pointer into the body, '' for the whole body."""
 
     code, status, title = "invalid", 422, "Unprocessable Content"
 
@@ -255,20 +295,26 @@ class Invalid(SvcError):
 
 
 class DigestMismatch(Invalid):
+    """The bytes do not have the digest that was announced for them."""
+
     code = "digest_mismatch"
 
 
 class SignatureInvalid(Invalid):
+    """A signature does not verify with the key it names."""
+
     code = "signature_invalid"
 
 
 class PayloadMissing(Invalid):
-    """An update or a tree names bytes that this repository does not hold; `missing` lists digests."""
+    """An update or a tree names bytes that this repository does not hold; `missing` lists their digests."""
 
     code = "payload_missing"
 
 
 class PathInvalid(Invalid):
+    """A path is unsafe or not allowed in a repository."""
+
     code = "path_invalid"
 
 
@@ -279,10 +325,14 @@ class UpdateInvalid(Invalid):
 
 
 class NotText(Invalid):
+    """The file was declared as text and is not valid UTF-8, or is too large for text."""
+
     code = "not_text"
 
 
 class RateLimited(SvcError):
+    """Too many requests; `retry_after` is the number of seconds to wait."""
+
     code, status, title = "rate_limited", 429, "Too Many Requests"
 
     def __init__(
@@ -295,14 +345,20 @@ class RateLimited(SvcError):
 
 
 class EditionLacks(SvcError):
+    """This build of the relay does not contain the feature."""
+
     code, status, title = "edition_lacks_feature", 501, "Not Implemented"
 
 
 class Unavailable(SvcError):
+    """A dependency is down, or the server is overloaded; try again later."""
+
     code, status, title = "unavailable", 503, "Service Unavailable"
 
 
 class E2eeUnavailable(Unavailable):
+    """End-to-end encryption is not available on this server."""
+
     code = "e2ee_unavailable"
 
 
@@ -322,16 +378,20 @@ class QuotaExceeded(NoSpace):
 
 
 class ClientError(SvcError):
-    """Raised on this machine only."""
+    """An error of this machine; it is never sent over the wire."""
 
     code, status = "client", 0
 
 
 class UsageError(ClientError):
+    """The command line is wrong."""
+
     code, exit, title = "usage", EXIT_USAGE, "Usage"
 
 
 class ConfirmationNeeded(UsageError):
+    """The command asks for confirmation and there is no terminal to ask on; add --yes."""
+
     code = "confirmation_needed"
 
     def __init__(self, action: str) -> None:
@@ -339,6 +399,8 @@ class ConfirmationNeeded(UsageError):
 
 
 class NotLinked(ClientError):
+    """The folder is not linked to a repository."""
+
     code = "not_linked"
 
     def __init__(self, folder: str = "this folder") -> None:
@@ -346,7 +408,7 @@ class NotLinked(ClientError):
 
 
 class LocalEdits(ClientError):
-    """A pull or switch that would overwrite edits. `paths` lists them, `command` is what was asked for."""
+    """The command would overwrite local edits. `paths` lists them, `command` names the command."""
 
     code = "local_edits"
 
@@ -404,7 +466,7 @@ class ReadOnlyLook(ClientError):
 
 
 class UnpulledSeal(ClientError):
-    """A push over a seal that this folder has not pulled."""
+    """The branch has a seal that this folder has not pulled."""
 
     code = "unpulled_seal"
 
@@ -417,7 +479,7 @@ class UnpulledSeal(ClientError):
 
 
 class NotSealed(ClientError):
-    """Somebody sealed between our updates and our seal."""
+    """Another seal landed between this push's edits and its seal; the edits are live and not sealed."""
 
     code = "not_sealed"
 
@@ -446,7 +508,7 @@ class EditsConflict(ClientError):
 
 
 class LinkDamaged(ClientError):
-    """`.svc/` holds a file that cannot be read."""
+    """A file in `.svc/` cannot be read."""
 
     code = "link_damaged"
 
@@ -458,7 +520,7 @@ class LinkDamaged(ClientError):
 
 
 class CopyBusy(ClientError):
-    """Another process works in this folder."""
+    """Another process is working in this folder."""
 
     code = "copy_busy"
 
@@ -469,12 +531,14 @@ class CopyBusy(ClientError):
 
 
 class NotWatchable(ClientError):
-    """No watcher can know what changes in this folder."""
+    """The folder is on a file system that does not report changes."""
 
     code = "not_watchable"
 
 
 class FolderNotEmpty(ClientError):
+    """The target folder of a clone is not empty."""
+
     code = "folder_not_empty"
 
     def __init__(self, folder: object) -> None:
@@ -484,22 +548,26 @@ class FolderNotEmpty(ClientError):
 
 
 class DiskTrouble(ClientError):
-    """A file of this machine could not be read or written: what, where, and what mends it."""
+    """A local file could not be read or written; the sentence says what, where, and what helps."""
 
     code = "disk_trouble"
 
 
 class ServerUnreachable(ClientError):
+    """The server could not be reached, or did not answer in time."""
+
     code = "server_unreachable"
 
 
 class ServerMisbehaved(ClientError):
-    """The answer of the server does not verify or cannot be read; nothing was written because of it."""
+    """The server's answer does not verify or cannot be read; nothing was written because of it."""
 
     code = "server_misbehaved"
 
 
 class Interrupted(ClientError):
+    """The command was interrupted."""
+
     code, exit = "interrupted", EXIT_INTERRUPTED
 
 

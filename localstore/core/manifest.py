@@ -21,11 +21,11 @@ from typing import Any, NoReturn
 import msgspec
 import yaml
 
-from localstore.core.chunks import file_cap
 from localstore.core.errors import Invalid
 from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.paths import terminal_safe
+from localstore.core.storage.chunks import file_cap
 
 KINDS = ("app", "lib", "model", "modelpack", "dataset")
 
@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     executable: tuple[str, ...] = ()
 
     def file_cap(self, kind: str) -> int:
-        """The cap of a file that this gives a repository of this kind (`localstore.core.chunks.file_cap`)."""
+        """The cap of a file that this gives a repository of this kind (`storage.chunks.file_cap`)."""
         return file_cap(kind, self.max_file_mib)
 
 

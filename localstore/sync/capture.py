@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
-from localstore.core.lane import Lane
-from localstore.core.lane_first import FirstEdit, first_edit
+from localstore.core.lane.first_edit import FirstEdit, first_edit
+from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
-from localstore.entry import Entry
-from localstore.found import Scan
-from localstore.sync.clash import Clashed, record
-from localstore.sync.device import Device
+from localstore.core.storage.file_kind import kind_of
+from localstore.folder.scan_result import Scan
+from localstore.record.entry import Entry
+from localstore.sync.conflicts import Clashed, record
 from localstore.sync.merging import join
+from localstore.sync.working_copy import Device
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
 LOT = 256  # paths whose texts are read together

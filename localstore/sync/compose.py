@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from localstore.core import limits
-from localstore.core.chunks import BULK_KINDS, RAISED
+from localstore.core.diff.text_merge import has_markers
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.paths import terminal_safe
-from localstore.core.text_merge import has_markers
-from localstore.core.update import LiveUpdate, signing_bytes
-from localstore.entry import Entry
-from localstore.found import Scan, Skipped
-from localstore.stats import Stat
+from localstore.core.storage.chunks import BULK_KINDS, RAISED
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.folder.stat_cache import Stat
+from localstore.record.entry import Entry
 from localstore.sync.capture import capture
-from localstore.sync.device import Device
+from localstore.sync.working_copy import Device
 
 OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from localstore.core.lane import Lane
-from localstore.core.lane_first import FirstEdit
+from localstore.core.lane.first_edit import FirstEdit
+from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB
-from localstore.entry import Entry
+from localstore.record.entry import Entry
 
 HELD_BYTES = 32 * MIB  # of their texts
 

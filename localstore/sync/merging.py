@@ -1,22 +1,23 @@
 """Edits captured from a file meet a lane that has moved on: the texts are merged, then operations are made.
 
 A file says what its text became, not what was meant. So what is here and what others made of it are merged as
-texts (`localstore.core.text_merge`), and only the result becomes operations, on the lane as it is now. What
-cannot be merged is a clash (`localstore.sync.clash`): the lane's text stays, mine becomes a file of its own.
+texts (`localstore.core.diff.text_merge`), and only the result becomes operations, on the lane as it is now.
+What cannot be merged is a conflict (`localstore.sync.conflicts`): the lane's text stays, mine becomes a file
+of its own.
 """
 
 from __future__ import annotations
 
-from localstore.core.classify import kind_of
+from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
-from localstore.core.lane import Lane
+from localstore.core.lane.lane import Lane
 from localstore.core.limits import TEXT_FILE
-from localstore.core.text_merge import merge
-from localstore.entry import Entry
-from localstore.sync.clash import Clash, Clashed
-from localstore.sync.device import Device
+from localstore.core.storage.file_kind import kind_of
+from localstore.record.entry import Entry
+from localstore.sync.conflicts import Clash, Clashed
 from localstore.sync.remote import Remote
+from localstore.sync.working_copy import Device
 
 
 def advance(device: Device, entry: Entry, remote: Remote) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from localstore import link
 from localstore.core.errors import LinkDamaged, NotFound, NotLinked
-from localstore.db import SealedFile
-from localstore.entry import known_by_bytes
-from localstore.found import Scan
+from localstore.folder import link
+from localstore.folder.scan_result import Scan
+from localstore.record.database import SealedFile
+from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
-from localstore.sync.device import RECORDED, Device
+from localstore.sync.working_copy import RECORDED, Device
 
 SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from localstore.core import paths
 from localstore.core.encoding import digest
 from localstore.core.errors import UpdateInvalid
-from localstore.db import Row
-from localstore.entry import Entry
-from localstore.found import Scan
-from localstore.stats import look
+from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import look
+from localstore.record.database import Row
+from localstore.record.entry import Entry
 from localstore.sync.capture import capture
-from localstore.sync.clash import Clash, Clashed, drop_unused, record
-from localstore.sync.device import Device
+from localstore.sync.conflicts import Clash, Clashed, drop_unused, record
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read, require_readable
 from localstore.sync.settle import remove, settle
+from localstore.sync.working_copy import Device
 
 CHUNK = 1000
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.chunks import kind_of_bytes
 from localstore.core.encoding import unhex
 from localstore.core.errors import LaneMoved, ServerMisbehaved
+from localstore.core.lane.update import LiveUpdate, decoded_ops
 from localstore.core.model.history import Seal, Tree
 from localstore.core.model.live import (
     Bootstrap,
@@ -34,20 +34,20 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Row as WireRow
 from localstore.core.model.ref import Ref
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
-from localstore.core.pack import Pack
 from localstore.core.paths import parents
-from localstore.core.update import LiveUpdate, decoded_ops
-from localstore.db import Database, Row
-from localstore.files import Fetched
-from localstore.found import Scan
+from localstore.core.storage.chunks import kind_of_bytes
+from localstore.core.storage.pack import Pack
+from localstore.folder.files import Fetched
+from localstore.folder.overlay import OverlayFiles, Promised
+from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import look
+from localstore.folder.writer import temp_name
 from localstore.home import Home
-from localstore.objects import Objects
-from localstore.overlay import OverlayFiles, Promised
-from localstore.state_file import Parts, StateFile
-from localstore.stats import look
-from localstore.sync.device import Device
-from localstore.sync.transport import Transport
-from localstore.writer import temp_name
+from localstore.record.database import Database, Row
+from localstore.record.objects import Objects
+from localstore.record.state_file import Parts, StateFile
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device
 
 SCRATCH = "rehearsal-"
 

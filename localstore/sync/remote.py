@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from localstore import link
 from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.errors import (
     BranchReplaced,
@@ -18,15 +17,16 @@ from localstore.core.errors import (
     ServerMisbehaved,
     Unauthorized,
 )
-from localstore.core.lane import Lane
+from localstore.core.lane.lane import Lane
 from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
-from localstore.db import DOUBTED, Row
-from localstore.entry import Entry
-from localstore.sync.device import REUSED, Device
+from localstore.folder import link
+from localstore.record.database import DOUBTED, Row
+from localstore.record.entry import Entry
 from localstore.sync.recognise import recognise
+from localstore.sync.working_copy import REUSED, Device
 
 LANES_PER_REQUEST = 200
 

@@ -9,8 +9,8 @@ from localstore.core import tree
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Invalid, PayloadMissing
 from localstore.core.tree import Entry
-from localstore.db import SealedFile, SealedTree
-from localstore.sync.device import Device
+from localstore.record.database import SealedFile, SealedTree
+from localstore.sync.working_copy import Device
 
 Changes = Mapping[str, SealedFile | None]
 

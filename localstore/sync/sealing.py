@@ -9,16 +9,16 @@ import msgspec
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError, Unauthorized
-from localstore.core.lane import Lane
+from localstore.core.lane.lane import Lane
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
-from localstore.db import SealedFile, SealedTree
-from localstore.entry import Entry, Kind
+from localstore.record.database import SealedFile, SealedTree
+from localstore.record.entry import Entry, Kind
 from localstore.sync import sealed_tree
-from localstore.sync.device import Device
 from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
+from localstore.sync.working_copy import Device
 
 KINDS = get_args(Kind)
 

@@ -6,22 +6,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from localstore.core import limits, paths
-from localstore.core.classify import kind_of
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict
-from localstore.entry import Entry
-from localstore.files import Content
-from localstore.folders import NESTED
-from localstore.stats import look
+from localstore.core.storage.file_kind import kind_of
+from localstore.folder.files import Content
+from localstore.folder.stat_cache import look
+from localstore.folder.walk_rules import NESTED
+from localstore.folder.writer import Change, Outcome, Writer
+from localstore.record.entry import Entry
 from localstore.sync.capture import absorb, capture
-from localstore.sync.chunked_download import download
-from localstore.sync.clash import Clash, Clashed, record
-from localstore.sync.device import Device
-from localstore.sync.former import rescue
+from localstore.sync.conflicts import Clash, Clashed, record
 from localstore.sync.merging import join
+from localstore.sync.rescue import rescue
+from localstore.sync.transfer.chunked_download import download
 from localstore.sync.trash import copy_to_trash
-from localstore.writer import Change, Outcome, Writer
+from localstore.sync.working_copy import Device
 
 ROUNDS = 4
 TRASHED = "trashed"  # the file that is being replaced: digest in hex, and where its copy lies

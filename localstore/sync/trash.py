@@ -6,10 +6,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from localstore.core.classify import Classifier
-from localstore.db import Intent
-from localstore.sync.device import Device
-from localstore.writer import temp_name
+from localstore.core.storage.file_kind import Classifier
+from localstore.folder.writer import temp_name
+from localstore.record.database import Intent
+from localstore.sync.working_copy import Device
 
 
 def move_to_trash(device: Device, paths: list[str], trash: Path | None = None) -> Path | None:

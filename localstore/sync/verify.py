@@ -6,13 +6,13 @@ from localstore.core import limits
 from localstore.core import seal as seals
 from localstore.core.encoding import unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
-from localstore.core.keys import check_ed25519, key_id
+from localstore.core.identity.keys import check_ed25519, key_id
 from localstore.core.model.history import Seal, Tree
 from localstore.core.paths import check, terminal_safe
 from localstore.core.tree import Entry as TreeEntry
 from localstore.core.tree import root_digest
-from localstore.db import SealedFile
-from localstore.sync.transport import Transport
+from localstore.record.database import SealedFile
+from localstore.sync.transfer.transport import Transport
 
 CHAIN_MAX = 100_000
 

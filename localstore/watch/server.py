@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.errors import NotWatchable
-from localstore.lock import Held, exclusive
+from localstore.folder.lock import Held, exclusive
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
 from localstore.watch.talk import (

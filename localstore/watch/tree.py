@@ -13,12 +13,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from localstore.core import ignore
 from localstore.core.errors import TooLarge
-from localstore.core.ignore import SOURCES, Scope
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import SOURCES, Scope
 from localstore.core.paths import parents
-from localstore.folders import LISTED, NESTED, fault_of, rules_in
-from localstore.link import FOLDER
+from localstore.folder.link import FOLDER
+from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 from localstore.watch.inotify import (
     ATTRIB,
     CREATE,
@@ -146,7 +146,7 @@ class Tree:
         if watch is None:
             os.close(opened)
             raise Ended("the folder cannot be read")
-        top = self._by_watch[watch] = _Node("", watch, ignore.root(self._rules(opened, "")))
+        top = self._by_watch[watch] = _Node("", watch, matcher.root(self._rules(opened, "")))
         self._descend(top, opened)
         return top
 

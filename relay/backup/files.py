@@ -9,7 +9,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from localstore.core.limits import MIB
-from relay.threads import apart
+from relay.base.threads import apart
 
 PIECE = 4 * MIB
 

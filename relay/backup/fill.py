@@ -18,8 +18,8 @@ from localstore.core.errors import Invalid
 from relay import migrations
 from relay.backup.files import sync_folder
 from relay.backup.tables import Rows
-from relay.db import url as urls
-from relay.db.postgres import STAMP_BITS
+from relay.base import database_url as urls
+from relay.db.engine.postgres import STAMP_BITS
 from relay.migrations import postgres
 
 EVENTS = "event"

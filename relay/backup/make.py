@@ -15,22 +15,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-from sqlalchemy import select
 
 from localstore.core.errors import Invalid, Unavailable
-from relay import edition, migrations
+from relay import migrations
 from relay.backup import files, tables
 from relay.backup.manifest import DATABASE, MANIFEST, OBJECTS, PRIVATE, VERSION, File, Manifest, Pack, read
-from relay.clock import now_ms
-from relay.db.database import Database
-from relay.db.schema import pack
-from relay.ids import new_id
+from relay.base import edition
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.base.threads import apart
+from relay.db.engine.database import Database
+from relay.db.storage import backup as statements
 from relay.objects.backend import PackGone, Packs
-from relay.threads import apart
 
 LOCK = "backup.lock"
 KEPT = ("signer.keys", "secrets")  # of the data folder
-PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
 Say = Callable[[str], None]
 
 
@@ -88,7 +87,7 @@ async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]
         )
     async with db.read(snapshot=True) as tx:
         rows = await tables.write(tx, to)
-        return [(str(name), int(size)) for name, size in await tx.all(PACKS)], rows
+        return [(str(name), int(size)) for name, size in await tx.all(statements.PACKS)], rows
 
 
 async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[str, Pack]) -> tuple[Pack, int]:

@@ -16,12 +16,12 @@ from relay import migrations
 from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
 from relay.backup.manifest import OBJECTS, PRIVATE, Manifest, Pack
+from relay.base import database_url as urls
+from relay.base.threads import apart
 from relay.config import Storage
-from relay.db import url as urls
 from relay.objects.backend import Packs
 from relay.objects.packs import PackFiles
 from relay.objects.place import open_packs
-from relay.threads import apart
 
 Say = Callable[[str], None]
 

@@ -16,20 +16,19 @@ from typing import Any, BinaryIO
 
 import msgspec
 import zstandard
-from sqlalchemy import Boolean, Table, select
+from sqlalchemy import Table
 
 from localstore.core.errors import Invalid
 from localstore.core.limits import MIB
 from relay.backup.files import Writing
-from relay.db.database import Tx
-from relay.db.schema import metadata
-from relay.threads import apart
+from relay.base.threads import apart
+from relay.db.engine.database import Tx
+from relay.db.storage import backup as statements
 
 ROWS = 1000  # fetched and encoded at once
 ITEM = 1 * MIB  # bytes after which an item ends
 _LONGEST = 2**31
 _ARRAY = b"\xdd"  # msgpack: an array, its length in 32 bits
-_ALL = tuple((table, select(table)) for table in metadata.sorted_tables)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -56,9 +55,9 @@ async def write(tx: Tx, to: Path) -> int:
     count = 0
     async with Writing(to) as writing:
         out = _Items(writing)
-        for table, statement in _ALL:
+        for table, statement in statements.TABLES:
             out.item(_encode(_begin(table)))
-            booleans = [n for n, column in enumerate(table.columns) if isinstance(column.type, Boolean)]
+            booleans = statements.booleans(table)
             lot: list[Sequence[Any]] = []
             async for row in tx.stream(statement):
                 lot.append(row)

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, func, literal, or_, select
 
+from relay.db.engine.upsert import InsertNew
 from relay.db.schema import blame_cache, seal, seal_change, seal_parent
-from relay.db.upsert import InsertNew
 
 
 def _versions() -> Any:

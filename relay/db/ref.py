@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, func, insert, select, update
 
-from relay.db.database import Row
+from relay.db.engine.database import Row
 from relay.db.schema import lane, ref
 
 

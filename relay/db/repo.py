@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from relay.db.database import Row
+from relay.db.engine.database import Row
 from relay.db.schema import account, collaborator, repo, repo_alias, seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]

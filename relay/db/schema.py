@@ -131,7 +131,7 @@ known_address = Table(
     "known_address",
     metadata,
     Column("account_id", ForeignKey("account.id"), primary_key=True),
-    Column("network", String, primary_key=True),  # see `relay.address.network`
+    Column("network", String, primary_key=True),  # see `relay.http.address.network`
     _at("seen_at"),
     **BY_KEY,
 )
@@ -326,7 +326,9 @@ live_batch = Table(
     metadata,
     Column("branch_id", ForeignKey("ref.id"), primary_key=True),
     Column("seq", BigInteger, primary_key=True),  # of its last change
-    Column("changes", LargeBinary, nullable=False),  # who changed which path when; see `relay.live_record`
+    Column(
+        "changes", LargeBinary, nullable=False
+    ),  # who changed which path when; see `relay.service.history.live_update_format`
     Column("edits", LargeBinary),  # the signed updates of edits; None: there are none
 )
 

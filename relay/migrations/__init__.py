@@ -9,8 +9,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from relay.db import url as urls
-from relay.environment import StartRefused
+from relay.base import database_url as urls
+from relay.base.environment import StartRefused
 
 VERSIONS = Path(__file__).parent / "versions"
 HEAD = max(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))  # the revision this build runs on

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, pool, text
 from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from relay.environment import StartRefused
+from relay.base.environment import StartRefused
 
 LOCK = 0x7265_6C61_79_6D67  # "relaymg"
 OLDEST = 16  # major version of PostgreSQL that is served

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from localstore.core.errors import Unavailable
-from localstore.core.frame import Stored
+from localstore.core.storage.frame import Stored
 
 R = TypeVar("R")
 Run = Callable[..., Awaitable[Any]]

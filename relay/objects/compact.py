@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Unavailable
-from localstore.core.frame import ZSTD, read_object
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, FrameRow, ObjectRow, PackWriter
-from relay.clock import now_ms
-from relay.db import collect as rows
-from relay.db import object as objects
-from relay.db.database import Database, Tx
+from localstore.core.storage.frame import ZSTD, read_object
+from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, PackWriter
+from relay.base.clock import now_ms
+from relay.db.engine.database import Database, Tx
+from relay.db.storage import collect as rows
+from relay.db.storage import object as objects
 from relay.objects.store import FrameAt, ObjectStore
 
 LIVING_SHARE = 0.5  # a pack with less than this left is written anew

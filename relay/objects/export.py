@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import msgspec
 
 from localstore.core import limits
-from localstore.core.frame import ZSTD
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
-from relay.buffers import Lease
-from relay.db.object import Located
+from localstore.core.storage.frame import ZSTD
+from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
+from relay.base.batches import portions
+from relay.base.threads import bulk
+from relay.db.storage.object import Located
+from relay.http.buffers import Lease
 from relay.objects.frames import FrameKey
 from relay.objects.store import PORTION, ObjectStore
-from relay.portions import portions
-from relay.threads import bulk
 
 _HEADER = len(next(Pack(b"", []).parts()))
 _TOC_OBJECT, _TOC_FRAME, _TOC = 40, 17, 5  # upper bounds of the table's encoding, bytes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from localstore.core.encoding import digest
 from localstore.core.errors import SvcError, Unavailable
-from localstore.core.frame import Stored, read_object
-from relay.db.object import Located
+from localstore.core.storage.frame import Stored, read_object
+from relay.db.storage.object import Located
 
 FrameKey = tuple[str, int]
 """The pack of a frame and its offset there."""

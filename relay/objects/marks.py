@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from relay.threads import apart
+from relay.base.threads import apart
 
 _LOT = 10_000
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from localstore.core.errors import Unavailable
-from localstore.core.frame import Fetched, Stored
 from localstore.core.limits import GIB, KIB, MIB
-from relay.clock import now_ms
-from relay.ids import new_id
+from localstore.core.storage.frame import Fetched, Stored
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.base.threads import apart
 from relay.objects.backend import PackGone, PackInfo, Place, Run
-from relay.threads import apart
 
 R = TypeVar("R")
 SUFFIX = ".pack"

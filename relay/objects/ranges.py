@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from localstore.core.frame import RAW
-from relay.db.object import Located
+from localstore.core.storage.frame import RAW
+from relay.db.storage.object import Located
 from relay.objects.frames import FrameKey
 
 SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB

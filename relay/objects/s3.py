@@ -22,12 +22,12 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import S3Store
 
 from localstore.core.errors import Unavailable
-from localstore.core.frame import Stored
 from localstore.core.limits import MIB
+from localstore.core.storage.frame import Stored
+from relay.base.environment import StartRefused
+from relay.base.flags import CONDITIONAL_PUT, ConditionalPut
+from relay.base.ids import new_id
 from relay.config import S3
-from relay.environment import StartRefused
-from relay.flags import CONDITIONAL_PUT, ConditionalPut
-from relay.ids import new_id
 from relay.objects.backend import PackGone, PackInfo, Place, Run, use_each
 
 R = TypeVar("R")

@@ -23,21 +23,21 @@ from pathlib import Path
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, FrameRow, PackWriter
-from relay import quota as quotas
-from relay.clock import now_ms
-from relay.db import object as rows
-from relay.db import usage
-from relay.db.database import Database, Tx
-from relay.db.object import Located
+from localstore.core.storage.pack import Frame, FrameRow, PackWriter
+from relay.base.batches import portions
+from relay.base.clock import now_ms
+from relay.base.threads import bulk
+from relay.capacity import quota as quotas
+from relay.capacity.quota import Quota
+from relay.db.engine.database import Database, Tx
+from relay.db.storage import object as rows
+from relay.db.storage import usage
+from relay.db.storage.object import Located
 from relay.objects.backend import PackGone, Packs, Place, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, cut, reach, unpacked
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 from relay.objects.ranges import is_plain, lots, runs
 from relay.objects.room import Room
-from relay.portions import portions
-from relay.quota import Quota
-from relay.threads import bulk
 
 CACHE_BYTES = 64 * MIB
 ROOM_BYTES = 64 * MIB  # of frames being unpacked, in the whole process

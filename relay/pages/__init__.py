@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from localstore.core.errors import SvcError
 from relay.caller import Caller
-from relay.problems import rate_headers
-from relay.routing import Reply
+from relay.http.problems import rate_headers
+from relay.http.routing import Reply
 
 HTML = "text/html; charset=utf-8"
 

@@ -7,6 +7,6 @@ import pkgutil
 
 
 def load() -> None:
-    """Import every module here, in the order of their names."""
-    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{module}")
+    """Import every module here and in the folders below, in the order of their names."""
+    for module in sorted(info.name for info in pkgutil.walk_packages(__path__, f"{__name__}.")):
+        importlib.import_module(module)

@@ -11,12 +11,12 @@ from localstore.core.model import Blame, Blob, Page, Seal, SealSummary, Tree
 from localstore.core.model.base import Model
 from localstore.core.model.history import Compare, PathUpdates, SealLine, SealUpdate
 from relay.caller import View
-from relay.routing import Read, Reply, Write, route
-from relay.service import archive as archives
-from relay.service import blame as blames
-from relay.service import compare as comparisons
-from relay.service import following, history, live_record
-from relay.service import history_pack as packs
+from relay.http.routing import Read, Reply, Write, route
+from relay.service.history import archive as archives
+from relay.service.history import blame as blames
+from relay.service.history import compare as comparisons
+from relay.service.history import following, history, live_updates
+from relay.service.history import history_pack as packs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 REPO = "/api/v1/repos/{id}"
@@ -114,8 +114,8 @@ async def get_seal(view: View, seal_id: str) -> Seal:
 async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
     """The live updates that a seal took in: who, from which device, which path, when; edits as signed"""
     if query.by == "path":
-        return await live_record.by_path(view, seal_id, query.cursor, query.limit)
-    return await live_record.page(view, seal_id, query.cursor, query.limit)
+        return await live_updates.by_path(view, seal_id, query.cursor, query.limit)
+    return await live_updates.page(view, seal_id, query.cursor, query.limit)
 
 
 @route("GET", REPO + "/tree/{sha}", access=Read(), flag=FLAG, returns=Tree)

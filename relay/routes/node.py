@@ -6,11 +6,11 @@ from sanic.request import Request
 
 from localstore.core.encoding import hex_digest
 from localstore.core.model import ClientConfig, Health, Version
-from relay import openapi
-from relay.address import is_loopback
+from relay.base.metrics import MEDIA
 from relay.caller import Caller
-from relay.metrics import MEDIA
-from relay.routing import TABLE, Anonymous, Reply, route
+from relay.http import openapi
+from relay.http.address import is_loopback
+from relay.http.routing import TABLE, Anonymous, Reply, route
 from relay.service import node as nodes
 
 ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core.model import Coordinates
 from relay.caller import Caller
-from relay.routing import Anonymous, Reply, route
+from relay.http.routing import Anonymous, Reply, route
 from relay.service import public
 
 

@@ -6,7 +6,7 @@ from localstore.core.model import Page, Ref
 from localstore.core.model.base import Model
 from localstore.core.model.ref import RefCreate, RefType, RefUpdate
 from relay.caller import View
-from relay.routing import Read, Reply, Write, route
+from relay.http.routing import Read, Reply, Write, route
 from relay.service import ref as refs
 from relay.service.once import Once
 

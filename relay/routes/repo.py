@@ -8,7 +8,7 @@ from localstore.core.model import Deleted, Page, Repo
 from localstore.core.model.base import Model
 from localstore.core.model.repo import RepoCreate, RepoPatch
 from relay.caller import Caller, View
-from relay.routing import Anonymous, Read, Reply, SignedIn, Write, route
+from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, route
 from relay.service import repo as repos
 from relay.service.once import Once
 

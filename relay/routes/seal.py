@@ -14,9 +14,9 @@ from localstore.core.model.seal import (
     PrepareSealsRequest,
 )
 from relay.caller import View
-from relay.routing import Write, route
-from relay.service import seal, seal_trees
+from relay.http.routing import Write, route
 from relay.service.once import Once
+from relay.service.sealing import seal, trees
 
 FLAG = "TR_REPO_SEALING"
 REPO = "/api/v1/repos/{id}"
@@ -47,7 +47,7 @@ async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -
 )
 async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of seals made from explicit trees"""
-    return await seal_trees.prepare(view, body)
+    return await trees.prepare(view, body)
 
 
 @route(
@@ -61,4 +61,4 @@ async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 )
 async def finalize_seals(view: View, body: FinalizeSealsRequest, once: Once) -> Page[Seal]:
     """Record signed seals and move the branch's head once"""
-    return await seal_trees.finalize(view, body, once)
+    return await trees.finalize(view, body, once)

@@ -7,7 +7,7 @@ from typing import Literal
 from localstore.core.model import Page, Repo
 from localstore.core.model.base import Model
 from relay.caller import Caller
-from relay.routing import Anonymous, route
+from relay.http.routing import Anonymous, route
 from relay.service import search
 
 

@@ -18,16 +18,16 @@ from pathlib import Path
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
-from relay import edition, flags
+from relay.base import edition, flags
+from relay.base.clock import now_ms
+from relay.base.logs import logger
 from relay.caller import Caller
-from relay.clock import now_ms
 from relay.config import Config
 from relay.db import node as rows
-from relay.db import usage
-from relay.logs import logger
+from relay.db.storage import usage
+from relay.http.routing import TABLE
 from relay.migrations import HEAD
 from relay.node import Node
-from relay.routing import TABLE
 
 PROBE_BYTES = 16 * KIB  # more than a file system keeps beside its inodes
 ROOMS = ("svc", "tui", "relay", "localstore", "llm")

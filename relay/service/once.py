@@ -25,10 +25,10 @@ from nacl.secret import SecretBox
 from localstore.core import limits
 from localstore.core.encoding import b64u, digest, length_prefixed
 from localstore.core.errors import Invalid, Unavailable
+from relay.base.clock import now_ms
 from relay.caller import Principal
-from relay.clock import now_ms
 from relay.db import idempotency as rows
-from relay.db.database import Tx, UniqueViolation
+from relay.db.engine.database import Tx, UniqueViolation
 
 _KEY = re.compile(r"[!-~]{1,255}")
 T = TypeVar("T", bound=msgspec.Struct)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 
-from localstore.core import device_grant, limits
+from localstore.core import limits
 from localstore.core.errors import Forbidden
+from localstore.core.identity import device_grant
 from localstore.core.model import PairingCode
+from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
-from relay.clock import now_ms, rfc3339
-from relay.db import device_key as rows
-from relay.db.account import AccountRow
-from relay.db.database import Tx
-from relay.limiter import Attempts
-from relay.service import audit
+from relay.db.engine.database import Tx
+from relay.db.identity import device_key as rows
+from relay.db.identity.account import AccountRow
+from relay.http.limiter import Attempts
+from relay.service.identity import audit
 from relay.service.once import Once
 
 _CREATED = Attempts("pairing.account", 10, 600)

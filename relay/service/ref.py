@@ -6,17 +6,17 @@ from localstore.core import names
 from localstore.core.errors import Conflict, Invalid, NotFound, RefExists, StaleHead, TagExists
 from localstore.core.model import Page, Ref
 from localstore.core.model.ref import RefCreate, RefUpdate
+from relay.base.clock import now_ms
+from relay.base.ids import new_branch_id
 from relay.caller import View
-from relay.clock import now_ms
-from relay.db import live_batch as batches
 from relay.db import ref as rows
 from relay.db import repo as repos
 from relay.db import seal as seals
-from relay.db.database import Tx, UniqueViolation
+from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
-from relay.ids import new_branch_id
-from relay.paging import Cursor, page_size
-from relay.service import frontier, landing
+from relay.http.paging import Cursor, page_size
+from relay.service.live import frontier, landing
 from relay.service.once import Once
 
 

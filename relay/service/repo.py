@@ -17,15 +17,15 @@ from localstore.core.errors import (
 )
 from localstore.core.model import Deleted, Page, Repo, Viewer
 from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
-from relay import quota
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import Caller, Principal, View, account_name, repo_name
-from relay.clock import now_ms, rfc3339
+from relay.capacity import quota
 from relay.db import ref as refs
 from relay.db import repo as rows
-from relay.db.database import Row, Tx, UniqueViolation
+from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
-from relay.ids import new_branch_id, new_id, new_repo_id
-from relay.paging import Cursor, page_size
+from relay.http.paging import Cursor, page_size
 from relay.service.once import Once
 
 ALIAS_MS = limits.ALIAS * 1000

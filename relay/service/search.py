@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from localstore.core.errors import Invalid
 from localstore.core.model import Page, Repo
+from relay.base.clock import now_ms
 from relay.caller import Caller
-from relay.clock import now_ms
 from relay.db import repo as rows
-from relay.paging import Cursor, page_size
+from relay.http.paging import Cursor, page_size
 from relay.service.repo import shown_row
 
 QUERY_CHARS = 200

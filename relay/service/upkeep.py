@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Delete
-
-from relay import quota
+from relay.base.clock import now_ms
+from relay.base.logs import logger
 from relay.caller import repo_name
-from relay.clock import now_ms
+from relay.capacity import quota
 from relay.db import job as jobs
-from relay.db import upkeep as rows
-from relay.logs import logger
+from relay.db.engine.database import Statement
+from relay.db.storage import upkeep as rows
 from relay.node import Node
-from relay.service import checkpoint, live_record
+from relay.service.history import live_updates
+from relay.service.live import checkpoint
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
@@ -45,10 +45,10 @@ def register(node: Node, collect: Callable[[], None]) -> None:
             await checkpoint.if_idle(node, data["branch_id"])
 
     async def join_job(data: dict[str, Any]) -> None:
-        await live_record.join(node, data)
+        await live_updates.join(node, data)
 
     node.jobs.register("checkpoint", checkpoint_job)
-    node.jobs.register(live_record.KIND, join_job)
+    node.jobs.register(live_updates.KIND, join_job)
     node.jobs.register("sweep", sweep_job, hourly=True)
     node.jobs.register("purge", purge_job, hourly=True)
     node.jobs.register("gc", collect_job, daily=True)
@@ -69,7 +69,7 @@ async def sweep(node: Node) -> int:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
 
-async def _swept(node: Node, statement: Delete, **when: int) -> int:
+async def _swept(node: Node, statement: Statement, **when: int) -> int:
     """A lot at a time, so that nobody waits for long behind the writer."""
     gone = 0
     while gone < SWEPT:

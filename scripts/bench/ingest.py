@@ -19,11 +19,11 @@ from pathlib import Path
 
 from localstore.core.encoding import digest
 from localstore.core.limits import CHUNK_TARGET, MIB
-from localstore.core.pack import Pack, write_packs
+from localstore.core.storage.pack import Pack, write_packs
 from scripts.bench.cpu import Cost, serving
 from scripts.tour import start_relay
 from svc.api import Api, connect
-from svc.api.session import Sessions
+from svc.http.session import Sessions
 
 CHUNKS = 60 * MIB // CHUNK_TARGET  # of one pack
 

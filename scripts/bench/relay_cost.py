@@ -25,20 +25,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from localstore.core.encoding import b64u, digest
-from localstore.core.lane import Lane
+from localstore.core.identity.request_signature import ContentDigest, authority_of, sign
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.limits import UPDATES_PER_BATCH
 from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
-from localstore.core.pack import write_packs
-from localstore.core.request_signature import ContentDigest, authority_of, sign
-from localstore.core.update import LiveUpdate, signing_bytes
+from localstore.core.storage.pack import write_packs
 from scripts.bench import report
 from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
 from scripts.tour import start_relay
 from svc.api import Api
-from svc.api.http import Credential, Http
 from svc.api.live import live
 from svc.api.repo import at
+from svc.http.client import Credential, Http
 
 UNSIGNED = b64u(bytes(64))
 BRANCH = "main"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.bench.sides import Side, Svc
-from svc.cmd.app import run
+from svc.cmd.frame.app import run
 
 PLACES = 10  # of a revision: as many lines replaced, inserted or deleted, in turns
 

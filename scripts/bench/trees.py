@@ -9,7 +9,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from localstore.core.classify import kind_of
+from localstore.core.storage.file_kind import kind_of
 
 _SKIP = {"__pycache__", "site-packages", ".git", "dist", "build", "target", "venv", "node_modules"}
 _TEXT = {".py", ".pyi", ".txt", ".md", ".rst", ".h", ".json", ".toml", ".cfg", ".c", ".html", ".js"}

@@ -1,4 +1,4 @@
-"""Typed calls to one server, a module for each noun, over one HTTP conversation (`svc.api.http`).
+"""Typed calls to one server, a module for each noun, over one HTTP conversation (`svc.http.client`).
 
     api = connect("https://node.example", Sessions(home))
     repo = api.repo.find("alice", "project")
@@ -9,21 +9,26 @@ Nothing here prints or asks. httpx is imported by the first request, a noun's mo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
+    from localstore.core.endpoint import Endpoint
+    from localstore.core.model.base import Page
     from svc.api.auth import AuthCalls
     from svc.api.device import DeviceCalls
     from svc.api.history import HistoryCalls
-    from svc.api.http import Http
     from svc.api.live import LiveCalls
     from svc.api.node import NodeCalls
     from svc.api.payload import PayloadCalls
     from svc.api.ref import RefCalls
     from svc.api.repo import RepoCalls
     from svc.api.seal import SealCalls
-    from svc.api.session import Sessions
+    from svc.http.client import Http, Query
+    from svc.http.session import Sessions
+
+T = TypeVar("T")
 
 
 class Api:
@@ -94,6 +99,28 @@ class Api:
 
         return SealCalls(self.http)
 
+    def call(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
+        """Send one request. Raises what `Http.call` raises."""
+        if endpoint.returns is type(None):
+            self.http.do(endpoint.method, endpoint.target(**path), query=query, body=body)
+            return None
+        return self.http.call(
+            endpoint.method,
+            endpoint.target(**path),
+            endpoint.returns,
+            query=query,
+            body=body,
+            creates=endpoint.creates,
+            repeatable=endpoint.repeatable,
+        )
+
+    def items(
+        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
+    ) -> Iterator[T]:
+        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
+        (item,) = get_args(endpoint.returns)
+        return self.http.pages(endpoint.target(**path), item, query=query, limit=limit)
+
     def close(self) -> None:
         self.http.close()
 
@@ -103,6 +130,6 @@ def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
 
     Raises Unauthorized when that session has ended.
     """
-    from svc.api.http import Http
+    from svc.http.client import Http
 
     return Api(Http(origin, None if anonymous else sessions.credential(origin)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from localstore.core.device_grant import GRANT_TYPE
+from localstore.core.identity.device_grant import GRANT_TYPE
 from localstore.core.model import (
     Challenge,
     DeviceCode,
@@ -18,7 +18,7 @@ from localstore.core.model import (
     UserInfo,
 )
 from localstore.core.model.auth import DeviceCodeStart, TokenRequest
-from svc.api.http import Http, segment
+from svc.http.client import Http, segment
 
 ROOT = "/api/v1/auth"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
 from localstore.core.model.auth import DeviceKeyPatch
-from svc.api.http import Http, segment
+from svc.http.client import Http, segment
 
 ROOT = "/api/v1/repos"
 

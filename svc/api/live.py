@@ -6,8 +6,8 @@ from __future__ import annotations
 from localstore.core.limits import MIB
 from localstore.core.model import Bootstrap, LaneStates, UpdateAnswers, UpdateBatch
 from localstore.core.model.live import BootstrapRequest, LanesRequest
-from svc.api.http import Http, segment
 from svc.api.repo import at
+from svc.http.client import Http, segment
 
 BOOTSTRAP_MAX = 512 * MIB  # a million rows of long paths
 LANES_MAX = 512 * MIB

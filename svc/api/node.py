@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model import ClientConfig, Version
-from svc.api.http import Http
+from svc.http.client import Http
 
 
 class NodeCalls:

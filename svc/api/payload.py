@@ -10,9 +10,9 @@ from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
 from localstore.core.model.base import Model
 from localstore.core.model.history import HaveAnswer
-from localstore.core.pack import Pack
-from svc.api.http import Http, segment
+from localstore.core.storage.pack import Pack
 from svc.api.repo import at
+from svc.http.client import Http, segment
 
 PACK_MAX = 4 * GIB  # a pack is unpacked as it flows; its own table caps what it may hold
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from localstore.core.model import Ref
 from localstore.core.model.ref import RefCreate, RefType, RefUpdate
-from svc.api.http import Http, segments
 from svc.api.repo import at
+from svc.http.client import Http, segments
 
 
 class RefCalls:

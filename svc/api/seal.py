@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.limits import MIB
 from localstore.core.model import Prepared, Seal
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
-from svc.api.http import Http, segment
 from svc.api.repo import at
+from svc.http.client import Http, segment
 
 PREPARED_MAX = 512 * MIB  # a first seal names every path of its tree
 

@@ -10,9 +10,9 @@ import typer
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.limits import TEXT_FILE
 from localstore.core.model import Blame
-from svc.cmd.context import Ctx
-from svc.cmd.refs import head_of, standing
-from svc.out import Column, answers
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import head_of, standing
+from svc.console import Column, answers
 
 COLUMNS = (
     Column("line"),

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from svc.cmd.context import Ctx
-from svc.out import answers_text
+from svc.cmd.frame.context import Ctx
+from svc.console import answers_text
 
 
 class Shell(StrEnum):
@@ -18,7 +18,7 @@ class Shell(StrEnum):
     powershell = "powershell"
 
 
-# Each asks `svc.cmd.complete`, hands candidates to its shell, and without any completes file names.
+# Each asks `svc.cmd.frame.complete`, hands candidates to its shell, and without any completes file names.
 SCRIPTS = {
     Shell.bash: r"""_svc() {
     local line word=${COMP_WORDS[COMP_CWORD]}

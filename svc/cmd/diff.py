@@ -9,12 +9,12 @@ import typer
 from localstore.core.errors import UsageError
 from localstore.core.model import ChangedFile, Repo
 from localstore.core.pathspec import matching, without_match
-from svc.cmd import changes
-from svc.cmd.context import Ctx
-from svc.cmd.refs import find, head_of, standing
-from svc.cmd.working import to_look
+from svc.cmd.frame import changes
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import find, head_of, standing
+from svc.cmd.frame.working import to_look
+from svc.console import Column, answers
 from svc.flows.diff import diff as diff_folder
-from svc.out import Column, answers
 
 COLUMNS = (
     Column("path"),
@@ -101,7 +101,7 @@ def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
 
 def _maybe_ref(ctx: Ctx, word: str) -> bool:
     """Whether the server has to be asked: the last seal has no such file or folder."""
-    from localstore.link import read_state
+    from localstore.folder.link import read_state
 
     assert ctx.obj.linked is not None  # noqa: S101 - the caller looked
     try:

@@ -14,12 +14,12 @@ from localstore.core.errors import NotFound, UsageError
 from localstore.core.model import Repo, SealSummary
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
-from localstore.link import read_state
-from svc.cmd import changes
-from svc.cmd.context import Ctx
-from svc.cmd.options import Limit
-from svc.cmd.refs import Named, find, resolve, standing
-from svc.out import Column, answers
+from localstore.folder.link import read_state
+from svc.cmd.frame import changes
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.refs import Named, find, resolve, standing
+from svc.console import Column, answers
 
 GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
 

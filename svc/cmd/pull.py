@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from svc.cmd.context import Ctx
-from svc.cmd.options import DryRun
-from svc.cmd.working import (
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import DryRun
+from svc.cmd.frame.working import (
     by_whom,
     conflict_record,
     count,
@@ -20,9 +20,9 @@ from svc.cmd.working import (
     skipped_record,
     to_read,
 )
+from svc.console import Column, answers
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
-from svc.out import Column, answers
 
 COLUMNS = (
     Column("seal", kind="id"),

@@ -12,9 +12,9 @@ import typer
 from localstore.core.errors import EditsConflict, UsageError
 from localstore.core.limits import MIB
 from localstore.core.paths import terminal_safe
-from svc.cmd.context import Ctx
-from svc.cmd.options import DryRun
-from svc.cmd.working import (
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import DryRun
+from svc.cmd.frame.working import (
     conflict_record,
     count,
     handles,
@@ -27,10 +27,10 @@ from svc.cmd.working import (
     to_write,
     why,
 )
+from svc.console import Column, answers
+from svc.console.table import size
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
-from svc.out import Column, answers
-from svc.out.table import size
 
 COLUMNS = (
     Column("seal", kind="id"),
@@ -119,7 +119,7 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 @contextmanager
 def _said(ctx: Ctx, planned: Pushed) -> Iterator[str]:
     """The message as written in an editor. The folder is not held while somebody writes."""
-    from svc.cmd.editor import written
+    from svc.cmd.frame.editor import written
 
     with written(_remarks(planned), ctx.obj.environment) as (text, file):
         try:

@@ -15,15 +15,15 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.classify import kind_of
+from localstore.core.diff.text_merge import has_markers, marked
 from localstore.core.errors import ClientError, UsageError
-from localstore.core.text_merge import has_markers, marked
-from localstore.sync.device import Device, opened
-from svc.cmd.context import Ctx
-from svc.cmd.editor import editor, run
-from svc.cmd.working import linked
+from localstore.core.storage.file_kind import kind_of
+from localstore.sync.working_copy import Device, opened
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.editor import editor, run
+from svc.cmd.frame.working import linked
+from svc.console import Column, answers
 from svc.flows import resolve as flow
-from svc.out import Column, answers
 
 LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
 SENTENCES = {

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from svc.cmd.context import Ctx
-from svc.cmd.refs import head_of
-from svc.cmd.working import count, named, to_look
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import head_of
+from svc.cmd.frame.working import count, named, to_look
+from svc.console import Column, answers
 from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
-from svc.out import Column, answers
 
 COLUMNS = (Column("paths"), Column("removed"), Column("trash"))
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from svc.cmd.context import Ctx
-from svc.cmd.refs import head_of
-from svc.cmd.working import count, named, to_look
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import head_of
+from svc.cmd.frame.working import count, named, to_look
+from svc.console import Column, answers
 from svc.flows.revert import revert as revert_seal
-from svc.out import Column, answers
 
 COLUMNS = (
     Column("seal", kind="id"),

@@ -10,11 +10,11 @@ import typer
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.limits import CHUNKED_FILE
 from localstore.core.model import ChangedFile, Repo, Seal
-from svc.cmd import changes
-from svc.cmd.context import Ctx
+from svc.cmd.frame import changes
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import head_of, standing
 from svc.cmd.log import author
-from svc.cmd.refs import head_of, standing
-from svc.out import Column, answers
+from svc.console import Column, answers
 
 COLUMNS = (
     Column("id"),

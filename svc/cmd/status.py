@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import SvcError
-from localstore.link import refresh
-from svc.cmd.context import Ctx
-from svc.cmd.working import note_left_out, skipped_record, to_look, why
-from svc.flows.meanwhile import Meanwhile
+from localstore.folder.link import refresh
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working import note_left_out, skipped_record, to_look, why
+from svc.console import Column, answers
+from svc.flows.background import Meanwhile
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
-from svc.out import Column, answers
 
 ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
 FIELDS = tuple(

@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.link import RepoLink
-from svc.api.transport import BranchTransport, SealTransport
-from svc.cmd.context import Ctx
-from svc.cmd.refs import resolve
-from svc.cmd.working import count, key_for, linked, named, note_conflicts, note_merged, to_read
+from localstore.folder.link import RepoLink
+from svc.api.sync_transport import BranchTransport, SealTransport
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import resolve
+from svc.cmd.frame.working import count, key_for, linked, named, note_conflicts, note_merged, to_read
+from svc.console import Column, answers
 from svc.flows.pull import Mode
 from svc.flows.switch import Target
 from svc.flows.switch import switch as switch_copy
-from svc.out import Column, answers
 
 COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("carried"), Column("trash"))
 

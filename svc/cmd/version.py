@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localstore.core.errors import SvcError
 from svc import __version__
-from svc.cmd.context import Ctx
-from svc.out import Column, answers
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
 
 COLUMNS = (
     Column("version"),

@@ -10,11 +10,11 @@ import typer
 
 from localstore.core.paths import terminal_safe
 from localstore.watch.talk import Watching
-from svc.cmd.context import Ctx
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
 from svc.flows.watcher import running, stay
 from svc.flows.watcher import start as start_watcher
 from svc.flows.watcher import stop as stop_watcher
-from svc.out import Column, answers
 
 COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column("directories"))
 

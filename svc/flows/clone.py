@@ -11,26 +11,26 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore import link
 from localstore.core.errors import FolderNotEmpty, ServerMisbehaved, SvcError
-from localstore.core.keys import DeviceKey
+from localstore.core.identity.keys import DeviceKey
 from localstore.core.paths import clashes, terminal_safe
-from localstore.db import Row, SealedFile
-from localstore.entry import Entry, known_by_bytes
-from localstore.files import Content, Fetched
-from localstore.found import Skipped
+from localstore.folder import link
+from localstore.folder.files import Content, Fetched
+from localstore.folder.link import RepoLink
+from localstore.folder.scan_result import Skipped
+from localstore.folder.stat_cache import Stat
 from localstore.home import Home
-from localstore.link import RepoLink
 from localstore.progress import Progress, silent
-from localstore.sql import value_of
-from localstore.stats import Stat
+from localstore.record.database import Row, SealedFile
+from localstore.record.entry import Entry, known_by_bytes
+from localstore.record.sql import value_of
 from localstore.sync import verify
-from localstore.sync.begun import CLONING, written
-from localstore.sync.chunked_download import clear, download
-from localstore.sync.device import Device, opened
+from localstore.sync.interrupted import CLONING, written
 from localstore.sync.reconcile import attach, entry_of
 from localstore.sync.remote import Remote, connect
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.chunked_download import clear, download
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device, opened
 from svc.flows.executable import mark
 from svc.flows.pull import pull
 from svc.flows.working import Kept, kept_aside

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from localstore.core import diff as diffs
-from localstore.core import renames
+from localstore.core.diff import line_diff as diffs
+from localstore.core.diff import renames
+from localstore.core.diff.renames import File, Rename
 from localstore.core.errors import NotFound
 from localstore.core.limits import DIFF_BYTES
 from localstore.core.model import ChangedFile
 from localstore.core.pathspec import matching, without_match
-from localstore.core.renames import File, Rename
-from localstore.db import SealedFile
-from localstore.stats import Stat
-from localstore.sync.device import Device
+from localstore.folder.stat_cache import Stat
+from localstore.record.database import SealedFile
 from localstore.sync.recognise import adopt_state
+from localstore.sync.working_copy import Device
 from svc.flows.working import tree_of
 
 Status = Literal["added", "removed", "modified", "renamed"]

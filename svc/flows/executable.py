@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.ignore_rules import Rule
+from localstore.core.ignore.rules import Rule
+from localstore.core.ignore.wildmatch import SPECIAL, octets
 from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES
 from localstore.core.names import MANIFEST
-from localstore.core.wildmatch import SPECIAL, octets
-from localstore.sync.device import Device
+from localstore.sync.working_copy import Device
 
 LINE_CHARS = 200  # that one pattern may have in the manifest
 KEY = "executable"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from localstore import link
-from localstore.core.keys import DeviceKey
+from localstore.core.identity.keys import DeviceKey
+from localstore.disk_errors import told
+from localstore.folder import link
+from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
-from localstore.link import RepoLink, SealedState
-from localstore.sync.device import opened
 from localstore.sync.recognise import recognise
-from localstore.sync.transport import Transport
-from localstore.trouble import told
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import opened
 
 
 class Linked(msgspec.Struct):

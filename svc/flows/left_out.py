@@ -9,11 +9,11 @@ from functools import cache
 
 import msgspec
 
-from localstore.core import ignore
-from localstore.core.ignore import ALWAYS, BUILT_IN, Reason, Scope
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, Reason, Scope
 from localstore.core.paths import clashes, portability, terminal_safe
-from localstore.folders import LISTED, NESTED, is_utf8, rules_in
-from localstore.sync.device import Device
+from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
+from localstore.sync.working_copy import Device
 
 TOLD = "told"  # meta: what was said of this folder already
 TOLD_MOST = 5000
@@ -49,7 +49,7 @@ def _ignored(device: Device, fd: int, prefix: str, above: Scope | None) -> Itera
     if prefix and not names.isdisjoint(NESTED):
         return
     rules = rules_in(fd, prefix, names)
-    scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else ignore.root(rules)
+    scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else matcher.root(rules)
     for entry in listed:
         path, folder = prefix + entry.name, entry.is_dir(follow_symlinks=False)
         if not is_utf8(path):
@@ -136,7 +136,7 @@ def _scopes(device: Device) -> Callable[[str], Scope]:
     @cache
     def scope(folder: str) -> Scope:
         if not folder:
-            return ignore.root(read(""))
+            return matcher.root(read(""))
         above, _, name = folder.rpartition("/")
         return scope(above).enter(name, read(folder))
 

@@ -11,14 +11,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from localstore.core.device_grant import (
-    CHALLENGE_ID_BYTES,
-    Challenge,
-    Purpose,
-    fingerprint,
-    normalise_pairing_code,
-    open_grant,
-)
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import (
     AuthorizationPending,
@@ -29,17 +21,25 @@ from localstore.core.errors import (
     SlowDown,
     UsageError,
 )
-from localstore.core.keys import sign_registration
+from localstore.core.identity.device_grant import (
+    CHALLENGE_ID_BYTES,
+    Challenge,
+    Purpose,
+    fingerprint,
+    normalise_pairing_code,
+    open_grant,
+)
+from localstore.core.identity.keys import sign_registration
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import Challenge as ChallengeBody
 from localstore.core.model import DeviceCode, DeviceKey, DeviceKeyProof, DeviceKeyStart
 from localstore.core.model.auth import DeviceCodeStart
 from localstore.core.names import handle as check_handle
 from svc.api import Api
-from svc.api.http import Credential, Http
-from svc.api.identity import Identity
-from svc.api.origin import same_server
-from svc.api.session import Session, Sessions
+from svc.http.client import Credential, Http
+from svc.http.identity import Identity
+from svc.http.origin import same_server
+from svc.http.session import Session, Sessions
 
 INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 

@@ -9,16 +9,16 @@ import msgspec
 
 from localstore.core.errors import BranchReplaced, LocalEdits
 from localstore.core.names import MANIFEST
-from localstore.found import Skipped
+from localstore.folder.scan_result import Skipped
 from localstore.sync.capture import capture
-from localstore.sync.chunked_download import clear
 from localstore.sync.compose import edited
-from localstore.sync.device import Device
 from localstore.sync.reconcile import reconcile
 from localstore.sync.rehearsal import rehearsal
 from localstore.sync.remote import authors
-from localstore.sync.send import send
+from localstore.sync.transfer.chunked_download import clear
+from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
+from localstore.sync.working_copy import Device
 from svc.flows.executable import mark
 from svc.flows.working import (
     Kept,

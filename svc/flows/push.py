@@ -18,12 +18,12 @@ from localstore.core.errors import (
     UnpulledSeal,
 )
 from localstore.core.paths import terminal_safe
-from localstore.found import Skipped
+from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
-from localstore.sync.device import Device
 from localstore.sync.rehearsal import Rehearsed, rehearsal
 from localstore.sync.sealing import seal
-from localstore.sync.send import Sent, send
+from localstore.sync.transfer.send import Sent, send
+from localstore.sync.working_copy import Device
 from svc.flows.executable import unlisted
 from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
 from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps

@@ -7,7 +7,7 @@ import os
 import msgspec
 
 from svc.api import Api
-from svc.api.session import TOKEN_VARIABLE, Sessions
+from svc.http.session import TOKEN_VARIABLE, Sessions
 
 
 def ensure_registered(api: Api, sessions: Sessions) -> None:

@@ -7,14 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from localstore.conflicts import KeptConflict
 from localstore.core import limits
-from localstore.core.classify import kind_of
 from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound
-from localstore.sync.device import Device
+from localstore.core.storage.file_kind import kind_of
+from localstore.record.conflicts import KeptConflict
 from localstore.sync.settle import recover, replace
 from localstore.sync.trash import move_to_trash
+from localstore.sync.working_copy import Device
 
 How = Literal["mine", "theirs", "edited", "tool", "gone"]
 

@@ -10,12 +10,12 @@ import msgspec
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
 from localstore.core.paths import is_inside, parents
 from localstore.core.pathspec import matching, without_match
-from localstore.db import SealedFile
-from localstore.files import Content
-from localstore.sync.chunked_download import clear, download
-from localstore.sync.device import Device
+from localstore.folder.files import Content
+from localstore.record.database import SealedFile
 from localstore.sync.settle import recover, replace
+from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
+from localstore.sync.working_copy import Device
 from svc.flows.executable import mark
 from svc.flows.working import tree_of
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from localstore.core.diff.line_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
-from localstore.core.merge import merge
-from localstore.db import SealedFile
-from localstore.files import Content
-from localstore.stats import Stat
+from localstore.folder.files import Content
+from localstore.folder.stat_cache import Stat
+from localstore.record.database import SealedFile
 from localstore.sync import verify
-from localstore.sync.device import Device
 from localstore.sync.settle import recover
+from localstore.sync.working_copy import Device
 from svc.flows.restore import contents_of, put, require_room
 from svc.flows.working import tree_of
 

@@ -8,12 +8,12 @@ import msgspec
 
 from localstore.core.errors import BranchReplaced, NoBranch, ServerUnreachable
 from localstore.core.model.ref import Ref
-from localstore.found import Scan, Skipped
+from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import Caps
-from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
+from localstore.sync.working_copy import Device
+from svc.flows.background import Meanwhile
 from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
-from svc.flows.meanwhile import Meanwhile
 from svc.flows.working import gone, read_caps, unwritable
 
 BranchState = Literal["here", "gone", "replaced"]

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from localstore import link
 from localstore.core.encoding import digest, unhex
 from localstore.core.errors import BranchGone, BranchReplaced, LocalEdits
-from localstore.core.keys import DeviceKey
+from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import BootstrapRequest
 from localstore.core.names import ref_name
 from localstore.core.paths import parents
-from localstore.found import Scan
+from localstore.folder import link
+from localstore.folder.scan_result import Scan
 from localstore.sync import verify
-from localstore.sync.device import Device
 from localstore.sync.recognise import against_last
-from localstore.sync.send import send
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.send import send
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device
 from svc.flows.pull import Mode, Pulled, discard, pull
 from svc.flows.working import begin, dirty
 

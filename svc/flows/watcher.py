@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from localstore.core.errors import NotWatchable
+from localstore.folder.lock import Held, exclusive
 from localstore.home import Home
-from localstore.lock import Held, exclusive
 from localstore.watch import talk
 from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
 from localstore.watch.talk import SOCKET_NAME, Watching

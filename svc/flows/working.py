@@ -7,25 +7,25 @@ from collections.abc import Mapping
 import msgspec
 
 from localstore.core import limits
-from localstore.core.chunks import file_cap
 from localstore.core.encoding import unhex
 from localstore.core.errors import BranchGone, BranchReplaced, NoBranch, SvcError
 from localstore.core.model.ref import Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import SealPayload
-from localstore.db import Row, SealedFile, SealedTree
-from localstore.entry import foreign_lane
-from localstore.found import Scan, Skipped
+from localstore.core.storage.chunks import file_cap
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.record.database import Row, SealedFile, SealedTree
+from localstore.record.entry import foreign_lane
 from localstore.sync import sealed_tree, verify
-from localstore.sync.begun import take_up
-from localstore.sync.clash import whose
-from localstore.sync.device import Device
+from localstore.sync.conflicts import whose
+from localstore.sync.interrupted import take_up
 from localstore.sync.recognise import adopt_state, against_last, mend_state
 from localstore.sync.reconcile import attach, follow
 from localstore.sync.remote import authors, connect
 from localstore.sync.sealing import adopt_promised
 from localstore.sync.settle import recover
+from localstore.sync.working_copy import Device
 
 
 def begin(device: Device) -> str | None:

@@ -9,9 +9,9 @@ from localstore.core import seal as seals
 from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.model.history import Seal
 from localstore.core.tree import Entry, root_digest
-from localstore.link import read_repo
+from localstore.folder.link import read_repo
 from svc.api import Api, connect
-from svc.api.session import Sessions
+from svc.http.session import Sessions
 from tests.campaign.person import all_words, temporary, words
 from tests.campaign.world import Broken, Machine, Node
 

@@ -59,7 +59,7 @@ def _changes_files(frame: FrameType, called: Any) -> bool:
     name = getattr(called, "__name__", "")
     if getattr(called, "__module__", None) == "posix":
         return name in WRITES and "importlib" not in frame.f_code.co_filename
-    if frame.f_code.co_name == "step" and frame.f_code.co_filename.endswith("localstore/db.py"):
+    if frame.f_code.co_name == "step" and frame.f_code.co_filename.endswith("localstore/record/database.py"):
         return name in SQL
     owner = getattr(called, "__self__", None)
     return name in BUFFERED and isinstance(owner, io.BufferedWriter)

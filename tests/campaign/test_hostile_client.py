@@ -11,14 +11,14 @@ import pytest
 
 from localstore.core.encoding import b64u, hex_digest
 from localstore.core.errors import Conflict, SignatureInvalid, StaleHead, SvcError
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import UpdateAnswer, UpdateBatch
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
-from localstore.core.update import LiveUpdate, signing_bytes
 from localstore.home import Home
-from localstore.sync.device import Device, opened
+from localstore.sync.working_copy import Device, opened
 from svc.api import connect
-from svc.api.session import Sessions
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
+from svc.http.session import Sessions
 from tests.campaign.conftest import Place
 from tests.campaign.liar import Liar
 
@@ -28,7 +28,7 @@ def attacker(place: Place) -> Iterator[Device]:
     """Ann's own machine, key and session, ready to send anything."""
     sessions = Sessions(place.ann.home)
     api = connect(place.node.address, sessions)
-    from localstore.link import read_repo
+    from localstore.folder.link import read_repo
 
     link = read_repo(place.ann.folder)
     transport = BranchTransport(api, link.repo_id, link.branch)

@@ -11,11 +11,11 @@ import pytest
 from localstore.core.encoding import b64u, hex_digest, unb64u
 from localstore.core.model.live import Row as WireRow
 from localstore.core.model.seal import SealChange
-from localstore.link import read_repo
+from localstore.folder.link import read_repo
 from tests.campaign.conftest import Place
 from tests.campaign.liar import Liar
 from tests.campaign.world import Machine
-from tests.localstore.core.test_lane_load import across
+from tests.localstore.core.lane.test_load_cost import across
 from tests.localstore.core.updates import encode
 
 OTHER = "0" * 64

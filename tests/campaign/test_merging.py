@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
 from tests.campaign.conftest import Place
 from tests.campaign.world import Machine
 

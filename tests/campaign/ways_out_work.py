@@ -9,7 +9,7 @@ from localstore.core.model.live import UpdateAnswers, UpdateBatch
 from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.sync.compose import compose
 from localstore.sync.sealing import seal
-from localstore.sync.send import send
+from localstore.sync.transfer.send import send
 from svc.flows.working import begin
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row, wait_for_a_code

@@ -142,7 +142,7 @@ class Machine:
         self, *words: str, die_at: int | None = None, where: Path | None = None, before: Any = None
     ) -> Running:
         """Start a command. `die_at` kills it at that call of a function of ours or of the system."""
-        import svc.cmd.app
+        import svc.cmd.frame.app
         import svc.flows.clone
         import svc.flows.login
         import svc.flows.push
@@ -195,7 +195,7 @@ class Machine:
                 signal.signal(
                     handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL
                 )
-            from svc.cmd.app import run
+            from svc.cmd.frame.app import run
 
             if before is not None:
                 before()

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from localstore.core.diff import lines, opcodes
+from localstore.core.diff.line_diff import lines, opcodes
+from localstore.core.diff.text_merge import Merged, merge
 from localstore.core.errors import SvcError
 from localstore.core.model.live import UpdateBatch
-from localstore.core.text_merge import Merged, merge
-from localstore.files import Files
+from localstore.folder.files import Files
 from localstore.sync import merging
 from localstore.sync.compose import compose
-from localstore.sync.device import Device
-from localstore.sync.send import send
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.send import send
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device
 from svc.flows import push
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place

@@ -15,8 +15,9 @@ import msgspec
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import ClockReused, Invalid, SignatureInvalid, StaleHead
-from localstore.core.keys import DeviceKey, verify
-from localstore.core.lane import Lane
+from localstore.core.identity.keys import DeviceKey, verify
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate, check, decoded_ops, signing_bytes
 from localstore.core.model.base import Actor
 from localstore.core.model.history import Entry, Seal, SealKey, SealProvenance, SealSignature, Tree
 from localstore.core.model.live import (
@@ -32,11 +33,10 @@ from localstore.core.model.live import (
 )
 from localstore.core.model.ref import Ref
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
-from localstore.core.pack import Pack, PackReader, write_packs
+from localstore.core.storage.pack import Pack, PackReader, write_packs
 from localstore.core.tree import Entry as TreeEntry
 from localstore.core.tree import root_digest
-from localstore.core.update import LiveUpdate, check, decoded_ops, signing_bytes
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.transport import Transport
 
 REPO_ID = "repo-1"
 TREE_KEY = bytes(range(32))

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from localstore import link
-from localstore.core.keys import DeviceKey
+from localstore.core.identity.keys import DeviceKey
+from localstore.folder import link
+from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
-from localstore.link import RepoLink, SealedState
-from localstore.sync.device import Device, opened
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device, opened
 from svc.flows.pull import Mode, Pulled, pull
 from svc.flows.push import Pushed, push
 from tests.localstore.model_relay import REPO_ID, ModelRelay

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from localstore import link
 from localstore.core.errors import ClockReused, DiskTrouble, ServerMisbehaved
 from localstore.core.model.seal import Prepared, PrepareRequest
+from localstore.folder import link
 from localstore.sync.compose import compose
-from localstore.sync.device import Device
-from localstore.sync.send import send
+from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
+from localstore.sync.working_copy import Device
 from svc.flows.pull import pull
 from svc.flows.restore import restore
 from svc.flows.status import status
 from svc.flows.working import begin
+from tests.localstore.folder.test_writer import Counting, kill, pull_with
 from tests.localstore.histories import Killed
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
-from tests.localstore.test_writer import Counting, kill, pull_with
 
 
 @pytest.fixture

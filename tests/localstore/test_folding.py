@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localstore.core.paths import clashes
-from localstore.files import Files
+from localstore.folder.files import Files
 from localstore.home import Home
 from svc.flows.clone import Cloned, clone
 from tests.localstore.model_relay import ModelRelay
@@ -41,7 +41,7 @@ def ann(relay: ModelRelay, tmp_path: Path) -> Place:
 
 
 def folded_clone(ann: Place, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cloned:
-    monkeypatch.setattr("localstore.sync.device.Files", Folding)
+    monkeypatch.setattr("localstore.sync.working_copy.Files", Folding)
     home = Home(folder.parent / "folding-home")
     return clone(ann.relay.transport("main", ann.key), home, LINK, folder, ann.key)
 
@@ -85,7 +85,7 @@ def test_what_is_here_keeps_its_place_when_a_clashing_name_comes(
     monkeypatch.undo()
     ann.write("Thing", "another\n")
     ann.push()
-    monkeypatch.setattr("localstore.sync.device.Files", Folding)
+    monkeypatch.setattr("localstore.sync.working_copy.Files", Folding)
     place = Place.__new__(Place)
     place.__dict__.update(
         ann.__dict__ | {"folder": tmp_path / "folding", "home": Home(tmp_path / "folding-home")}

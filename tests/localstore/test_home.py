@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import CopyBusy
+from localstore.folder.lock import owned
 from localstore.home import Home
-from localstore.lock import owned
 
 
 def linked(folder: Path) -> Path:

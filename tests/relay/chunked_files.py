@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import httpx
 from blake3 import blake3
 
-from localstore import cutting
-from localstore.core import chunks, limits
-from localstore.core.chunks import Manifest
-from localstore.core.pack import write_packs
+from localstore.core import limits
+from localstore.core.storage import chunks
+from localstore.core.storage.chunks import Manifest
+from localstore.core.storage.pack import write_packs
+from localstore.folder import chunking
 from tests.relay.histories import Repository, ok
 
 ROOMY = 17 * limits.MIB  # a little above the blob cap
@@ -38,7 +39,7 @@ def large(seed: int, size: int = ROOMY) -> Large:
 
 
 def cut(data: bytes) -> Large:
-    return Large(data, [data[one.offset :][: one.size] for one in cutting.cut(io.BytesIO(data))])
+    return Large(data, [data[one.offset :][: one.size] for one in chunking.cut(io.BytesIO(data))])
 
 
 def send_chunks(repo: Repository, parts: list[bytes]) -> None:

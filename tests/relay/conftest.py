@@ -24,17 +24,18 @@ import pytest
 from sanic import Sanic
 from sqlalchemy import insert
 
-from localstore.core.bearer import authorization
-from localstore.core.keys import DeviceKey, TransportKey
-from localstore.core.request_signature import SAFE_METHODS, ContentDigest, sign
+from localstore.core.identity.bearer import authorization
+from localstore.core.identity.keys import DeviceKey, TransportKey
+from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from relay import config as configuration
-from relay import data, logs, server
-from relay.clock import now_ms
+from relay.base import logs
+from relay.base.clock import now_ms
+from relay.base.ids import new_account_id, new_id
 from relay.db.schema import account as accounts
 from relay.db.schema import device_key as device_keys
 from relay.db.schema import session as sessions
-from relay.ids import new_account_id, new_id
 from relay.node import Node
+from relay.run import data_folder, server
 from tests import buckets
 from tests.databases import new_url
 
@@ -143,9 +144,9 @@ class Relay:
 
     def _config(self) -> configuration.Config:
         logs.configure("critical")
-        data.make(self.folder)
+        data_folder.make(self.folder)
         given = {**self._variables, **buckets.variables(self.folder)}
-        variables = {"DATABASE_URL": new_url(self.folder), **data.dev_secrets(self.folder, given)}
+        variables = {"DATABASE_URL": new_url(self.folder), **data_folder.dev_secrets(self.folder, given)}
         return configuration.read(variables, dev=True, host="127.0.0.1", port=0, data=self.folder)
 
     async def _account(self, handle: str | None, kind: str) -> Account:

@@ -11,10 +11,10 @@ import httpx
 import msgspec
 from blake3 import blake3
 
-from localstore.core.classify import kind_of
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.keys import DeviceKey
-from localstore.core.update import LiveUpdate, signing_bytes
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.lane.update import LiveUpdate, signing_bytes
+from localstore.core.storage.file_kind import kind_of
 from tests.relay.conftest import Account
 
 Files = Mapping[str, bytes | None]

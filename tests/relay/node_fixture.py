@@ -9,10 +9,11 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
-from relay.clock import now_ms
-from relay.db import connect, schema
-from relay.db.database import Database
-from relay.ids import new_account_id, new_id
+from relay.base.clock import now_ms
+from relay.base.ids import new_account_id, new_id
+from relay.db import schema
+from relay.db.engine import connect
+from relay.db.engine.database import Database
 from tests.databases import new_url
 
 DAY = 24 * 3600_000

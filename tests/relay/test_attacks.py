@@ -15,9 +15,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from localstore.core.bearer import authorization
+from localstore.core.identity.bearer import authorization
 from localstore.core.limits import MIB
-from relay import websocket
+from relay.http import websocket
 from scripts import fuzz_api
 
 ALLOWED = 320 * MIB  # RssAnon; an idle relay has about 70 MiB

@@ -13,7 +13,7 @@ from localstore.core.errors import Invalid
 from relay.backup import tables
 from relay.backup.files import Writing
 from relay.db.schema import metadata
-from relay.hub import Hub
+from relay.events.hub import Hub
 from tests.relay import places
 from tests.relay.places import Place
 

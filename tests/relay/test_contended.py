@@ -7,9 +7,10 @@ import dataclasses
 import pytest
 
 from localstore.core.errors import Unavailable
-from relay import gate, routes
-from relay.db.database import Contended
-from relay.routing import TABLE
+from relay import routes
+from relay.db.engine.database import Contended
+from relay.gate import gate
+from relay.http.routing import TABLE
 
 
 def route(failures, stream=False):

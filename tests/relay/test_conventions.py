@@ -11,12 +11,12 @@ import httpx
 import pytest
 from biscuit_auth import Biscuit, PublicKey
 
-from localstore.core.bearer import from_text, parse_script_token
-from localstore.core.capability import Guard
 from localstore.core.errors import Unauthorized
+from localstore.core.identity.bearer import from_text, parse_script_token
+from localstore.core.identity.capability import Guard
 from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
 from relay import routes
-from relay.routing import TABLE, Anonymous, Read, Route
+from relay.http.routing import TABLE, Anonymous, Read, Route
 from tests.relay.auth.people import PASSWORD, Device
 from tests.relay.conftest import Account, Relay
 

@@ -16,8 +16,9 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.limits import MIB
-from relay import app, logs
-from relay.context import LEFT
+from relay.base import logs
+from relay.http import app
+from relay.http.context import LEFT
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 

@@ -13,11 +13,11 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from localstore.core.device_grant import Purpose
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.identity.device_grant import Purpose
 from relay import routes
 from relay.db import schema
-from relay.routing import TABLE
+from relay.http.routing import TABLE
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

@@ -11,10 +11,10 @@ from sqlalchemy import bindparam, insert, update
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import Bootstrap, UpdatesRequest
-from localstore.core.update import LiveUpdate, signing_bytes
+from relay.base.ids import new_id
 from relay.db import schema
-from relay.ids import new_id
 from tests.relay.conftest import Account, Relay
 
 

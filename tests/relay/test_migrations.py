@@ -14,8 +14,8 @@ from sqlalchemy import create_engine
 
 from localstore.core.model.live import UpdateAnswer
 from relay import migrations
+from relay.base.environment import StartRefused
 from relay.db.schema import metadata
-from relay.environment import StartRefused
 
 OLDER_USE = """
     INSERT INTO account (id, kind, handle, phase, operator, created_at) VALUES

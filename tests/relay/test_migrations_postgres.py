@@ -17,8 +17,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from relay import migrations
+from relay.base.environment import StartRefused
 from relay.db.schema import metadata
-from relay.environment import StartRefused
 from relay.migrations import postgres
 from tests.databases import admin, postgres_url
 from tests.relay.test_migrations import OLDER_USE, USED, USED_BY

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from localstore.core.limits import MIB
-from relay import openapi, routes
+from relay import routes
+from relay.http import openapi
 from scripts import fuzz_api
 from tests import buckets, databases
 

@@ -15,9 +15,9 @@ import zstandard
 from sqlalchemy import func, select
 
 from localstore.core.encoding import digest
-from localstore.core.frame import ZSTD
 from localstore.core.limits import BLOB_FILE, FRAME_SHARED_MAX, HAVE_DIGESTS, PACK_BYTES
-from localstore.core.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
+from localstore.core.storage.frame import ZSTD
+from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
 from relay.db import schema
 from tests.relay.conftest import Account, Relay
 from tests.relay.node_fixture import make_repo

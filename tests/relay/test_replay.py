@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import httpx
 
-from localstore.core.request_signature import SAFE_METHODS
+from localstore.core.identity.request_signature import SAFE_METHODS
 from tests.relay.conftest import Account
 from tests.relay.histories import create, ok
 

@@ -11,7 +11,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from localstore.core.bearer import from_text, parse_script_token
+from localstore.core.identity.bearer import from_text, parse_script_token
 from tests.databases import postgres_url
 from tests.relay.auth.people import Browser, Device, Terminal
 from tests.relay.auth.test_device_key import register

@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from relay import edition
-from relay.edition import EDITION
+from relay.base import edition
+from relay.base.edition import EDITION
 
 GOOD = {
     "TR_EDITION": EDITION,
@@ -252,7 +252,7 @@ def test_version_and_routes():
 
 
 def test_version_is_cheap():
-    code = "import sys; from relay.cli import main; main(['version']); print(sorted(sys.modules))"
+    code = "import sys; from relay.run.cli import main; main(['version']); print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     for heavy in ("sanic", "sqlalchemy", "alembic", "uvloop"):
         assert f"'{heavy}'" not in done.stdout

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sanic.compat import Header
 
-from relay.wire import Head, read_head
+from relay.http.wire import Head, read_head
 
 _NAME = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 STRICT = re.compile(_NAME + rb" [!-~]+ HTTP/1\.[01](?:\r\n" + _NAME + rb":[^\0\r\n]*)*")

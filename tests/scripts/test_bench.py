@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from localstore.core.classify import kind_of
+from localstore.core.storage.file_kind import kind_of
 from scripts.bench import chart, growth, report, trees
 
 

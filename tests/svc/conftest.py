@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.app import run
+from svc.cmd.frame.app import run
 from tests import buckets, databases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from localstore.core.lane.update import LiveUpdate, UpdateKind
 from localstore.core.model.base import Actor, Count, Model
-from localstore.core.update import LiveUpdate, UpdateKind
 
 
 class SealKey(Model, frozen=True):
@@ -59,7 +59,7 @@ class Seal(SealSummary, frozen=True):
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
     """One live update that a seal took in, as number `seq` of its branch. `update`: for an edit, all that its
-    device signed (see localstore.core.update), with this `branch_id`, `replica` and `device_key_id`."""
+    device signed (see localstore.core.lane.update), with this `branch_id`, `replica` and `device_key_id`."""
 
     seq: Count
     at: str

@@ -1,4 +1,4 @@
-"""The live frontier of a branch (docs/design/004). The update itself is `localstore.core.update`."""
+"""The live frontier of a branch (docs/design/004). The update itself is `localstore.core.lane.update`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import Invalid
+from localstore.core.lane.update import LiveUpdate, UpdateKind
 from localstore.core.model.base import Count, Model
-from localstore.core.update import LiveUpdate, UpdateKind
 
 LaneKind = Literal["text", "blob", "chunked", "gone"]
 

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.lane_format import STATE_CAPS, Struct, Update, decode_state_vector, parse, second_halves
-from tests.localstore.core.test_lane import TEXTS, A, B, lane_of
+from localstore.core.lane.update_format import (
+    STATE_CAPS,
+    Struct,
+    Update,
+    decode_state_vector,
+    parse,
+    second_halves,
+)
+from tests.localstore.core.lane.test_lane import TEXTS, A, B, lane_of
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from localstore.core import alignment, limits
-from localstore.core.alignment import Hunk
-from localstore.core.text_merge import Conflict, Merged, merge
+from localstore.core import limits
+from localstore.core.diff import alignment
+from localstore.core.diff.alignment import Hunk
+from localstore.core.diff.text_merge import Conflict, Merged, merge
 
 
 class Work:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from localstore.core.lane_format import ROOT, Deletion, Struct
-from localstore.core.lane_reader import varints
+from localstore.core.lane.reader import varints
+from localstore.core.lane.update_format import ROOT, Deletion, Struct
 
 ORIGIN, RIGHT_ORIGIN = 0x80, 0x40
 

@@ -8,8 +8,8 @@ import pytest
 
 from localstore.core.encoding import digest
 from localstore.sync.compose import compose
-from localstore.sync.device import Device
-from localstore.sync.send import send
+from localstore.sync.transfer.send import send
+from localstore.sync.working_copy import Device
 from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place

@@ -14,9 +14,9 @@ from localstore.core.errors import ServerMisbehaved
 from localstore.core.model.live import LanesRequest, LaneState, LaneStates
 from localstore.sync.compose import compose
 from localstore.sync.remote import connect
-from localstore.sync.send import send
-from localstore.sync.transport import Transport
-from tests.localstore.core.test_lane_load import across
+from localstore.sync.transfer.send import send
+from localstore.sync.transfer.transport import Transport
+from tests.localstore.core.lane.test_load_cost import across
 from tests.localstore.core.updates import encode
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place

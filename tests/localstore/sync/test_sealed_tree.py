@@ -8,9 +8,9 @@ import pytest
 from localstore.core.model.history import Tree
 from localstore.sync import verify
 from localstore.sync.compose import compose
-from localstore.sync.device import Device
-from localstore.sync.send import send
-from localstore.sync.transport import Transport
+from localstore.sync.transfer.send import send
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import Device
 from svc.flows.working import begin, verified_head
 from tests.localstore.model_relay import REPO_ID, ModelRelay
 from tests.localstore.place import Place

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localstore import disk
 from localstore.core.encoding import digest
-from localstore.db import Database
-from localstore.disk import Looked
-from localstore.entry import known_by_bytes
-from localstore.found import Scan
-from localstore.looking import TRUST_SECONDS
-from localstore.schema import SCHEMA, STEPS
-from localstore.stats import Seen
+from localstore.folder.rescan import TRUST_SECONDS
+from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import Seen
+from localstore.record import scan_record
+from localstore.record.database import Database
+from localstore.record.entry import known_by_bytes
+from localstore.record.scan_record import Looked
+from localstore.record.schema import SCHEMA, STEPS
 from localstore.watch import talk
 from localstore.watch.talk import ENCODE, Changes, Token
 from tests.localstore.model_relay import ModelRelay
@@ -266,7 +266,7 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
         ann.write("d/a.txt", "two")
         ann.write("d/.gitignore", "*.log\n")
         with ann.device() as device, device.db.step():
-            from localstore.scanner import scan
+            from localstore.folder.scan import scan
 
             device.db.put_folders(*scan(device.files, device.db.folders(), device.db)[1])
         ann.write("d/b.txt", "three")
@@ -278,9 +278,9 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
 
 def test_what_is_kept_in_place_of_a_look_is_none() -> None:
     for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), ENCODE([[b"w", 1]]), "text"):
-        assert disk.looked(kept) is None
+        assert scan_record.looked(kept) is None
     last = Looked(Token(b"w" * 16, 5), 7)
-    assert disk.looked(ENCODE(last)) == last
+    assert scan_record.looked(ENCODE(last)) == last
 
 
 def test_now_and_then_a_look_goes_everywhere(ann: Place) -> None:

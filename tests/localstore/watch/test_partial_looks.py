@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from localstore.db import SealedFile
-from localstore.entry import known_by_bytes
-from localstore.files import Files
-from localstore.found import Scan
-from localstore.scanner import scan
-from localstore.sync.device import Device
+from localstore.folder.files import Files
+from localstore.folder.scan import scan
+from localstore.folder.scan_result import Scan
+from localstore.record.database import SealedFile
+from localstore.record.entry import known_by_bytes
+from localstore.sync.working_copy import Device
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 from tests.localstore.watch.changing import Changing

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from relay import clock
+from relay.base import clock
 from tests.relay.auth.people import Browser, Device, Terminal
 
 

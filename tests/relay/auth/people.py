@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 
-from localstore.core.bearer import authorization, from_text
-from localstore.core.device_grant import Challenge, Purpose
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.keys import DeviceKey, TransportKey, sign_registration
-from localstore.core.request_signature import SAFE_METHODS, ContentDigest, sign
+from localstore.core.identity.bearer import authorization, from_text
+from localstore.core.identity.device_grant import Challenge, Purpose
+from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
+from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 
 PASSWORD = "correct horse battery"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localstore.core.bearer import parse_script_token
-from localstore.core.device_grant import GRANT_TYPE, fingerprint, open_grant
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.identity.bearer import parse_script_token
+from localstore.core.identity.device_grant import GRANT_TYPE, fingerprint, open_grant
 from tests.relay.auth.people import PASSWORD, Device, Terminal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the pages are tested with playwright")

@@ -83,7 +83,7 @@ def test_a_cookie_that_comes_twice_signs_nobody_in(ask, token, browser):
 @given(before=st.binary(max_size=6), after=st.binary(max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_bytes_around_the_name_are_part_of_it(before: bytes, after: bytes) -> None:
-    from relay import cookies
+    from relay.http import cookies
 
     class Request:
         head = b"GET / HTTP/1.1\r\nCookie: x=y;" + before + NAME + after + b"=secret"

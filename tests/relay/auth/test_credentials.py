@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from localstore.core.bearer import to_text
-from localstore.core.capability import attenuate
 from localstore.core.encoding import b64u
-from localstore.core.keys import DeviceKey
+from localstore.core.identity.bearer import to_text
+from localstore.core.identity.capability import attenuate
+from localstore.core.identity.keys import DeviceKey
 from tests.relay.auth.people import Terminal
 
 REPO = f"/api/v1/repos/{'0' * 32}/refs"

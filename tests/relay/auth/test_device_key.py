@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import update
 
-from localstore.core.device_grant import Purpose
 from localstore.core.encoding import b64u
-from localstore.core.keys import key_id, verify_registration
-from relay.clock import now_ms
-from relay.db import device_key as rows
+from localstore.core.identity.device_grant import Purpose
+from localstore.core.identity.keys import key_id, verify_registration
+from relay.base.clock import now_ms
+from relay.db.identity import device_key as rows
 from relay.db.schema import challenge as challenges
 
 CHALLENGES, KEYS = "/api/v1/repos/device-key-challenges", "/api/v1/repos/device-keys"

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from relay import routes
-from relay.routing import TABLE
+from relay.http.routing import TABLE
 
 routes.load()
 OURS = [

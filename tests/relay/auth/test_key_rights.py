@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from localstore.core.bearer import parse_script_token
-from localstore.core.capability import attenuate
-from localstore.core.device_grant import Purpose
+from localstore.core.identity.bearer import parse_script_token
+from localstore.core.identity.capability import attenuate
+from localstore.core.identity.device_grant import Purpose
 from tests.relay.auth.people import Terminal
 from tests.relay.auth.test_device_key import CHALLENGES, KEYS, register
 from tests.relay.conftest import Account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.device_grant import new_user_code
+from localstore.core.identity.device_grant import new_user_code
 from tests.relay.auth.people import PASSWORD
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.bearer import parse_script_token, to_text
+from localstore.core.identity.bearer import parse_script_token, to_text
 from tests.relay.auth.people import PASSWORD, Terminal
 
 HANDLE, TOKENS = "/api/v1/handles/me", "/api/v1/auth/tokens"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from localstore.core.device_grant import Purpose, new_pairing_code
+from localstore.core.identity.device_grant import Purpose, new_pairing_code
 from tests.relay.auth.people import Device
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from relay import sign_in
-from relay.sign_in import Passwords
+from relay.signing import sign_in
+from relay.signing.sign_in import Passwords
 
 
 class Hasher:

@@ -8,9 +8,9 @@ import uuid
 import pytest
 from sqlalchemy import update
 
-from localstore.core.bearer import parse_script_token
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Unavailable
+from localstore.core.identity.bearer import parse_script_token
 from relay.db.schema import refresh_token
 from tests.relay.auth.people import Terminal
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from localstore.core.keys import DeviceKey
-from relay import cli
+from localstore.core.identity.keys import DeviceKey
 from relay import config as configuration
+from relay.run import cli
 from tests.relay.auth.people import Device
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relay.db import repo
-from relay.db.sqlite import SqliteDatabase
+from relay.db.engine.sqlite import SqliteDatabase
 from tests.relay.conftest import Relay
 
 

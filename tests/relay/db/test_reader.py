@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from relay.db import nonce
-from relay.db.database import Database
+from relay.db.engine.database import Database
+from relay.db.identity import nonce
 from tests.relay.node_fixture import database
 
 

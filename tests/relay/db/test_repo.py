@@ -8,8 +8,10 @@ import pytest
 from sqlalchemy.sql import ClauseElement
 
 from relay.db import blame as blames
-from relay.db import device_key, gate, history, lane, repo
-from relay.db.sqlite import compiled
+from relay.db import history, repo
+from relay.db.engine.sqlite import compiled
+from relay.db.identity import device_key, gate
+from relay.db.live import lane
 from tests.databases import POSTGRES
 from tests.relay.conftest import Relay
 

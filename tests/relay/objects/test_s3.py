@@ -14,8 +14,8 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
+from relay.base.environment import StartRefused
 from relay.config import S3
-from relay.environment import StartRefused
 from relay.objects.backend import PackGone
 from relay.objects.s3 import PART_BYTES, S3Packs
 from relay.objects.store import ObjectStore

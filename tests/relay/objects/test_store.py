@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.frame import ZSTD
 from localstore.core.limits import MIB
-from localstore.core.pack import Frame, FrameRow, ObjectRow, PackReader, write_packs
-from relay.buffers import Buffers, Lease
+from localstore.core.storage.frame import ZSTD
+from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, PackReader, write_packs
+from relay.http.buffers import Buffers, Lease
 from relay.objects.export import REFRAMED, export
 from relay.objects.store import ObjectStore
 from tests import buckets

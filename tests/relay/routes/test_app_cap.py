@@ -10,8 +10,9 @@ import httpx
 import pytest
 from blake3 import blake3
 
-from localstore.core import chunks, limits
+from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.storage import chunks
 from tests.relay.chunked_files import ROOMY, large, send, send_chunks, send_manifest
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from relay import operations
+from relay.run import operator_commands
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create
 
@@ -46,7 +46,7 @@ def test_what_caches_hold_of_a_public_repository_ends_when_it_is_taken_off(
             assert again.headers["cache-control"] == "public, max-age=60"
         if way == "suspend":
             full_name = f"{owner.handle}/taken-off-{way}"
-            relay.run(operations.set_state(relay.node.config.database_url, full_name, "suspend"))
+            relay.run(operator_commands.set_state(relay.node.config.database_url, full_name, "suspend"))
         else:
             assert http.patch(mine.url, json={"visibility": "private"}).is_success
         assert {reader.get(url, headers=tags[url]).status_code for url in urls} == {404}

@@ -7,8 +7,8 @@ from sqlalchemy import delete, select, update
 from relay.db.schema import chunked_file, repo_object
 from relay.db.schema import repo as repos
 from relay.objects.store import STALE_TOUCH
-from relay.service import verification
-from relay.service.collect import collect
+from relay.service.storage import verification
+from relay.service.storage.collect import collect
 from relay.service.upkeep import purge
 from tests.relay.chunked_files import large, send
 from tests.relay.conftest import Relay

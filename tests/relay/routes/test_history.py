@@ -20,7 +20,7 @@ from localstore.core import tree
 from localstore.core.encoding import unb64u
 from relay.db.schema import repo as repo_table
 from relay.db.schema import seal as seal_table
-from relay.paging import Cursor
+from relay.http.paging import Cursor
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 

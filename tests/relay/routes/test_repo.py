@@ -11,10 +11,10 @@ import pytest
 from blake3 import blake3
 from sqlalchemy import bindparam, insert, select, update
 
-from relay.clock import now_ms
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
 from relay.db.schema import collaborator, event, idempotency, repo_alias
 from relay.db.schema import repo as repo_table
-from relay.ids import new_id
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import compared, create, ok, own
 

@@ -12,10 +12,10 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.keys import DeviceKey, verify
-from localstore.core.lane import Lane
-from localstore.core.update import LiveUpdate, signing_bytes
-from relay.service import live_record
+from localstore.core.identity.keys import DeviceKey, verify
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate, signing_bytes
+from relay.service.history import live_updates
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -159,14 +159,14 @@ def test_many_rows_of_one_seal_become_few_and_say_the_same(
 ) -> None:
     one, other = Device(repo, owner.key), Device(repo, owner.key)
     gen, lane = one.text("a.txt", b"")
-    for number in range(live_record.MANY):
+    for number in range(live_updates.MANY):
         one.edit("a.txt", gen, lane, lane.text() + b"%d" % number)
     other.text("b.txt", b"b\n")
     seal = one.seal()
     before, paths = all_of(repo, seal), all_of(repo, seal, by="path")
-    assert len(before) == live_record.MANY + 2
+    assert len(before) == live_updates.MANY + 2
     for _ in range(2):
-        relay.run(live_record.join(relay.node, {"repo_id": repo.id, "seal_id": seal}))
+        relay.run(live_updates.join(relay.node, {"repo_id": repo.id, "seal_id": seal}))
         assert all_of(repo, seal, limit=7) == before
         assert all_of(repo, seal, by="path") == paths
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from relay import routes
-from relay.flags import DEFAULTS
-from relay.router import Router
-from relay.routing import TABLE
+from relay.base.flags import DEFAULTS
+from relay.http.router import Router
+from relay.http.routing import TABLE
 from tests.relay.conftest import Relay
 
 ALL = "TR_REPOS_ENABLED"  # the other flags of repositories mean nothing without it

@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import insert
 
-from localstore.core import chunks, tree
 from localstore.core import seal as seals
-from localstore.core import update as updates
+from localstore.core import tree
 from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.keys import DeviceKey, sign_registration
-from localstore.core.lane import Lane
+from localstore.core.identity.keys import DeviceKey, sign_registration
+from localstore.core.lane import update as updates
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.history import Seal
 from localstore.core.model.live import (
     Bootstrap,
@@ -30,23 +31,27 @@ from localstore.core.model.live import (
 )
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
-from localstore.core.update import LiveUpdate
-from relay import config, trees
+from localstore.core.storage import chunks
+from relay import config
+from relay.base.clock import now_ms
+from relay.base.metrics import Metrics
 from relay.caller import Principal, View
-from relay.clock import now_ms
-from relay.db import connect, schema
 from relay.db import repo as repos
+from relay.db import schema
 from relay.db import seal as seal_rows
-from relay.hub import Hub
-from relay.jobs import Jobs
-from relay.lanes import Lanes
-from relay.limiter import Limiter
-from relay.metrics import Metrics
+from relay.db.engine import connect
+from relay.events.hub import Hub
+from relay.events.jobs import Jobs
+from relay.http.limiter import Limiter
+from relay.memory import trees
+from relay.memory.lanes import Lanes
 from relay.node import Node
 from relay.objects.store import ObjectStore
-from relay.service import chunked, live, seal
-from relay.service import lane as lanes
-from relay.signer import Signer
+from relay.service.live import lane as lanes
+from relay.service.live import live
+from relay.service.sealing import seal
+from relay.service.storage import chunked
+from relay.signing.client import Signer
 from tests import buckets
 from tests.databases import new_url
 from tests.relay.chunked_files import cut

@@ -15,12 +15,12 @@ from sqlalchemy import bindparam, delete
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, RateLimited, Unavailable
-from localstore.core.lane import Lane
+from localstore.core.lane.lane import Lane
 from relay.db import schema
-from relay.fair import WORK, Share
-from relay.limiter import Limiter
-from relay.service import lane_work, live
-from relay.service.lane_work import Bench
+from relay.http.limiter import Limiter
+from relay.memory.fair import WORK, Share
+from relay.service.live import lane_work, live
+from relay.service.live.lane_work import Bench
 from scripts.attackers import across
 from tests.relay.service.live_world import Device, World, opened, world
 

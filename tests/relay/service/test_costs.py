@@ -12,20 +12,23 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from localstore.core import lane_format, limits, tree
+from localstore.core import limits, tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, TooLarge
-from localstore.core.lane import SPLITS, Lane
+from localstore.core.lane import update_format
+from localstore.core.lane.lane import SPLITS, Lane
+from localstore.core.lane.update import LiveUpdate
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
-from localstore.core.update import LiveUpdate
 from relay.db import schema
-from relay.db.lane import LaneRow
-from relay.service import epochs, frontier, seal, seal_trees, sealed
-from relay.service.lane_work import Bench
+from relay.db.live.lane import LaneRow
+from relay.service.history import sealed
+from relay.service.live import epochs, frontier
+from relay.service.live.lane_work import Bench
+from relay.service.sealing import seal, trees
+from tests.relay.service.live.test_landing import finalize, land, prepare
 from tests.relay.service.live_world import Device, World, world
-from tests.relay.service.test_landing import finalize, land, prepare
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ async def test_large_directories_are_changed_off_the_event_loop(
 async def test_trees_of_one_request_are_held_up_to_a_limit(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     a = await w.device()
     head = await flat(a, 3000)
-    monkeypatch.setattr(seal_trees, "DIRECTORIES_AT_ONCE", MIB)
+    monkeypatch.setattr(trees, "DIRECTORIES_AT_ONCE", MIB)
     with pytest.raises(TooLarge, match="prepare fewer seals at once"):
         await prepare(a, head, *await single(w, 20))
     await finalize(a, await prepare(a, head, *await single(w, 3)))
@@ -192,7 +195,7 @@ async def test_as_many_costly_edits_as_a_device_sends_at_once_are_taken(
     for number in range(limits.EDITS_AT_ONCE):
         text = b"".join(b"%d %s" % (number, line) for line in text.splitlines(keepends=True))
         ops.append(lane.edit(a.replica, text) or b"")
-        works.append(lane_format.work(lane_format.parse(ops[-1]), 1 + SPLITS * 60 * number))
+        works.append(update_format.work(update_format.parse(ops[-1]), 1 + SPLITS * 60 * number))
     monkeypatch.setattr(limits, "UPDATE_WORK", max(works))
     assert sum(works) > 2 * limits.UPDATE_WORK, "the work of one update would do"
     update = a.make("edit_text", "f", gen, epoch=0, ops=[b64u(one) for one in ops])

@@ -11,11 +11,12 @@ from sqlalchemy import bindparam, update
 
 from localstore.core import limits
 from localstore.core.errors import SealBudgetExceeded
-from localstore.core.lane import Lane
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.seal import PrepareSealsRequest, SealChange, TreeDelta
-from localstore.core.update import LiveUpdate
 from relay.db import schema
-from relay.service import live_rules, seal_trees
+from relay.service.live import rules
+from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, world
 
 BIG = b"\0" * (limits.BLOB_FILE + 1)
@@ -86,7 +87,7 @@ async def test_a_file_stored_as_one_object_before_stays_as_it_is(
     await manifest(a, 20)
     digest = await w.put(BIG)
     with monkeypatch.context() as before:
-        before.setattr(live_rules, "kind_of_bytes", lambda size, kind: "blob")
+        before.setattr(rules, "kind_of_bytes", lambda size, kind: "blob")
         old = await a.one(big(a, "old.bin", digest))
     assert old.result == "ok"
     head = (await a.seal()).id
@@ -123,9 +124,9 @@ async def test_no_manifest_is_read_on_the_event_loop(w: World, monkeypatch: pyte
 
     def cap(text: bytes | None, kind: str) -> int:
         where.append(threading.get_ident())
-        return live_rules.file_cap(text, kind)
+        return rules.file_cap(text, kind)
 
-    monkeypatch.setattr(seal_trees, "file_cap", cap)
+    monkeypatch.setattr(trees, "file_cap", cap)
     a = await w.device()
     text = raising(20)
     changes = [
@@ -134,6 +135,6 @@ async def test_no_manifest_is_read_on_the_event_loop(w: World, monkeypatch: pyte
     ]
     seals = [TreeDelta(message="Large", changes=changes)]
     wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=None, seals=seals)
-    assert len((await seal_trees.prepare(a.view, wish)).seals) == 1
+    assert len((await trees.prepare(a.view, wish)).seals) == 1
     assert where
     assert threading.get_ident() not in where

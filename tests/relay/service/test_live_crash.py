@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.keys import DeviceKey
-from localstore.core.lane import Lane
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.lane.lane import Lane
 from localstore.core.model.seal import Prepared
 from tests.relay.service.live_world import Device, World, opened, world
 

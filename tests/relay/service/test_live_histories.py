@@ -9,8 +9,8 @@ import pytest
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import StaleHead
-from localstore.core.lane import Lane
-from localstore.core.lane_carry import carry
+from localstore.core.lane.carry import carry
+from localstore.core.lane.lane import Lane
 from localstore.core.model.live import LaneState, UpdateAnswer
 from tests.relay.service.live_world import Device, World, world
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from localstore.core.errors import ServerMisbehaved, SvcError
-from localstore.core.pack import PackWriter
+from localstore.core.storage.pack import PackWriter
 from svc.api import Api
-from svc.api.http import Http
+from svc.http.client import Http
 from tests.svc.api.hostile import hostile, http
-from tests.svc.api.test_http import CREDENTIAL
+from tests.svc.http.test_client import CREDENTIAL
 
 NOUNS = ("auth", "device", "history", "live", "node", "payload", "ref", "repo", "seal")
 # Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
@@ -82,6 +82,7 @@ GIVEN: dict[str, Any] = {
     "sha": "s",
     "seal_id": "s",
     "path": "p",
+    "prefix": "abcd",
     "cap": 1000,
     "base": "a",
     "head": "b",

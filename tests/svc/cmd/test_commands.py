@@ -17,11 +17,11 @@ import pytest
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import SvcError
-from localstore.core.keys import seal_to
-from svc.api.session import Sessions
-from svc.cmd.app import normalise
-from svc.cmd.command import build
-from svc.cmd.json_word import is_list_of, with_fields
+from localstore.core.identity.keys import seal_to
+from svc.cmd.frame.app import normalise
+from svc.cmd.frame.command import build
+from svc.cmd.frame.json_word import is_list_of, with_fields
+from svc.http.session import Sessions
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 

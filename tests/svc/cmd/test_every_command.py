@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from svc.cmd.command import EXAMPLES, build, function_of
-from svc.cmd.table import COMMANDS, GROUPS, children
+from svc.cmd.frame.command import EXAMPLES, build, function_of
+from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)

@@ -69,15 +69,15 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     alice: Svc, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sent live and dropped with the branch: the folder still has them, and says so."""
+    from localstore.folder.link import read_repo
     from localstore.home import Home
-    from localstore.link import read_repo
     from localstore.sync.compose import compose
-    from localstore.sync.device import opened
-    from localstore.sync.send import send
+    from localstore.sync.transfer.send import send
+    from localstore.sync.working_copy import opened
     from svc.api import connect
-    from svc.api.session import Sessions
-    from svc.api.transport import BranchTransport
+    from svc.api.sync_transport import BranchTransport
     from svc.flows.working import begin
+    from svc.http.session import Sessions
 
     (folder / "a.txt").write_text("live\n")
     (folder / "fresh.txt").write_text("live\n")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.command import build
-from svc.cmd.table import COMMANDS
+from svc.cmd.frame.command import build
+from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.svc.cmd.test_editor import at_terminal
+from tests.svc.cmd.frame.test_editor import at_terminal
 from tests.svc.conftest import Svc
 
 BASE = b"import os\n\nPORT = 8080\n\ndone = 1\n"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from svc.cmd.table import COMMANDS
-from tests.svc.conftest import ROOT, Svc, clean_environment
+from svc.cmd.frame.table import COMMANDS
+from tests.svc.conftest import ROOT, clean_environment
 
 PROBE = """
 import sys
@@ -34,7 +32,7 @@ def loaded(*words: str) -> set[str]:
 
 
 def test_version_loads_nothing_to_speak_of() -> None:
-    unwanted = {"typer", "httpx", "textual", "msgspec", "svc.cmd", "svc.out", "rich"}
+    unwanted = {"typer", "httpx", "textual", "msgspec", "svc.cmd", "svc.console", "rich"}
     assert loaded("--version") & unwanted == set()
 
 
@@ -45,7 +43,7 @@ def test_help_asks_no_command_and_no_network() -> None:
 
 def loaded_to_build(*paths: str) -> set[str]:
     """Every module in memory once these commands could run."""
-    script = "import sys; from svc.cmd.command import build\n"
+    script = "import sys; from svc.cmd.frame.command import build\n"
     script += f"for path in {paths!r}: build(path)\n"
     script += "print(','.join(sorted(sys.modules)))"
     ended = subprocess.run(
@@ -67,7 +65,7 @@ def test_no_command_loads_textual_the_relay_or_two_command_lines() -> None:
 
 @pytest.mark.parametrize("path", ["push", "pull", "status", "log"])
 def test_what_is_typed_all_day_loads_nothing_for_rare_cases(path: str) -> None:
-    unwanted = {"ctypes", "dataclasses", "nacl.signing", "rapidfuzz", "shlex", "svc.out.pager", "tarfile"}
+    unwanted = {"ctypes", "dataclasses", "nacl.signing", "rapidfuzz", "shlex", "svc.console.pager", "tarfile"}
     unwanted |= {"svc.flows.pull"} if path == "push" else set()
     assert loaded_to_build(path) & unwanted == set()
 
@@ -78,71 +76,6 @@ def test_a_read_loads_httpx_without_its_command_line(words: tuple[str, ...]) -> 
     assert "httpx" in modules
     unwanted = {"rich", "pygments", "click", "keyring", "sanic", "textual", "jinja2", "jq", "pydantic"}
     assert modules & unwanted == set()
-
-
-PROCESS = """
-import sys
-from svc import __main__, later
-def leave(code):
-    there = [name for name in later.LATER if not isinstance(sys.modules[name], later.StandIn)]
-    sys.stdout.write(f"\\n{code} {','.join(there)}")
-    sys.stdout.flush()
-    __main__.os._exit(code)
-__main__.leave = leave
-__main__.main()
-"""
-BEFORE_313 = {"ast", "platform"} if sys.version_info < (3, 13) else set()
-OF_HTTPX = {"base64", "tempfile"}
-
-
-def used(script: Path, *words: str) -> tuple[int, set[str]]:
-    """The exit code of the process `svc WORDS` here, and which of `LATER` it has loaded.
-
-    It runs a script, because for `-c` Python 3.13 itself loads linecache.
-    """
-    script.write_text(PROCESS)
-    ended = subprocess.run(
-        [sys.executable, str(script), *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    code, _, names = ended.stdout.rpartition("\n")[2].partition(" ")
-    assert int(code) == ended.returncode, ended.stderr
-    return ended.returncode, set(names.split(",")) - {""}
-
-
-def test_help_uses_nothing_that_may_load_later(tmp_path: Path) -> None:
-    code, names = used(tmp_path / "process.py", "--help")
-    assert code == 0 and names <= BEFORE_313 | {"textwrap", "shutil"}
-
-
-def test_a_working_copy_uses_little_that_may_load_later(alice: Svc, tmp_path: Path) -> None:
-    alice("repo", "create", "one")
-    Path("file.txt").write_text("one\n")
-    alice("repo", "init", f"{os.environ['TEST_HANDLE']}/one")
-    for words in [("push", "-m", "One"), ("status",), ("log",), ("repo", "list")]:
-        code, names = used(tmp_path / "process.py", *words)
-        known = {"ipaddress", "platform", "zstandard", *(["difflib"] if "-m" in words else [])}
-        assert code == 0 and names <= BEFORE_313 | OF_HTTPX | known, words
-        assert words[0] != "log" or "zstandard" not in names
-    Path("file.txt").write_text("two\n")
-    code, names = used(tmp_path / "process.py", "diff")  # array: rapidfuzz
-    assert code == 0 and names <= BEFORE_313 | {"array", "ipaddress", "platform", "zstandard"}
-
-
-def test_a_server_with_a_name_needs_no_addresses(svc: Svc, node: str, tmp_path: Path) -> None:
-    named = node.replace("127.0.0.1", "localhost")
-    code, names = used(tmp_path / "process.py", "log", "--repo", "nobody/nothing", "--server", named)
-    assert code == 1 and names <= BEFORE_313 | OF_HTTPX
-
-
-def test_only_a_process_of_its_own_defers() -> None:
-    script = (
-        "import sys; from svc.__main__ import answer; from svc.later import StandIn; answer(['--help'])\n"
-    )
-    script += "sys.exit(any(isinstance(module, StandIn) for module in sys.modules.values()))"
-    assert subprocess.run([sys.executable, "-c", script], env=clean_environment(), cwd=ROOT).returncode == 0
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--help",), ("login", "--no-such")])

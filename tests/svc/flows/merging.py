@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localstore.sync.compose import compose
-from localstore.sync.send import send
+from localstore.sync.transfer.send import send
 from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place

@@ -15,7 +15,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.errors import EditsConflict, SvcError
 from localstore.sync.compose import compose
-from localstore.sync.send import send
+from localstore.sync.transfer.send import send
 from svc.flows import push
 from svc.flows.working import begin
 from tests.localstore.model_relay import ModelRelay

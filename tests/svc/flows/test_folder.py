@@ -13,7 +13,7 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import killed, made, pushed, within
 

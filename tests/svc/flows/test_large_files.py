@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from localstore import cutting
 from localstore.core.limits import MIB
-from localstore.sync import chunked_upload
+from localstore.folder import chunking
+from localstore.sync.transfer import chunked_upload
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 
@@ -51,7 +51,7 @@ def within(folder: Path, alice: Svc, *words: str) -> int:
 # Runs a command and kills its own process with SIGKILL in the middle of the Nth transfer.
 DYING = """
 import os, signal, sys
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
 name, left = sys.argv[1], int(sys.argv[2])
 real = getattr(BranchTransport, name)
 def dying(self, *arguments):
@@ -61,7 +61,7 @@ def dying(self, *arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return real(self, *arguments)
 setattr(BranchTransport, name, dying)
-from svc.cmd.app import run
+from svc.cmd.frame.app import run
 sys.exit(run(sys.argv[3:]))
 """
 
@@ -114,7 +114,7 @@ def test_a_push_reads_a_large_file_once_to_hash_and_to_cut_it(
         patch.setattr(chunked_upload, "_cut", None)  # the second pass
         assert pushed(alice)["sent"] == ["a.bin"]
     Path("a.bin").write_bytes(noise(2, 17 * MIB))
-    monkeypatch.setattr(cutting, "KEPT_BYTES", 0)
+    monkeypatch.setattr(chunking, "KEPT_BYTES", 0)
     assert pushed(alice)["sent"] == ["a.bin"], "what was not kept is cut again"
 
 

@@ -11,7 +11,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
-from localstore.sync.device import Device
+from localstore.sync.working_copy import Device
 from svc.flows import push
 from svc.flows.pull import pull
 from tests.localstore.model_relay import ModelRelay, ModelTransport

@@ -11,8 +11,8 @@ from shutil import rmtree
 import pytest
 
 from localstore.core.limits import MIB
-from localstore.sync import chunked_download
-from svc.api.transport import BranchTransport
+from localstore.sync.transfer import chunked_download
+from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import arriving, killed, made, noise, pushed, within
 

@@ -11,12 +11,12 @@ import pytest
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.keys import key_id, verify
+from localstore.core.identity.keys import key_id, verify
+from localstore.core.lane.update import signing_bytes
 from localstore.core.model.live import Bootstrap, BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
-from localstore.core.update import signing_bytes
-from svc.api.session import Sessions
-from svc.api.transport import BranchTransport
+from svc.api.sync_transport import BranchTransport
+from svc.http.session import Sessions
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import made
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import NotWatchable
-from localstore.lock import exclusive
+from localstore.folder.lock import exclusive
 from localstore.watch import talk
 from localstore.watch.server import LOCK_NAME, LOG_NAME
 from svc.flows.watcher import running, start, stop

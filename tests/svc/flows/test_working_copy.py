@@ -208,7 +208,7 @@ def test_clone_verifies_writes_and_is_ready_to_push(ann: Place, relay: ModelRela
 
 def test_clone_without_a_key_reads_and_pulls(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
     from localstore.home import Home
-    from localstore.sync.device import opened
+    from localstore.sync.working_copy import opened
     from svc.flows.pull import pull
 
     ann.write("a.txt", "one\n")
@@ -388,7 +388,7 @@ def test_switch_there_and_back_carrying_an_edit(ann: Place, relay: ModelRelay) -
 
 
 def test_another_device_key_takes_over_without_losing_edits(ann: Place, relay: ModelRelay) -> None:
-    from localstore.core.keys import DeviceKey
+    from localstore.core.identity.keys import DeviceKey
 
     ann.write("a.txt", "one\n")
     ann.push()

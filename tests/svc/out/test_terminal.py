@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from svc.out import Column, Out
+from svc.console import Column, Out
 
 STATES = (Column("state", kind="state"), Column("path"), Column("reason"))
 ROWS = [{"state": "new", "path": "a"}, {"state": "odd", "path": "\x1b[31mb"}]

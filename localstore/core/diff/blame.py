@@ -1,0 +1,48 @@
+"""Which seal each line came with: carried from seal to seal by line differences, as `git blame` sees it.
+
+Owners are kept beside a sealed text, one per line, so that the next seal costs one difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+from localstore.core.diff.line_diff import opcodes
+
+Owner = TypeVar("Owner", str, int)
+
+
+class Range(NamedTuple):
+    """Lines `start` … `end` − 1 (from 0) came with seal `seal`."""
+
+    start: int
+    end: int
+    seal: str
+
+
+def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
+    """Owners of the lines `new`, given those of the lines `old`: what seal `seal` changed is its own.
+
+    Raises ValueError unless there is one owner per old line.
+    """
+    if len(owners) != len(old):
+        raise ValueError(f"{len(owners)} owners for {len(old)} lines")
+    next_owners: list[Owner] = []
+    done = 0
+    for hunk in opcodes(old, new):
+        next_owners += owners[done : hunk.old_start]
+        next_owners += [seal] * (hunk.new_end - hunk.new_start)
+        done = hunk.old_end
+    return next_owners + owners[done:]
+
+
+def ranges(owners: Sequence[str]) -> list[Range]:
+    """Neighbouring lines of one owner, together."""
+    found: list[Range] = []
+    end = 0
+    for owner, group in groupby(owners):
+        start, end = end, end + sum(1 for _ in group)
+        found.append(Range(start, end, owner))
+    return found

@@ -1,0 +1,64 @@
+"""The differing stretches of two long sequences that are nearly the same, in time that grows with the number
+of differences (Myers 1986): equal stretches are passed at the speed of comparing slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.diff.alignment import Hunk, glued
+
+MOST_EDITS = 64  # inserted and deleted elements; the time grows with the square
+NARROW, WIDE = 16, 4096  # elements compared at once
+NOWHERE = -2  # no way came here; one step further is still nowhere
+
+
+def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None:
+    """A shortest way from `old` to `new` as the stretches that differ, ascending, none touching; None where
+    more than MOST_EDITS elements would have to be inserted and deleted."""
+    if abs(len(old) - len(new)) > MOST_EDITS:
+        return None
+    furthest = {0: _alike(old, 0, new, 0)}  # diagonal (place in old − place in new) → furthest place in old
+    came = [furthest]
+    while furthest.get(len(old) - len(new)) != len(old):
+        edits = len(came)
+        if edits > MOST_EDITS:
+            return None
+        before, furthest = furthest, {}
+        for diagonal in range(-edits, edits + 1, 2):
+            i = max(before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE))
+            j = i - diagonal
+            if 0 <= i <= len(old) and 0 <= j <= len(new):
+                furthest[diagonal] = i + _alike(old, i, new, j)
+        came.append(furthest)
+    return _way(came, len(old) - len(new))
+
+
+def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
+    """How many elements from `i` and from `j` on are equal."""
+    most = min(len(old) - i, len(new) - j)
+    done, width = 0, 1
+    while done < most:
+        if old[i + done : i + done + width] == new[j + done : j + done + width]:
+            done += width
+            width = min(max(width * 4, NARROW), WIDE)
+        elif width == 1:
+            return done
+        else:
+            width = 1 if width <= NARROW else width // 8
+    return most
+
+
+def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
+    """The edits of the way that ends on `diagonal`, neighbours made one."""
+    steps = []
+    for before in reversed(came[:-1]):
+        deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)
+        i = max(deleted, inserted)
+        j = i - diagonal
+        if inserted >= deleted:
+            steps.append(Hunk(i, i, j - 1, j))
+            diagonal += 1
+        else:
+            steps.append(Hunk(i - 1, i, j, j))
+            diagonal -= 1
+    return glued(steps[::-1])

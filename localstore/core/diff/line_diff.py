@@ -1,0 +1,150 @@
+"""Line differences of byte strings, and the patches that `git apply` and `patch` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+
+from localstore.core.diff.alignment import Hunk, hunks, interned
+from localstore.core.diff.few_edits import few_edits
+from localstore.core.diff.sliding import slid
+
+CELLS = 64_000_000  # largest rows × columns of lines solved exactly: 8 MiB of memory, tens of milliseconds
+LONG = 1_000_000  # rows × columns from which on it pays to try first whether little differs
+BINARY_PROBE = 8000  # bytes searched for a NUL, as git does
+NO_NEWLINE = b"\\ No newline at end of file\n"
+ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+
+
+def lines(data: bytes) -> list[bytes]:
+    """`data` cut behind every line feed; the last line may lack one. Joined they are `data` again."""
+    return BytesIO(data).readlines()
+
+
+def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) -> list[Hunk]:
+    """The stretches of lines that differ, ascending, with an equal line between any two.
+
+    Placed as git places them; `by_indent=False` leaves out the indentation heuristic, as git's merge does.
+    """
+    texts = (old, new) if by_indent else None
+    if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
+        return slid(old, new, found, texts)
+    a, b = interned(old, new)
+    return slid(a, b, hunks(a, b, CELLS), texts)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether a patch only says that the file differs: a NUL among the first bytes."""
+    return b"\0" in data[:BINARY_PROBE]
+
+
+def stat(old: bytes | None, new: bytes | None) -> tuple[int, int]:
+    """(lines added, lines deleted); (0, 0) where either side is binary. None: no such file."""
+    before, after = old or b"", new or b""
+    if is_binary(before) or is_binary(after):
+        return 0, 0
+    changed = opcodes(lines(before), lines(after))
+    return sum(h.new_end - h.new_start for h in changed), sum(h.old_end - h.old_start for h in changed)
+
+
+def unified(
+    old: bytes | None,
+    new: bytes | None,
+    old_path: str | None,
+    new_path: str | None,
+    context: int = 3,
+    similarity: int | None = None,
+) -> bytes:
+    """The patch from `old` to `new` in git's unified format, b"" if nothing differs.
+
+    None for a side (bytes and path together) says that the file is not there. `similarity`, in percent, is
+    said of a file that moved. Bytes and names are written as
+    they are, lines of the text with their own endings.
+    """
+    if old == new and old_path == new_path:
+        return b""
+    header = _header(old is None, new is None, old_path, new_path, similarity)
+    before, after = old or b"", new or b""
+    if before == after:
+        return header
+    names = [
+        _name("a/", old_path if old is not None else None),
+        _name("b/", new_path if new is not None else None),
+    ]
+    if is_binary(before) or is_binary(after):
+        return header + f"Binary files {names[0]} and {names[1]} differ\n".encode()
+    tabs = ["\t" if " " in name else "" for name in names]
+    marks = f"--- {names[0]}{tabs[0]}\n+++ {names[1]}{tabs[1]}\n".encode()
+    return header + marks + b"".join(_body(lines(before), lines(after), context))
+
+
+def _header(
+    added: bool, removed: bool, old_path: str | None, new_path: str | None, similarity: int | None
+) -> bytes:
+    source, target = old_path or new_path, new_path or old_path
+    head = f"diff --git {_name('a/', source)} {_name('b/', target)}\n"
+    if added:
+        head += "new file mode 100644\n"
+    elif removed:
+        head += "deleted file mode 100644\n"
+    elif source != target:
+        head += f"similarity index {similarity}%\n" if similarity is not None else ""
+        head += f"rename from {_name('', source)}\nrename to {_name('', target)}\n"
+    return head.encode()
+
+
+def _name(prefix: str, path: str | None) -> str:
+    """A path as git writes it: quoted where it holds control characters, quotes or backslashes."""
+    if path is None:
+        return "/dev/null"
+    if not any(ord(char) < 0x20 or char in '"\\\x7f' for char in path):
+        return prefix + path
+    escaped = "".join(
+        ESCAPES.get(ord(char)) or (f"\\{ord(char):03o}" if ord(char) < 0x20 or char == "\x7f" else char)
+        for char in path
+    )
+    return f'"{prefix}{escaped}"'
+
+
+def _body(old: list[bytes], new: list[bytes], context: int) -> Iterable[bytes]:
+    for group in _grouped(opcodes(old, new), context):
+        first, last = group[0], group[-1]
+        lead = min(context, first.old_start)
+        trail = min(context, len(old) - last.old_end)
+        yield b"@@ -%b +%b @@\n" % (
+            _range(first.old_start - lead, last.old_end + trail),
+            _range(first.new_start - lead, last.new_end + trail),
+        )
+        at = first.old_start - lead
+        for i1, i2, j1, j2 in group:
+            yield from _marked(b" ", old[at:i1])
+            yield from _marked(b"-", old[i1:i2])
+            yield from _marked(b"+", new[j1:j2])
+            at = i2
+        yield from _marked(b" ", old[at : at + trail])
+
+
+def _grouped(changed: list[Hunk], context: int) -> list[list[Hunk]]:
+    """Hunks whose context would touch stand under one heading."""
+    groups: list[list[Hunk]] = []
+    for hunk in changed:
+        if groups and hunk.old_start - groups[-1][-1].old_end <= 2 * context:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return groups
+
+
+def _range(start: int, end: int) -> bytes:
+    """First line (from 1) and number of lines; an empty range names the line before it."""
+    count = end - start
+    if count == 1:
+        return b"%d" % (start + 1)
+    return b"%d,%d" % (start + (count > 0), count)
+
+
+def _marked(mark: bytes, some: Sequence[bytes]) -> Iterable[bytes]:
+    for line in some:
+        yield mark + line
+        if not line.endswith(b"\n"):
+            yield b"\n" + NO_NEWLINE

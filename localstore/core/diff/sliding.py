@@ -1,0 +1,221 @@
+"""Where a group of changed lines sits when it may sit in several places: as git places it.
+
+A group of inserted (or deleted) lines whose first line equals the line behind it may move down by one, and
+so on. Groups are moved so that insertions and deletions meet; else, by choice, to where the indentation says
+that a block begins (the heuristic of git ≥ 2.14, with its weights); else as far down as they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from localstore.core.diff.alignment import Hunk
+
+MOST_INDENT, MOST_BLANKS, MOST_SLIDING = 200, 20, 100  # where the heuristic stops looking
+START_OF_FILE, END_OF_FILE = 1, 21
+BLANK_LINE, BLANK_AFTER = -30, 6
+DEEPER, DEEPER_AFTER_BLANK = -4, 10
+OUTER, OUTER_AFTER_BLANK = 24, 17  # less indented than both neighbours
+SHALLOWER, SHALLOWER_AFTER_BLANK = 23, 17
+INDENT_WEIGHT = 60
+
+
+class _Score(NamedTuple):
+    indent: int
+    penalty: int
+
+    def no_worse_than(self, other: _Score) -> bool:
+        order = (self.indent > other.indent) - (self.indent < other.indent)
+        return INDENT_WEIGHT * order + self.penalty - other.penalty <= 0
+
+
+class _Groups:
+    """A cursor over the groups of changed lines of one side. Unchanged lines separate groups, so that the
+    n-th group of one side stands opposite the n-th group of the other; most groups are empty."""
+
+    def __init__(self, lines: Sequence[object], changed: bytearray) -> None:
+        self.lines, self.changed = lines, changed
+        self.start = self.end = 0
+        self._extend_down()
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+    def unchanged(self) -> int:
+        """How many lines below this group come before the next changed one."""
+        found = self.changed.find(1, self.end)
+        return (found if found >= 0 else len(self.lines)) - self.end
+
+    def skip(self, count: int) -> None:
+        """Go on by `count` unchanged lines: as many groups, of which all but the last are empty."""
+        self.start = self.end = self.end + count
+        self._extend_down()
+
+    def previous(self) -> None:
+        self.start = self.end = self.start - 1
+        self._extend_up()
+
+    def slide_down(self) -> bool:
+        if self.end == len(self.lines) or self.lines[self.start] != self.lines[self.end]:
+            return False
+        self.changed[self.start], self.changed[self.end] = 0, 1
+        self.start, self.end = self.start + 1, self.end + 1
+        self._extend_down()
+        return True
+
+    def slide_up(self) -> bool:
+        if self.start == 0 or self.lines[self.start - 1] != self.lines[self.end - 1]:
+            return False
+        self.start, self.end = self.start - 1, self.end - 1
+        self.changed[self.start], self.changed[self.end] = 1, 0
+        self._extend_up()
+        return True
+
+    def _extend_down(self) -> None:
+        while self.end < len(self.lines) and self.changed[self.end]:
+            self.end += 1
+
+    def _extend_up(self) -> None:
+        while self.start and self.changed[self.start - 1]:
+            self.start -= 1
+
+
+def slid(
+    old: Sequence[object],
+    new: Sequence[object],
+    found: list[Hunk],
+    texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
+) -> list[Hunk]:
+    """The hunks `found` between two sequences of lines, or of numbers that stand for lines, moved.
+
+    `texts` are the lines themselves, to look at their indentation; None leaves the heuristic out.
+    """
+    if not found:
+        return found
+    old_changed, new_changed = bytearray(len(old)), bytearray(len(new))
+    for i1, i2, j1, j2 in found:
+        old_changed[i1:i2] = b"\1" * (i2 - i1)
+        new_changed[j1:j2] = b"\1" * (j2 - j1)
+    old_texts, new_texts = texts or (None, None)
+    _compact(_Groups(old, old_changed), _Groups(new, new_changed), old_texts)
+    _compact(_Groups(new, new_changed), _Groups(old, old_changed), new_texts)
+    return _collected(_Groups(old, old_changed), _Groups(new, new_changed))
+
+
+def _collected(old: _Groups, new: _Groups) -> list[Hunk]:
+    hunks = []
+    while True:
+        if old.size or new.size:
+            hunks.append(Hunk(old.start, old.end, new.start, new.end))
+        if not _on(old, new):
+            return hunks
+
+
+def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> None:
+    while True:
+        if groups.size:
+            _settle(groups, other, texts)
+        if not _on(groups, other):
+            return
+
+
+def _on(one: _Groups, other: _Groups) -> bool:
+    """Move both to the next group that is not empty on either side, or to the end; False at the end."""
+    count = min(one.unchanged(), other.unchanged())
+    if not count:
+        return False
+    one.skip(count)
+    other.skip(count)
+    return True
+
+
+def _settle(group: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> None:
+    size = 0
+    highest, opposite = 0, False
+    while size != group.size:  # sliding may join it with its neighbours
+        size = group.size
+        while group.slide_up():
+            other.previous()
+        highest, opposite = group.end, other.size > 0
+        while group.slide_down():
+            other.skip(1)
+            opposite = opposite or other.size > 0
+    if group.end == highest:
+        return
+    if opposite:
+        while not other.size:
+            group.slide_up()
+            other.previous()
+    elif texts is not None:
+        best = _best_end(texts, group, highest)
+        while group.end > best:
+            group.slide_up()
+            other.previous()
+
+
+def _best_end(texts: Sequence[bytes], group: _Groups, highest: int) -> int:
+    first = max(highest, group.end - group.size - 1, group.end - MOST_SLIDING)
+    best, best_score = -1, _Score(0, 0)
+    for end in range(first, group.end + 1):
+        below, above = _split_score(texts, end), _split_score(texts, end - group.size)
+        score = _Score(below.indent + above.indent, below.penalty + above.penalty)
+        if best < 0 or score.no_worse_than(best_score):
+            best, best_score = end, score
+    return best
+
+
+def _split_score(texts: Sequence[bytes], at: int) -> _Score:
+    """How bad it is to begin or end a group before line `at`: lower is better."""
+    own = _indent(texts[at]) if at < len(texts) else None
+    blanks_above, indent_above = _neighbour(texts, range(at - 1, -1, -1))
+    blanks_below, indent_below = _neighbour(texts, range(at + 1, len(texts)))
+    penalty = 0
+    if indent_above is None and not blanks_above:
+        penalty += START_OF_FILE
+    if at >= len(texts):
+        penalty += END_OF_FILE
+    blanks_below = 0 if own is not None else 1 + blanks_below
+    blanks = blanks_above + blanks_below
+    penalty += BLANK_LINE * blanks + BLANK_AFTER * blanks_below
+    indent = indent_below if own is None else own
+    if indent is None:
+        return _Score(-1, penalty)
+    if indent_above is None or indent == indent_above:
+        return _Score(indent, penalty)
+    if indent > indent_above:
+        penalty += DEEPER_AFTER_BLANK if blanks else DEEPER
+    elif indent_below is not None and indent_below > indent:
+        penalty += OUTER_AFTER_BLANK if blanks else OUTER
+    else:
+        penalty += SHALLOWER_AFTER_BLANK if blanks else SHALLOWER
+    return _Score(indent, penalty)
+
+
+def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
+    """Blank lines met in `places` before the first other line, and that line's indentation."""
+    blanks = 0
+    for place in places:
+        indent = _indent(texts[place])
+        if indent is not None:
+            return blanks, indent
+        blanks += 1
+        if blanks == MOST_BLANKS:
+            return blanks, 0
+    return blanks, None
+
+
+def _indent(line: bytes) -> int | None:
+    """Columns of white space before the text, tabs to multiples of 8; None for a blank line."""
+    columns = 0
+    for byte in line:
+        if byte == 0x20:
+            columns += 1
+        elif byte == 0x09:
+            columns += 8 - columns % 8
+        elif byte not in b"\n\r\v\f":
+            return min(columns, MOST_INDENT)
+        if columns >= MOST_INDENT:
+            return MOST_INDENT
+    return None

@@ -1,0 +1,235 @@
+"""Three-way merge of texts: two sides changed one base without knowing of each other.
+
+The rule (docs/design/011):
+
+1. Line endings are merged apart from the text.
+2. Lines: a change that one side made is taken; the same change on both sides is taken once.
+3. Changes that overlap or touch are compared word by word (`word_merge`).
+4. Lines that both sides added at one place are taken where they continue one list (`list_merge`).
+5. Everything else is a conflict. The merged text is then theirs, whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from heapq import merge as in_order
+from typing import NamedTuple
+
+from localstore.core.diff.alignment import Hunk
+from localstore.core.diff.git_alignment import as_git, common_ends
+from localstore.core.diff.line_diff import lines
+from localstore.core.diff.list_merge import both_added
+from localstore.core.diff.word_merge import both_changed
+
+# At the start of a line. The words behind the signs set our markers apart from those of other tools.
+OPENING, PARTING, CLOSING = b"<<<<<<< svc conflict: ", b"=======", b">>>>>>> svc conflict: "
+MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
+
+
+class Conflict(NamedTuple):
+    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines. Of the
+    sides it has the lines that differ, of the base all that either side changed there."""
+
+    base: tuple[int, int]
+    theirs: tuple[int, int]
+    mine: tuple[int, int]
+
+
+class Merged(NamedTuple):
+    """`text` is theirs, whole, where there are conflicts."""
+
+    text: bytes
+    conflicts: list[Conflict]
+
+
+class _Stretch(NamedTuple):
+    """base[start:end], and the changes of each side that lie in it; at least one side has some."""
+
+    start: int
+    end: int
+    theirs: list[Hunk]
+    mine: list[Hunk]
+
+
+class _Resolved(NamedTuple):
+    """The merged text as `pieces` in order, conflicts in their places. `sides`: the lines of theirs and mine.
+    All have line feeds; `ending` takes their place in the result. `unended`: the last line loses its own."""
+
+    pieces: list[bytes | Conflict]
+    sides: tuple[list[bytes], list[bytes]]
+    ending: bytes
+    unended: bool
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        return [piece for piece in self.pieces if isinstance(piece, Conflict)]
+
+    def text(self, parts: Iterable[bytes]) -> bytes:
+        """The parts joined and with the line endings of the result."""
+        whole = b"".join(parts)
+        if self.unended and isinstance(self.pieces[-1], bytes):
+            whole = whole.removesuffix(b"\n")
+        return whole if self.ending == b"\n" else whole.replace(b"\n", self.ending)
+
+
+def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
+    """Join two changes of `base`. All three are UTF-8.
+
+    Swapping the sides swaps them in the conflicts and changes nothing else, except that lines which both
+    sides added to one list stand in the order theirs, mine.
+    """
+    if mine in (base, theirs):
+        return Merged(theirs, [])
+    if theirs == base:
+        return Merged(mine, [])
+    found = _resolved(base, theirs, mine)
+    if found.conflicts:
+        return Merged(theirs, found.conflicts)
+    return Merged(found.text(piece for piece in found.pieces if isinstance(piece, bytes)), [])
+
+
+def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
+    """The text in which all that can be joined is joined, and each conflict stands as theirs and mine between
+    marker lines with the labels (their first lines). Without conflicts, the text of `merge`."""
+    if mine in (base, theirs) or theirs == base:
+        return merge(base, theirs, mine).text
+    found = _resolved(base, theirs, mine)
+    labels = [label.split("\n")[0].strip().encode() for label in (their_label, my_label)]
+    mark_end = b"\r\n" if found.ending == b"\n" and b"\r\n" in theirs else b"\n"
+    return found.text(
+        piece if isinstance(piece, bytes) else _between_markers(piece, found.sides, labels, mark_end)
+        for piece in found.pieces
+    )
+
+
+def has_markers(text: bytes) -> bool:
+    """Whether a line of the text begins as a marker line of `marked` does. Markers of other tools, and ours
+    with anything before them on the line, do not count."""
+    if OPENING not in text and CLOSING not in text:
+        return False
+    return re.search(MARKER, text, re.MULTILINE) is not None
+
+
+# --- line endings
+
+
+def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
+    """With line endings merged apart from the text; where that leaves conflicts, so is the one behind the
+    last line, if not all three have it."""
+    texts = [base, theirs, mine]
+    ending = _merged_ending(*map(_ending, texts))
+    if ending is not None:
+        texts = [text.replace(b"\r\n", b"\n") for text in texts]
+    found = _by_lines(texts, ending or b"\n", False)
+    ended = [text.endswith(b"\n") for text in texts]
+    if len(set(ended)) == 1 or not all(texts) or not found.conflicts:
+        return found
+    merged_ended = ended[1] if ended[1] != ended[0] else ended[2]
+    texts = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
+    return _by_lines(texts, found.ending, not merged_ended)
+
+
+def _ending(text: bytes) -> bytes | None:
+    """How all lines of the text end: b"" if it has one line only, None if they end differently."""
+    feeds, pairs = text.count(b"\n"), text.count(b"\r\n")
+    if pairs not in (0, feeds) or b"\r\r\n" in text:
+        return None
+    return b"\r\n" if pairs else b"\n" if feeds else b""
+
+
+def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None) -> bytes | None:
+    """The line ending of the result: the one that a side changed to. None where a text mixes them: they are
+    then part of its lines."""
+    if base is None or theirs is None or mine is None:
+        return None
+    sides = {side for side in (theirs, mine) if side}
+    if not base and len(sides) == 2:
+        return None
+    return max(sides - {base}, default=base) or b"\n"
+
+
+# --- lines
+
+
+def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
+    base, theirs, mine = map(lines, texts)
+    pieces: list[bytes | Conflict] = []
+    done = 0
+    for stretch in _stretches(as_git(base, theirs), as_git(base, mine)):
+        pieces += base[done : stretch.start]
+        pieces += _joined(stretch, base, theirs, mine)
+        done = stretch.end
+    pieces += base[done:]
+    return _Resolved(pieces, (theirs, mine), ending, unended)
+
+
+def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretch]:
+    """The changed parts of the base, ascending; changes that overlap or touch are in one."""
+    open_ = None
+    for hunk, is_mine in in_order(((hunk, False) for hunk in theirs), ((hunk, True) for hunk in mine)):
+        if open_ is None or hunk.old_start > open_.end:
+            if open_ is not None:
+                yield open_
+            open_ = _Stretch(hunk.old_start, hunk.old_end, [], [])
+        (open_.mine if is_mine else open_.theirs).append(hunk)
+        open_ = open_._replace(end=max(open_.end, hunk.old_end))
+    if open_ is not None:
+        yield open_
+
+
+def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
+    """The lines that stand for the stretch on the side that made these changes, of which there are some."""
+    first, last = changes[0], changes[-1]
+    return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
+
+
+def _joined(
+    stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
+) -> list[bytes | Conflict]:
+    """What becomes of the stretch."""
+    start, end = stretch.start, stretch.end
+    if not stretch.mine:
+        return [*theirs[slice(*_span(stretch, stretch.theirs))]]
+    if not stretch.theirs:
+        return [*mine[slice(*_span(stretch, stretch.mine))]]
+    conflict = Conflict((start, end), _span(stretch, stretch.theirs), _span(stretch, stretch.mine))
+    their_lines, my_lines = theirs[slice(*conflict.theirs)], mine[slice(*conflict.mine)]
+    if their_lines == my_lines:
+        return [*their_lines]
+    if start == end:
+        text = both_added(their_lines, my_lines, base[max(start - 1, 0) : start] + base[end : end + 1])
+    else:
+        text = both_changed(b"".join(base[start:end]), b"".join(their_lines), b"".join(my_lines))
+    return _narrowed(conflict, their_lines, my_lines) if text is None else [text]
+
+
+def _narrowed(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
+    """The conflict without the lines at its ends that both sides have, which stand around it."""
+    head, tail = common_ends(theirs, mine)
+    (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
+    cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))
+    return [*theirs[:head], cut, *theirs[len(theirs) - tail :]]
+
+
+# --- conflicts, for people
+
+
+def _between_markers(
+    conflict: Conflict, sides: tuple[list[bytes], list[bytes]], labels: list[bytes], end: bytes
+) -> bytes:
+    their_lines, my_lines = sides[0][slice(*conflict.theirs)], sides[1][slice(*conflict.mine)]
+    return b"".join(
+        [
+            OPENING + labels[0] + end,
+            *_whole(their_lines, end),
+            PARTING + end,
+            *_whole(my_lines, end),
+            CLOSING + labels[1] + end,
+        ]
+    )
+
+
+def _whole(some: list[bytes], end: bytes) -> list[bytes]:
+    """Lines of which the last one ends too."""
+    return [*some[:-1], some[-1] if some[-1].endswith(b"\n") else some[-1] + end] if some else some

@@ -1,0 +1,118 @@
+"""Joining two changes of one stretch of text, word by word.
+
+Both changes are taken if at least SEPARATION unchanged words or marks lie between a change of one side and
+the next one of the other, not both sides changed brackets or quotes, not both changed line breaks or
+indentation, and not both wrote the same word at different places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from localstore.core.diff.alignment import hunks, interned
+from localstore.core.diff.sliding import slid
+
+SEPARATION = 2  # unchanged words or marks between two sides' changes
+LONGEST = 1 << 18  # bytes of a side above which a stretch is not looked into
+CELLS = 4_000_000  # largest rows × columns of tokens that are compared exactly
+PAIRED = frozenset("()[]{}\"'`")
+
+
+class _Change(NamedTuple):
+    """Tokens [start, end) of the base became `new`."""
+
+    start: int
+    end: int
+    new: tuple[str, ...]
+
+
+def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
+    """The stretch with both changes, None if they stand against each other. All three are whole lines in
+    UTF-8 (the last one may lack its end)."""
+    if max(map(len, (base, theirs, mine))) > LONGEST:
+        return None
+    # The first line's indentation belongs to the line break before it, as that of the others.
+    old, *sides = (tokens("\n" + text.decode()) for text in (base, theirs, mine))
+    there, here = (_changes(old, side) for side in sides)
+    alike = set(there) & set(here)
+    there, here = ([change for change in side if change not in alike] for side in (there, here))
+    if _both_touch_structure(old, there, here) or _both_write_a_word(old, there, here):
+        return None
+    if not _apart(old, there, here):
+        return None
+    text = "".join(_with(old, sorted([*there, *here, *alike])))
+    return text[1:].encode() if text.startswith("\n") else None
+
+
+def tokens(text: str) -> list[str]:
+    """The text cut into line breaks with the indentation behind them, words, numbers with what joins their
+    parts, spaces, and single marks. Joined they are the text again."""
+    return _pattern().findall(text)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    # Part of a word: letters, digits, underscore, and beyond ASCII everything but spaces and punctuation, so
+    # that no accent, vowel sign or part of an emoji is parted from what it belongs to.
+    other = r"\s\x00-/:-@\[-^`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb-\xbf\xd7\xf7"
+    punctuation = r"\u2000-\u200b\u200e-\u206f\u3000-\u3004\u3008-\u3020\u3030\u303d"
+    wide = r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+    w = f"[^{other}{punctuation}{wide}]"
+    number = rf"(?=\d){w}++(?:[.:/+-]{w}++|,\d{{3}}(?!{w}))*+"  # 1.0.2, 2024-01-31, 12:30, 1e-5, 1,000
+    name = rf"(?={w}*\d){w}++(?:[.-](?={w}*\d){w}++)*+"  # v1.0.2, parts of an identifier with digits
+    return re.compile(rf"\r?\n[ \t]*|[ \t]+|{number}|{name}|{w}+|.", re.DOTALL)
+
+
+def _changes(old: list[str], new: list[str]) -> list[_Change]:
+    a, b = interned(old, new)
+    return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
+
+
+def _both_touch_structure(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+    """Whether both sides add or remove brackets or quotes, or both line breaks or indentation."""
+    touched = [{*_removed(old, side), *_added(side)} for side in (there, here)]
+    paired = all(not PAIRED.isdisjoint(side) for side in touched)
+    return paired or all(any("\n" in token for token in side) for side in touched)
+
+
+def _both_write_a_word(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+    """Whether there is a word that each side has more often than the base: joined, it would stand more often
+    than either wrote it."""
+    gains = [Counter(_added(side)) - Counter(_removed(old, side)) for side in (there, here)]
+    return any(_is_word(token) for token in gains[0].keys() & gains[1].keys())
+
+
+def _is_word(token: str) -> bool:
+    return token.isalnum() or (len(token) > 1 and not token.isspace())
+
+
+def _removed(old: list[str], changes: Iterable[_Change]) -> list[str]:
+    return [token for change in changes for token in old[change.start : change.end]]
+
+
+def _added(changes: Iterable[_Change]) -> list[str]:
+    return [token for change in changes for token in change.new]
+
+
+def _apart(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+    """Whether enough stays unchanged wherever a change of one side is followed by one of the other."""
+    tagged = sorted([(change, False) for change in there] + [(change, True) for change in here])
+    return all(
+        sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION
+        for (first, one), (second, other) in pairwise(tagged)
+        if one is not other
+    )
+
+
+def _with(old: list[str], changes: Iterable[_Change]) -> Iterable[str]:
+    done = 0
+    for change in changes:
+        yield from old[done : change.start]
+        yield from change.new
+        done = change.end
+    yield from old[done:]

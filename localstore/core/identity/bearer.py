@@ -1,0 +1,76 @@
+"""How tokens are written: base64url text, the Authorization header, and script tokens for SVC_TOKEN."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Invalid, Unauthorized
+from localstore.core.identity.keys import KEY_BYTES, DeviceKey
+from localstore.core.identity.request_signature import authority_of
+from localstore.core.limits import TOKEN_RAW_MAX
+
+SCRIPT_TOKEN_PREFIX = "svct2_"  # noqa: S105 - a prefix, not a secret
+_FIRST_PREFIX = "svct_"  # of tokens that name no server
+
+_TEXT_MAX = (TOKEN_RAW_MAX * 4 + 2) // 3
+
+
+def to_text(raw: bytes) -> str:
+    """The base64url text of a token."""
+    return b64u(raw)
+
+
+def from_text(text: str) -> bytes:
+    """Inverse of `to_text`; Unauthorized for text that is empty, too long or not canonical."""
+    if not 0 < len(text) <= _TEXT_MAX:
+        raise Unauthorized(f"a token has 1 to {TOKEN_RAW_MAX} bytes; run: svc login", reason="token")
+    try:
+        return unb64u(text)
+    except Invalid as error:
+        raise Unauthorized(f"the token is {error.detail}; run: svc login", reason="token") from None
+
+
+def authorization(raw: bytes) -> str:
+    """The value of the Authorization header that carries a token."""
+    return f"Bearer {to_text(raw)}"
+
+
+def text_in_authorization(value: str) -> str:
+    """The token's text, for `from_text`, in an Authorization header; Unauthorized for another scheme."""
+    scheme, _, text = value.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthorized("the Authorization header must read: Bearer TOKEN")
+    return text
+
+
+class ScriptToken(NamedTuple):
+    """What stands in SVC_TOKEN: the origin of the server it is for, the token, and the key it is bound to."""
+
+    origin: str
+    raw: bytes
+    key: DeviceKey
+
+
+def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
+    """What a person copies into SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url."""
+    return f"{SCRIPT_TOKEN_PREFIX}{b64u(origin.encode('ascii'))}.{to_text(raw)}.{b64u(binding.seed)}"
+
+
+def parse_script_token(text: str) -> ScriptToken:
+    """The parts of SVC_TOKEN; Unauthorized, without the text, for anything else. A token of the first form is
+    refused: it names no server, so that nothing says where it may be sent."""
+    if text.startswith(_FIRST_PREFIX):
+        raise Unauthorized(
+            "SVC_TOKEN is of the first form (svct_…), which does not say which server it is for, and is sent "
+            "to none; make a new one at https://YOUR-SERVER/settings?tab=tokens"
+        )
+    parts = text.removeprefix(SCRIPT_TOKEN_PREFIX).split(".")
+    if not text.startswith(SCRIPT_TOKEN_PREFIX) or len(parts) != 3:
+        raise Unauthorized("SVC_TOKEN is not a script token (svct2_…); make one at /settings?tab=tokens")
+    try:
+        origin = unb64u(parts[0]).decode("ascii")
+        authority_of(origin)
+        return ScriptToken(origin, from_text(parts[1]), DeviceKey.generate(unb64u(parts[2], KEY_BYTES)))
+    except (Invalid, Unauthorized, UnicodeDecodeError, ValueError):
+        raise Unauthorized("SVC_TOKEN is damaged; make a new one at /settings?tab=tokens") from None

@@ -1,0 +1,176 @@
+"""How a device proves its key, and how a signed-in browser hands a session to a terminal.
+
+A challenge is sealed to the device's transport key; the device answers by signing a transcript that names
+the node, the account, both keys and the opened challenge, so that an answer is worth nothing anywhere else.
+The device-authorization grant (RFC 8628) ends in a session sealed to the transport key. A sealed box does
+not say who sealed it: `open_grant` checks the origin and the device code.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+import msgspec
+
+from localstore.core.encoding import b64u, length_prefixed
+from localstore.core.errors import Invalid, ServerMisbehaved, SignatureInvalid
+from localstore.core.identity.keys import DeviceKey, TransportKey, seal_to, verify
+
+CHALLENGE_BYTES = 32
+CHALLENGE_ID_BYTES = 16
+DEVICE_CODE_BYTES = 32
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
+SEALED_ALG = "x25519-xsalsa20poly1305-sealedbox"
+
+CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"  # RFC 8628 §6.1: no vowels, nothing that looks like a digit
+USER_CODE_CHARS = 8
+PAIRING_CODE_CHARS = 12
+
+_FINGERPRINT_LABEL = b"svc-cli-fpr-v1\0"
+_FINGERPRINT_BYTES = 15
+
+
+class Purpose(Enum):
+    """What a proof is for. The label leads the signed bytes, so that neither proof passes for the other."""
+
+    REGISTER = b"svc-device-key-v1\0"
+    LOGIN = b"svc-device-login-v1\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """One challenge, as both sides know it once the device has opened it.
+
+    `account` is the account id when a signed-in account registers a key (REGISTER), and the handle when the
+    key itself signs in (LOGIN). `challenge_id` is 16 bytes, `secret` 32, the keys 32 each.
+    """
+
+    purpose: Purpose
+    origin: str
+    account: str
+    challenge_id: bytes
+    ed25519: bytes
+    x25519: bytes
+    secret: bytes
+
+    def transcript(self) -> bytes:
+        """The bytes the device signs."""
+        return self.purpose.value + length_prefixed(
+            self.origin.encode("utf-8"),
+            self.account.encode("utf-8"),
+            self.challenge_id,
+            self.ed25519,
+            self.x25519,
+            self.secret,
+        )
+
+    def seal(self) -> bytes:
+        """The secret sealed to the transport key; Invalid for a key that may not be used."""
+        return seal_to(self.x25519, self.secret)
+
+    def prove(self, key: DeviceKey) -> bytes:
+        """The device's answer, 64 bytes."""
+        return key.sign(self.transcript())
+
+    def check(self, signature: bytes) -> None:
+        """SignatureInvalid unless the device key signed this transcript."""
+        if not verify(self.ed25519, self.transcript(), signature):
+            raise SignatureInvalid("the proof does not match the challenge; ask for a new challenge")
+
+
+def fingerprint(x25519: bytes, ed25519: bytes) -> str:
+    """What a person compares between terminal and browser: 24 base32 letters in groups of four."""
+    code = base64.b32encode(
+        hashlib.sha256(_FINGERPRINT_LABEL + x25519 + ed25519).digest()[:_FINGERPRINT_BYTES]
+    )
+    return _grouped(code.decode("ascii"))
+
+
+def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
+    """A code for a person to type, such as `BCDF-GHJK`; `random(n)` gives a number below n."""
+    return _new_code(USER_CODE_CHARS, random)
+
+
+def normalise_user_code(typed: str) -> str:
+    """The code as `new_user_code` writes it, from any case, with or without dashes; Invalid otherwise."""
+    return _normalised(typed, USER_CODE_CHARS)
+
+
+def new_pairing_code(random: Callable[[int], int] = secrets.randbelow) -> str:
+    """A one-time code that lets a second device join an account, such as `BCDF-GHJK-LMNP` (52 bits)."""
+    return _new_code(PAIRING_CODE_CHARS, random)
+
+
+def normalise_pairing_code(typed: str) -> str:
+    """The code as `new_pairing_code` writes it, from any case, with or without dashes; Invalid otherwise."""
+    return _normalised(typed, PAIRING_CODE_CHARS)
+
+
+class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is inside the sealed answer to a claimed device code.
+
+    `token` is base64url text, `account` the account id, `expires_at` Unix seconds, `device_code_sha256`
+    base64url. `parent_session` is the browser session this one ends with.
+    """
+
+    v: Literal[1] = 1
+    origin: str
+    device_code_sha256: str
+    token: str
+    token_type: Literal["DeviceBound"] = "DeviceBound"  # noqa: S105 - a kind of token, not one
+    account: str
+    expires_at: int
+    parent_session: str
+
+
+def device_code_hash(device_code: bytes) -> str:
+    """SHA-256 of a device code, base64url: what the node stores and the grant repeats."""
+    return b64u(hashlib.sha256(device_code).digest())
+
+
+def seal_grant(grant: Grant, x25519: bytes) -> bytes:
+    """The grant sealed to the terminal's transport key; Invalid for a key that may not be used."""
+    return seal_to(x25519, msgspec.json.encode(grant))
+
+
+def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: bytes) -> Grant:
+    """Open the answer to this terminal's own device code.
+
+    Raises ServerMisbehaved when it is not sealed to `key`, cannot be read, or was made for another origin or
+    device code.
+    """
+    try:
+        grant = msgspec.json.decode(key.unseal(sealed), type=Grant)
+    except (Invalid, msgspec.DecodeError):
+        raise ServerMisbehaved("the server's sign-in answer cannot be opened; run: svc login") from None
+    if grant.origin != origin:
+        raise ServerMisbehaved(
+            f"the sign-in answer is for {grant.origin!r}, not for {origin}; run: svc login"
+        )
+    if not hmac.compare_digest(grant.device_code_sha256.encode(), device_code_hash(device_code).encode()):
+        raise ServerMisbehaved("the sign-in answer belongs to another sign-in; run: svc login")
+    return grant
+
+
+def _new_code(chars: int, random: Callable[[int], int]) -> str:
+    return _grouped("".join(CODE_ALPHABET[random(len(CODE_ALPHABET))] for _ in range(chars)))
+
+
+def _normalised(typed: str, chars: int) -> str:
+    letters = typed[: 4 * chars].strip().upper().replace("-", "").replace(" ", "")
+    if len(letters) != chars or not set(letters) <= set(CODE_ALPHABET):
+        raise Invalid(
+            f"a code has {chars} letters of {CODE_ALPHABET}, such as {_grouped(CODE_ALPHABET[:chars])}"
+        )
+    return _grouped(letters)
+
+
+def _grouped(text: str) -> str:
+    return "-".join(text[at : at + 4] for at in range(0, len(text), 4))

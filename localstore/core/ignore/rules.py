@@ -1,0 +1,192 @@
+"""One ignore file as rules, arranged so that most names are answered without trying a pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from localstore.core.errors import TooLarge
+from localstore.core.ignore.wildmatch import SPECIAL, expression, literal_length, octets
+from localstore.core.limits import IGNORE_FILE_BYTES
+
+Matcher = Callable[[str], object]
+
+
+class Rule:
+    """One line of an ignore file: `pattern` as written, without its `!`; `line` counts from 1."""
+
+    __slots__ = ("_match", "base", "body", "directories_only", "line", "negated", "pattern", "source")
+
+    def __init__(self, pattern: str, *, negated: bool, line: int, source: str, base: str) -> None:
+        self.pattern, self.negated, self.line, self.source, self.base = pattern, negated, line, source, base
+        self.directories_only = pattern.endswith("/")
+        self.body = octets(pattern.removesuffix("/"))
+        self._match: Matcher | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the pattern has no slash and so meets names at any depth."""
+        return "/" not in self.body
+
+    def matches(self, text: str) -> object:
+        """Truthy if the octets of a name, or of a path below the rule's folder, match."""
+        if self._match is None:
+            source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
+            self._match = re.compile(source, re.DOTALL).fullmatch
+        return self._match(text)
+
+
+class PathRule:
+    """A rule with a slash, and where it can still apply: its literal leading folders, its depth."""
+
+    __slots__ = ("depth", "folders", "position", "rule")
+
+    def __init__(self, rule: Rule, position: int) -> None:
+        body = rule.body.removeprefix("/")
+        self.rule, self.position = rule, position
+        self.folders = tuple(body[: literal_length(body)].split("/")[:-1])
+        # `**` crosses folders; without it a pattern meets paths of one depth only.
+        self.depth = None if "**" in body else body.count("/")
+
+    def reaches(self, folders: tuple[str, ...]) -> bool:
+        """Whether something in this folder (relative to the rule's own), or below it, may match."""
+        if self.depth is not None and len(folders) > self.depth:
+            return False
+        shared = min(len(folders), len(self.folders))
+        return folders[:shared] == self.folders[:shared]
+
+
+class _NameTable:
+    """The rules without a slash that can meet one kind of entry, by how they are looked up."""
+
+    __slots__ = ("_globs", "_literals", "_suffix_text", "_suffixes")
+
+    def __init__(self, rules: Iterable[tuple[int, Rule]]) -> None:
+        self._literals: dict[str, int] = {}
+        self._suffixes: list[tuple[int, str]] = []
+        self._globs: list[tuple[int, Rule]] = []
+        for position, rule in rules:
+            if SPECIAL.isdisjoint(rule.body):
+                self._literals[rule.body] = position
+            elif rule.body[0] == "*" and SPECIAL.isdisjoint(rule.body[1:]):
+                self._suffixes.append((position, rule.body[1:]))
+            else:
+                self._globs.append((position, rule))
+        self._suffixes.reverse()
+        self._globs.reverse()
+        self._suffix_text = tuple(suffix for _, suffix in self._suffixes)
+
+    def last(self, name: str) -> int:
+        """Position of the last rule that matches the name, or −1."""
+        best = self._literals.get(name, -1)
+        if name.endswith(self._suffix_text):
+            best = max(best, next(at for at, suffix in self._suffixes if name.endswith(suffix)))
+        for position, rule in self._globs:
+            if position < best:
+                break
+            if rule.matches(name):
+                return position
+        return best
+
+
+class Rules:
+    """The parsed lines of one ignore file in the folder `base` (`""` is the root)."""
+
+    __slots__ = ("_tables", "base", "negates_names", "paths", "rules")
+
+    def __init__(self, rules: list[Rule], base: str) -> None:
+        self.rules, self.base = rules, base
+        numbered = list(enumerate(rules))
+        names = [(at, rule) for at, rule in numbered if rule.by_name]
+        self._tables = (
+            _NameTable((at, rule) for at, rule in names if not rule.directories_only),
+            _NameTable(names),
+        )
+        self.negates_names = any(rule.negated for _, rule in names)
+        self.paths = [PathRule(rule, at) for at, rule in reversed(numbered) if not rule.by_name]
+
+    @classmethod
+    def parse(cls, text: str, source: str, base: str = "") -> Rules:
+        """Read the text of an ignore file: every line is a rule or, as in git, means nothing. TooLarge when
+        the text has more than IGNORE_FILE_BYTES characters."""
+        if len(text) > IGNORE_FILE_BYTES:
+            raise TooLarge(
+                f"{base + '/' if base else ''}{source} is larger than {IGNORE_FILE_BYTES} bytes; shorten it"
+            )
+        dialect = _stignore_line if source == ".stignore" else _same
+        rules: list[Rule] = []
+        for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+            line = dialect(_trimmed(raw.removesuffix("\r").partition("\0")[0])) if raw[:1] != "#" else ""
+            negated = line.startswith("!")
+            pattern = line[negated:]
+            if pattern and pattern != "/":
+                rules.append(Rule(pattern, negated=negated, line=number, source=source, base=base))
+        return cls(rules, base)
+
+    def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
+        """The last line that matches an entry: `name`, and `path` from the base, as octets."""
+        best = self._tables[is_dir].last(name)
+        for candidate in reachable:
+            if candidate.position < best:
+                break
+            if (is_dir or not candidate.rule.directories_only) and candidate.rule.matches(path):
+                return candidate.rule
+        return self.rules[best] if best >= 0 else None
+
+
+class Screen:
+    """A quick test over all rules in effect: a name that no rule's last segment can meet needs no more."""
+
+    __slots__ = ("_globs", "_literals", "_suffixes")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        literals, suffixes, globs = set[str](), set[str](), set[str]()
+        for rule in rules:
+            last = _name_part(rule)
+            if SPECIAL.isdisjoint(last):
+                literals.add(last)
+            elif last[0] == "*" and SPECIAL.isdisjoint(last[1:]):
+                suffixes.add(last[1:])
+            else:
+                globs.add(expression(last, pathname=False))
+        self._literals, self._suffixes = frozenset(literals), tuple(suffixes)
+        self._globs = re.compile("|".join(sorted(globs)), re.DOTALL).fullmatch if globs else None
+
+    def passes(self, name: str) -> object:
+        """Truthy if a rule may match the name; names with a leading dot or beyond ASCII always pass."""
+        return (
+            name in self._literals
+            or name.endswith(self._suffixes)
+            or name[:1] == "."
+            or not name.isascii()
+            or (self._globs and self._globs(name))
+        )
+
+
+def _name_part(rule: Rule) -> str:
+    """A pattern that every name which the rule can match also matches: its last segment, or `*` where
+    sets, escapes and `**` may span the slashes."""
+    *folders, last = rule.body.split("/")
+    if not folders:
+        return last
+    spans = "**" in last or any("**" in folder and folder != "**" for folder in folders)
+    return "*" if spans or "[" in rule.body or "\\" in rule.body else last
+
+
+def _same(line: str) -> str:
+    return line
+
+
+def _stignore_line(line: str) -> str:
+    """Syncthing's line as gitignore reads it: `//` starts a comment, `(?i)` and `(?d)` mean nothing."""
+    if line.startswith("//"):
+        return ""
+    prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
+    return ("!" if "!" in prefixes else "") + pattern
+
+
+def _trimmed(line: str) -> str:
+    """The line without trailing spaces, except those behind a backslash."""
+    end = len(line.rstrip(" "))
+    backslashes = end - len(line[:end].rstrip("\\"))
+    return line[: end + 1] if backslashes % 2 and end < len(line) else line[:end]

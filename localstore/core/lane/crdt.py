@@ -1,0 +1,136 @@
+"""One text document of the CRDT library (pycrdt), spoken to through its compiled core.
+
+The layer of Python above the core offers trees, async streams and undo, none of which a lane has; it would
+load anyio and asyncio, and wrap every call. The version is pinned, since the bytes that the core writes are a
+format (003), so what is used of it here is fixed as well.
+
+Offsets are UTF-8 bytes. A document belongs to one thread. Its errors are the library's own, whose panics are
+no Exceptions; `Lane` turns them into ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+from localstore.core.lane.update_format import ROOT
+
+Delta = list[dict[str, Any]]  # {"retain": n} | {"delete": n} | {"insert": text}, n in UTF-8 bytes
+
+_CORE = "pycrdt._pycrdt"
+_NOTHING_SEEN = b"\x00"  # the state vector of an empty document
+
+
+def core() -> Any:
+    """The library's compiled core, loaded on first use without the package around it."""
+    if _CORE not in sys.modules:
+        package = find_spec("pycrdt")
+        spec = PathFinder.find_spec(_CORE, package.submodule_search_locations if package else None)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{_CORE} is not installed")
+        module = sys.modules[_CORE] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[_CORE]
+
+
+class Document:
+    """A text that replicas edit, written here as client `writer`."""
+
+    __slots__ = ("_document", "_open", "_text")
+
+    def __init__(self, writer: int) -> None:
+        self._document = core().Doc(writer, None, None)
+        self._open: Any = None
+        with self.transaction() as opened:
+            self._text = self._document.get_or_insert_text(opened, ROOT)
+
+    def transaction(self) -> _Transaction:
+        """What is written inside is one update. One inside another is part of it."""
+        return _Transaction(self)
+
+    def take(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
+        """Apply updates, all in one transaction: the state vector after them, and if `reading` the text."""
+        with self.transaction() as opened:
+            for update in updates:
+                self._document.apply_update(opened, update)
+            seen = bytes(self._document.get_state(opened))
+            return seen, str(self._text.get_string(opened)) if reading else None
+
+    def text(self) -> str:
+        with self.transaction() as opened:
+            return str(self._text.get_string(opened))
+
+    def state(self) -> bytes:
+        """Everything, as one update."""
+        with self.transaction() as opened:
+            return bytes(self._document.get_update(opened, _NOTHING_SEEN))
+
+    def seen(self) -> bytes:
+        """The state vector."""
+        with self.transaction() as opened:
+            return bytes(self._document.get_state(opened))
+
+    def apply(self, update: bytes) -> None:
+        with self.transaction() as opened:
+            self._document.apply_update(opened, update)
+
+    def insert(self, offset: int, text: str) -> None:
+        with self.transaction() as opened:
+            self._text.insert(opened, offset, text)
+
+    def delete(self, offset: int, size: int) -> None:
+        with self.transaction() as opened:
+            self._text.remove_range(opened, offset, size)
+
+    def written(self, write: Callable[[], None]) -> bytes:
+        """Run `write` in one transaction; the update that it makes."""
+        updates: list[bytes] = []
+        subscription = self._document.observe(lambda event: updates.append(bytes(event.update)))
+        try:
+            with self.transaction():
+                write()
+        finally:
+            subscription.drop()
+        return b"".join(updates)
+
+    def deltas(self, change: Callable[[], None]) -> list[Delta]:
+        """Run `change`; how each of its transactions changed the text."""
+        deltas: list[Delta] = []
+        subscription = self._text.observe(lambda event: deltas.append([dict(step) for step in event.delta]))
+        try:
+            change()
+        finally:
+            subscription.drop()
+        return deltas
+
+
+class _Transaction:
+    """A transaction of a document, or a part of the one that is open. Plain methods, because every call of
+    the library stands in one and a generator would cost as much as the call."""
+
+    __slots__ = ("_document", "_mine")
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._mine = False
+
+    def __enter__(self) -> Any:
+        document = self._document
+        if document._open is None:
+            document._open = document._document.create_transaction()
+            self._mine = True
+        return document._open
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if not self._mine:
+            return
+        opened = self._document._open
+        try:
+            if kind is None:
+                opened.commit()
+        finally:
+            opened.drop()
+            self._document._open = None

@@ -1,0 +1,81 @@
+"""How the text of an epoch enters its lane: in which pieces, written by whom. Stored lanes depend on both."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from localstore.core import limits
+from localstore.core.diff import text_edits
+from localstore.core.encoding import digest, length_prefixed
+from localstore.core.lane import update_format
+from localstore.core.lane.reader import varints
+from localstore.core.lane.update_format import (
+    GENESIS_BIT,
+    INFO_RIGHT_ORIGIN,
+    KIND_STRING,
+    PARENT_IS_ROOT,
+    ROOT,
+)
+
+GENESIS_CONTEXT = b"svc-lane-genesis-v1"
+_FIRST = bytes([KIND_STRING, PARENT_IS_ROOT, len(ROOT)]) + ROOT.encode()
+_BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
+
+
+class Genesis(NamedTuple):
+    """The first state of an epoch: what inserting the pieces of its text at index 0 makes, the last one
+    first, so that the library never joins them into one slow block. `pieces` are in the order written,
+    `units` are the UTF-16 units of each."""
+
+    writer: int
+    pieces: list[bytes]
+    units: list[int]
+
+    def parts(self) -> list[bytes]:
+        """Its items as they stand in an update, behind the number of writers."""
+        if not self.pieces:
+            return []
+        parts = [varints([len(self.pieces), self.writer, 0])]
+        clock = following = 0
+        for piece, units in zip(self.pieces, self.units, strict=True):
+            parts += [_BEFORE, varints([self.writer, following])] if clock else [_FIRST]
+            parts += [varints([len(piece)]), piece]
+            following, clock = clock, clock + units
+        return parts
+
+    def state(self) -> bytes:
+        """All of it as an update."""
+        return b"".join([b"\1" if self.pieces else b"\0", *self.parts(), b"\0"])
+
+
+def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
+    """The genesis of UTF-8 text, whose BLAKE3 is `name` where that is known."""
+    cut = _cut(text)[::-1]
+    writer = genesis_id(branch_id, gen, epoch, name or digest(text))
+    return Genesis(writer, cut, [update_format.units(piece) for piece in cut])
+
+
+def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
+    """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest set (in replica ids it is
+    clear)."""
+    said = length_prefixed(GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name)
+    return int.from_bytes(digest(said)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
+
+
+def pieces(text: bytes) -> list[str]:
+    """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
+    return [piece.decode("utf-8") for piece in _cut(text)]
+
+
+def _cut(text: bytes) -> list[bytes]:
+    if len(text) <= limits.GENESIS_PIECE:
+        return [text] if text else []
+    cut: list[bytes] = []
+    start = 0
+    while start < len(text):
+        end = min(start + limits.GENESIS_PIECE, len(text))
+        while end < len(text) and text_edits.inside_character(text[end]):
+            end -= 1
+        cut.append(text[start:end])
+        start = end
+    return cut

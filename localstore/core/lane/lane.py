@@ -1,0 +1,383 @@
+"""One text lane: the text of one path on one branch, edited by several replicas, merged by characters.
+
+All offsets are UTF-8 bytes, which is also what the CRDT library counts in; its clocks count UTF-16 units and
+stay inside `lane_format`. A lane belongs to one thread.
+
+A refused update never reaches the library, and the lane is as it was. Should the library itself fail on an
+update that passed the reader, its document may be half changed (it cannot roll back): the lane is then
+*broken*, says so on every further call, and the owner loads it again from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from localstore.core import limits
+from localstore.core.diff import text_edits
+from localstore.core.encoding import digest
+from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
+from localstore.core.lane import update_format
+from localstore.core.lane.crdt import Delta, Document
+from localstore.core.lane.genesis import genesis, pieces
+from localstore.core.lane.load_cost import PARTS, Load, load_of, looking, woven
+from localstore.core.lane.update_format import GENESIS_BIT
+
+READER = 1  # client id of a document that nobody writes through
+SPLITS = 3  # most items that one item or deletion of an update can add to a lane
+AT_ONCE = 1000  # updates of a log in one transaction, at whose end the library joins what they wrote
+
+
+class Lane:
+    """The CRDT text of one path. Make one with `genesis` or `load`."""
+
+    __slots__ = (
+        "_bytes", "_counted", "_document", "_halves", "_items", "_known", "_load", "_problem", "_replica",
+        "_vector", "looked",
+    )  # fmt: skip
+    _bytes: bytes | None  # the text and the state vector, where they are known since the last change
+    _known: Mapping[int, int] | None
+    _vector: bytes | None  # `_known`, encoded
+
+    def __init__(self, replica: int = READER) -> None:
+        """An empty lane whose next edit is expected from `replica`."""
+        self._open(replica)
+        self._items = self._counted = 0  # at most this many items; exact after `_recount`
+        self._load = Load()  # of its state, at most
+        self.looked = 0  # steps that the last `take` spent on finding out `_load`
+        self._halves: set[update_format.Point] = set()
+        self._problem: str | None = None
+
+    @classmethod
+    def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
+        """The first state of epoch `epoch` of lane `gen`: the same bytes on every machine. The next edit is
+        expected from `replica`.
+
+        Raises NotText unless `text` is UTF-8, TooLarge above the cap of a text file.
+        """
+        text_edits.require_utf8(text)
+        if len(text) > limits.TEXT_FILE:
+            raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
+        first, lane = genesis(branch_id, gen, epoch, text), cls(replica)
+        with lane._library():
+            lane._document.apply(first.state())
+        lane._items = lane._counted = len(first.pieces)
+        lane._known = {first.writer: sum(first.units)} if first.pieces else {}
+        if update_format.has_pairs(text):
+            lane._halves = update_format.second_halves(lane._parsed())
+        lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
+        return lane
+
+    @classmethod
+    def load(cls, state: bytes, replica: int = READER) -> Lane:
+        """The lane whose `state()` was `state`. Raises UpdateInvalid if it is not a lane's full state."""
+        lane = cls(replica)
+        lane.merge(state)
+        return lane
+
+    def text(self) -> bytes:
+        """The text as UTF-8."""
+        self._require_sound()
+        if self._bytes is None:
+            with self._library():
+                self._bytes = self._document.text().encode("utf-8")
+        return self._bytes
+
+    def digest(self) -> bytes:
+        """BLAKE3 of the text."""
+        return digest(self.text())
+
+    def state(self) -> bytes:
+        """The whole lane, for `load` and `merge`. Equal lanes may have several encodings: compare digests."""
+        self._require_sound()
+        with self._library():
+            return self._document.state()
+
+    def state_vector(self) -> bytes:
+        """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
+        known = self._seen()
+        if self._vector is None:
+            self._vector = update_format.encode_state_vector(known)
+        return self._vector
+
+    def known(self) -> dict[int, int]:
+        """What this lane has seen: client → number of UTF-16 units."""
+        return dict(self._seen())
+
+    def edit(self, replica: int, new: bytes) -> bytes | None:
+        """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
+
+        Raises NotText unless `new` is UTF-8; TooLarge if the update would be one that `apply` refuses (the
+        file is then sent as a new version). Either way the lane is unchanged.
+        """
+        require_replica(replica)
+        changes = self._affordable(text_edits.edits(self.text(), new))
+        if not changes:
+            return None
+
+        def write() -> None:
+            for offset, deleted, inserted in reversed(changes):
+                self._delete(offset, deleted)
+                self._insert(offset, pieces(inserted))
+
+        update = self._write(replica, write)
+        self._bytes = new
+        return update
+
+    def apply(self, update: bytes, replica: int) -> None:
+        """Take in one update written by `replica`.
+
+        Raises UpdateInvalid; see the module docstring for what the lane is then.
+        """
+        self.take([update], replica)
+
+    def take(
+        self,
+        updates: Sequence[bytes],
+        replica: int,
+        budget: int = limits.UPDATE_WORK,
+        *,
+        reading: bool = False,
+    ) -> int:
+        """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
+        `reading`: the text is asked for next, and cheaper to have at once.
+
+        Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
+        is then as it was.
+        """
+        self.looked = 0
+        steps = [update_format.parse(update) for update in updates]
+        most = min(budget, limits.UPDATE_WORK)
+        if sum([update_format.work(step, self._items) for step in steps]) > most and self._grown():
+            self._recount()
+        worked, items, halves, known = 0, self._items, self._halves, self._seen()
+        for step in steps:
+            worked += update_format.work(step, items)
+            if worked > budget:
+                raise UpdateInvalid(
+                    "the edits of this lane have too many parts for its size; send the file as a new version"
+                )
+            known, own = update_format.check(step, known, replica, items, halves)
+            items += _added(step)
+            halves = halves | own if own else halves
+        added = items - self._items
+        load = self._loadable(steps)  # may count the items again
+        self._absorb(updates, known, reading)
+        self._items, self._halves, self._load = self._items + added, halves, load
+        return worked
+
+    def most_work(self, parts: int) -> int:
+        """Steps that `take` may need for updates of so many items and deletions together, at worst."""
+        steps = parts * (self._items + parts)
+        bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
+        return steps if bound <= limits.LANE_WORK else steps + looking(self._items, limits.LANE_WORK)
+
+    @property
+    def sound(self) -> bool:
+        """False once the library has failed in it."""
+        return self._problem is None
+
+    def replay(self, log: Sequence[bytes]) -> None:
+        """Take in updates out of our own log, in order: whoever wrote them, and however large the lane is by
+        now. Raises UpdateInvalid; the lane is then of no use."""
+        if not log:
+            return
+        known = self._seen()
+        for start in range(0, len(log), AT_ONCE):
+            part = log[start : start + AT_ONCE]
+            for update in part:
+                parsed = update_format.parse(update)
+                known, own = update_format.check(parsed, known, None, 0, self._halves)
+                self._grow(parsed, own)
+            self._absorb(part, known)
+
+    def merge(self, state: bytes) -> None:
+        """Take in another full state of the same lane and epoch. UpdateInvalid, above LANE_WORK too."""
+        known = self.known()
+        parsed = update_format.validate_state(state)
+        theirs = update_format.ends_of(parsed)
+        if known and theirs and update_format.genesis_ids(known) != update_format.genesis_ids(theirs):
+            raise UpdateInvalid("the state belongs to another lane or epoch")
+        load = load_of(self._parsed(), parsed) if known else load_of(parsed)
+        for client, clock in theirs.items():
+            known[client] = max(clock, known.get(client, 0))
+        self._absorb([state], known)
+        self._load = load
+        self._recount()
+
+    def copy(self, replica: int | None = None) -> Lane:
+        """An independent lane of the same state, to be edited by `replica` (default: the same one)."""
+        state = self.state()
+        twin = Lane(self._replica if replica is None else replica)
+        with twin._library():
+            twin._document.apply(state)
+        twin._items, twin._halves, twin._bytes = self._items, set(self._halves), self._bytes
+        twin._counted, twin._load = self._counted, self._load
+        return twin
+
+    # --- the one place where the library is touched
+
+    def _open(self, replica: int) -> None:
+        self._replica = replica
+        self._document = Document(replica)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was read of the document is no longer what it holds."""
+        self._bytes = self._known = self._vector = None
+
+    def _library(self) -> _Library:
+        return _Library(self)
+
+    def _seen(self) -> Mapping[int, int]:
+        """As `known`, to be read only."""
+        self._require_sound()
+        if self._known is None:
+            with self._library():
+                self._known = update_format.decode_state_vector(self._document.seen())
+        return self._known
+
+    def _require_sound(self) -> None:
+        if self._problem is not None:
+            raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
+
+    def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
+        """Apply checked bytes and make sure that nothing was left pending."""
+        self._forget()
+        with self._library():
+            seen, text = self._document.take(updates, reading)
+            self._known, self._vector = expected, update_format.encode_state_vector(expected)
+            whole = seen == self._vector or update_format.says(seen, expected)
+            self._bytes = None if text is None else text.encode("utf-8")
+        if not whole:
+            self._problem = "the text library left a part of an update waiting"
+            self._require_sound()
+
+    def _write(self, replica: int, write: Callable[[], None]) -> bytes:
+        """Run `write` in one transaction as `replica`; the update that it makes."""
+        self._become(replica)
+        self._forget()
+        with self._library():
+            update = self._document.written(write)
+        written = update_format.parse(update)
+        self._grow(written, update_format.second_halves(written))
+        return update
+
+    def _become(self, replica: int) -> None:
+        """The library fixes the writer when a document is made; another needs the document loaded again."""
+        require_replica(replica)
+        self._require_sound()
+        if replica == self._replica:
+            return
+        state, text = self.state(), self._bytes
+        self._open(replica)
+        with self._library():
+            self._document.apply(state)
+        self._bytes = text
+
+    def _delete(self, offset: int, size: int) -> None:
+        if size:
+            self._document.delete(offset, size)
+
+    def _insert(self, offset: int, cut: list[str]) -> None:
+        """Text in `pieces`, the last one first, so that the library never joins them into one slow block."""
+        for piece in reversed(cut):
+            self._document.insert(offset, piece)
+
+    def _replay(self, deltas: Sequence[Delta]) -> None:
+        for delta in deltas:
+            offset = 0
+            for step in delta:
+                if "retain" in step:
+                    offset += step["retain"]
+                elif "delete" in step:
+                    self._delete(offset, step["delete"])
+                else:
+                    inserted = step["insert"].encode("utf-8")
+                    self._insert(offset, pieces(inserted))
+                    offset += len(inserted)
+
+    def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
+        """Apply updates out of our own log; what each changed in the text."""
+
+        def replay() -> None:
+            for update in updates:
+                self.replay([update])
+
+        with self._library():
+            return self._document.deltas(replay)
+
+    # --- what the reader needs to know of the lane
+
+    def _grow(self, update: update_format.Update, halves: set[update_format.Point]) -> None:
+        self._load = self._load.after([update], self._items)
+        self._items += _added(update)
+        self._halves |= halves
+
+    def _grown(self) -> bool:
+        """Whether counting again may find fewer items; it reads all of them, so not after every update."""
+        return self._items - self._counted > self._counted // 8
+
+    def _loadable(self, steps: Sequence[update_format.Update]) -> Load:
+        """What it takes to load the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
+        load = self._load.after(steps, self._items)
+        if load.steps <= limits.LANE_WORK:
+            return load
+        whole = self._parsed()
+        self._items = self._counted = len(whole.structs)
+        self.looked = looking(self._items, limits.LANE_WORK)
+        load = woven(update_format.joined([whole, *steps]))
+        self.looked = looking(self._items, load.steps)
+        return load
+
+    def _parsed(self) -> update_format.Update:
+        return update_format.parse(self.state(), update_format.STATE_CAPS)
+
+    def _recount(self) -> None:
+        update = self._parsed()
+        self._items = self._counted = len(update.structs)
+        self._halves = update_format.second_halves(update)
+
+    def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
+        """The changes, joined where they are too many for the budget of one update. Raises TooLarge."""
+        if len(changes) > update_format.most_structs(self._items) // 2:
+            self._recount()
+        most = update_format.most_structs(self._items)
+        if len(changes) > most // 2:
+            changes = text_edits.coarser(self.text(), changes, max(most // 2, 1))
+        written = sum(len(pieces(change.inserted)) for change in changes)
+        if written + len(changes) // 64 > most:
+            raise TooLarge("the edit has too many parts for one update; send the file as a new version")
+        return changes
+
+
+class _Library:
+    """Stands around every use of the library: whatever that throws (its panics are no Exceptions) breaks the
+    lane and is UpdateInvalid."""
+
+    __slots__ = ("_lane",)
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, UpdateInvalid)):
+            self._lane._problem = "an operation was cut short"
+            return
+        self._lane._problem = f"the text library failed ({type(error).__name__})"
+        raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
+
+
+def _added(update: update_format.Update) -> int:
+    """Most items by which a lane grows that takes in this update."""
+    return SPLITS * (len(update.structs) + len(update.deletions))
+
+
+def require_replica(replica: int) -> None:
+    """Raises Invalid unless `replica` may be the id of a device's copy: 1 … 2**52 − 1."""
+    if not 0 < replica < GENESIS_BIT:
+        raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")

@@ -1,0 +1,322 @@
+"""File operations below one folder that never leave it.
+
+Every path is relative, with `/` between names. Each directory on the way is opened without following links,
+so a directory that was swapped for a symlink is an obstacle (`Blocked`), never a way out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from localstore.record.entry import Kind
+
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+READ_BYTES = 1 << 20
+MORE_BYTES = 1 << 16  # asked for behind what should be a file's end: a large buffer costs more than the file
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+class Blocked(OSError):
+    """A name on the way to the path is no directory."""
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """A whole file that lies at `path` in the folder, waiting to be moved to its place."""
+
+    path: str
+
+
+Content = bytes | Fetched
+
+
+class Files:
+    """Operations below `root`, which must exist. `hold`: how many directories stay open for the next file
+    beside an earlier one; more than one only where nobody else moves directories, as in a new clone."""
+
+    def __init__(self, root: Path, hold: int = 1) -> None:
+        self.root, self._hold = root, hold
+        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._near: OrderedDict[str, int] = OrderedDict()
+
+    def close(self) -> None:
+        self.forget()
+        os.close(self._fd)
+
+    def forget(self) -> None:
+        """Close the directories kept open."""
+        while self._near:
+            os.close(self._near.popitem()[1])
+
+    def hold(self, count: int) -> None:
+        """Keep as many directories open from now on."""
+        self._hold = count
+
+    def stat(self, path: str) -> os.stat_result | None:
+        """The entry itself, not what a link points to; None if nothing can be there."""
+        try:
+            fd, name = self._parent(path)
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise
+
+    def open(self, path: str) -> int:
+        """A descriptor for reading the regular file. OSError if it is anything else."""
+        return self.opened(path)[0]
+
+    def opened(self, path: str) -> tuple[int, os.stat_result]:
+        """As `open`, with what the file is."""
+        fd, name = self._parent(path)
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+        info = os.fstat(opened)
+        if not stat.S_ISREG(info.st_mode):
+            os.close(opened)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return opened, info
+
+    def known(self, path: str) -> tuple[Kind, int, bytes] | None:
+        """Kind, size and digest of a file that need not be read for them; None of every file of a disk."""
+        return None
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """The file's bytes, a MiB at a time."""
+        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+            while chunk := file.read(READ_BYTES):
+                yield chunk
+
+    def read(self, path: str) -> bytes:
+        """The whole file, which the caller knows to be small enough."""
+        with os.fdopen(self.open(path), "rb", buffering=0) as file:
+            return file.readall()
+
+    def read_up_to(self, path: str, most: int) -> bytes | None:
+        """The bytes of a regular file; None if there is none to be read, or it has more than `most`."""
+        try:
+            opened, info = self.opened(path)
+        except OSError:
+            return None
+        try:
+            data = b""
+            room = min(info.st_size, most) + 1  # one more shows that it grew
+            while room and (piece := os.read(opened, room)):
+                data = data + piece if data else piece
+                room = min(most + 1 - len(data), max(len(data), MORE_BYTES))
+            return data if len(data) <= most else None
+        except OSError:
+            return None
+        finally:
+            os.close(opened)
+
+    def names(self, path: str) -> list[str]:
+        """The names in a directory."""
+        fd, name = self._parent(path)
+        opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        try:
+            return os.listdir(opened)  # noqa: PTH208 - a descriptor has no Path
+        finally:
+            os.close(opened)
+
+    def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
+        """Write a new file, making its directories; what it is then. `mode` None: as the umask says.
+
+        FileExistsError if the name is taken. A failed write leaves nothing behind.
+        """
+        fd, name = self._parent(path, make=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        opened = os.open(name, flags, 0o666, dir_fd=fd)
+        try:
+            for part in parts:
+                _write_all(opened, part)
+            if mode is not None:
+                os.fchmod(opened, stat.S_IMODE(mode))
+            if sync:
+                os.fsync(opened)
+            return os.fstat(opened)
+        except OSError:
+            os.unlink(name, dir_fd=fd)
+            raise
+        finally:
+            os.close(opened)
+
+    def resume(self, path: str) -> int:
+        """A descriptor for reading and writing a file that may be there already, making its directories."""
+        fd, name = self._parent(path, make=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o666, dir_fd=fd)
+
+    def place(
+        self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
+    ) -> os.stat_result:
+        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved
+        when this is the `last` place that wants it, else copied."""
+        if isinstance(content, bytes):
+            return self.create(path, [content], mode, sync)
+        if not last:
+            return self.create(path, self.chunks(content.path), mode, sync)
+        with os.fdopen(self.open(content.path), "rb", buffering=0) as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            if sync:
+                os.fsync(file.fileno())
+            try:
+                self.move(content.path, path)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                made = self.create(path, self.chunks(content.path), mode, sync)  # a mount below the folder
+                self.remove(content.path)
+                return made
+            return os.fstat(file.fileno())
+
+    def exchange(self, path: str, other: str) -> None:
+        """Swap two names in one step. FileNotFoundError unless both are there."""
+        fd, name = self._parent(path)
+        with self._parent_again(other, path, fd) as (fd2, name2):
+            if not _renameat2(fd, name, fd2, name2, RENAME_EXCHANGE):
+                _swap_by_links(fd, name, fd2, name2)
+
+    def move(self, path: str, new: str) -> None:
+        """Rename to a name that is free, making its directories. FileExistsError if it is taken."""
+        fd, name = self._parent(path)
+        with self._parent_again(new, path, fd, make=True) as (fd2, name2):
+            if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
+                os.link(name, name2, src_dir_fd=fd, dst_dir_fd=fd2, follow_symlinks=False)
+                os.unlink(name, dir_fd=fd)
+
+    def remove(self, path: str) -> None:
+        """Unlink the file; nothing happens if it is not there."""
+        try:
+            fd, name = self._parent(path)
+            os.unlink(name, dir_fd=fd)
+        except FileNotFoundError:
+            pass
+
+    def prune(self, path: str) -> None:
+        """Remove the directories above `path` that are empty now."""
+        self.forget()
+        folder = path.rpartition("/")[0]
+        while folder:
+            try:
+                fd, name = self._parent(folder)
+                os.rmdir(name, dir_fd=fd)
+            except OSError:
+                return
+            self.forget()
+            folder = folder.rpartition("/")[0]
+
+    def sync(self) -> None:
+        """Make what was written to this file system durable, in one go where the system can."""
+        if not _syncfs(self._fd):
+            os.sync()
+
+    def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
+        """An open directory and the name in it; it stays open for what follows it at once."""
+        folder, _, name = path.rpartition("/")
+        if not folder:
+            return self._fd, name
+        fd = self._near.get(folder)
+        if fd is not None and os.fstat(fd).st_nlink == 0:
+            self.forget()
+            fd = None
+        if fd is None:
+            while len(self._near) >= self._hold:
+                os.close(self._near.popitem(last=False)[1])
+            fd = self._near[folder] = self._walk(folder.split("/"), make)
+        return fd, name
+
+    @contextmanager
+    def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Parent of a second path while that of `beside` stays open."""
+        folder, _, name = path.rpartition("/")
+        if folder == beside.rpartition("/")[0]:
+            yield fd, name
+            return
+        opened = self._walk(folder.split("/"), make) if folder else os.dup(self._fd)
+        try:
+            yield opened, name
+        finally:
+            os.close(opened)
+
+    def _walk(self, names: list[str], make: bool) -> int:
+        here = os.dup(self._fd)
+        for name in names:
+            try:
+                below = _enter(here, name, make)
+            except OSError as error:
+                if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                    raise Blocked(errno.ENOTDIR, "not a directory", "/".join(names)) from None
+                raise
+            finally:
+                os.close(here)
+            here = below
+        return here
+
+
+def _enter(fd: int, name: str, make: bool) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=fd)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=fd)
+    return os.open(name, flags, dir_fd=fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+@cache
+def _libc_function(name: str) -> Callable[..., int] | None:
+    import ctypes
+
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None, use_errno=True), name, None)
+
+
+def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
+    """False where the system or the file system does not know the call."""
+    import ctypes
+
+    call = _libc_function("renameat2")
+    if call is None:
+        return False
+    if call(fd, os.fsencode(name), fd2, os.fsencode(name2), flags) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code), name)
+
+
+def _syncfs(fd: int) -> bool:
+    call = _libc_function("syncfs")
+    return call is not None and call(fd) == 0
+
+
+def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:
+    """Without an exchange: keep the old file under a third name, rename over it, then give it the first.
+
+    Between the steps the old name always shows one of the two files.
+    """
+    kept = new + ".old"
+    os.link(old, kept, src_dir_fd=fd2, dst_dir_fd=fd, follow_symlinks=False)
+    os.rename(new, old, src_dir_fd=fd, dst_dir_fd=fd2)
+    os.rename(kept, new, src_dir_fd=fd, dst_dir_fd=fd)

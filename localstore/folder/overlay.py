@@ -1,0 +1,176 @@
+"""A folder that can be changed without changing it: what is written goes to a scratch folder, and what is
+moved or removed is only noted. For commands that say beforehand what they would do."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from localstore.core.paths import parents
+from localstore.folder.files import Blocked, Content, Fetched, Files
+from localstore.record.entry import Kind
+
+Place = str | Path | None
+"""Where the bytes of a path are: at another path of the folder, at a file of the scratch folder, nowhere."""
+
+
+class Promised(bytes):
+    """Stands for the bytes of a file that nobody needs: known by its digest, fetched when it is read."""
+
+    digest: bytes
+    kind: Kind
+    size: int
+
+    @classmethod
+    def of(cls, digest: bytes, kind: Kind, size: int) -> Promised:
+        made = cls()
+        made.digest, made.kind, made.size = digest, kind, size
+        return made
+
+
+class OverlayFiles(Files):
+    """`Files` of `root` with changes that only this object knows. `fetch` gives the bytes of a promise."""
+
+    def __init__(self, root: Path, scratch: Path, fetch: Callable[[Promised], bytes]) -> None:
+        super().__init__(root)
+        self._scratch, self._fetch = scratch, fetch
+        self._places: dict[str, Place] = {}
+        self._promises: dict[Path, Promised] = {}
+        self._numbers = itertools.count()
+        scratch.mkdir(exist_ok=True)
+
+    @property
+    def touched(self) -> list[str]:
+        """Paths that were written, moved or removed."""
+        return list(self._places)
+
+    def known(self, path: str) -> tuple[Kind, int, bytes] | None:
+        place = self._place(path)
+        promise = self._promises.get(place) if isinstance(place, Path) else None
+        return (promise.kind, promise.size, promise.digest) if promise is not None else None
+
+    # --- reading
+
+    def stat(self, path: str) -> os.stat_result | None:
+        place = self._place(path)
+        found = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
+        return self._scratch.stat() if found is None and self._made_below(path) else found
+
+    def opened(self, path: str) -> tuple[int, os.stat_result]:
+        place = self._place(path)
+        if place is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        if isinstance(place, str):
+            return super().opened(place)
+        promise = self._promises.pop(place, None)
+        if promise is not None:
+            place.write_bytes(self._fetch(promise))
+        opened = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        return opened, os.fstat(opened)
+
+    def names(self, path: str) -> list[str]:
+        place = self._place(path)
+        found = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()
+        prefix = path + "/"
+        for one, where in self._places.items():
+            if not one.startswith(prefix):
+                continue
+            name, _, below = one.removeprefix(prefix).partition("/")
+            if where is not None:
+                found.add(name)
+            elif not below and not self._made_below(one):
+                found.discard(name)
+        return sorted(found)
+
+    # --- changing
+
+    def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
+        self._require_free(path)
+        target = self._scratch / str(next(self._numbers))
+        kept = list(parts)
+        with target.open("xb") as file:
+            file.writelines(kept)
+        if len(kept) == 1 and isinstance(kept[0], Promised):
+            self._promises[target] = kept[0]
+        self._places[path] = target
+        return target.stat()
+
+    def promise(self, path: str, content: Promised) -> None:
+        """A file that is expected at `path`."""
+        self.create(path, [content], None, sync=False)
+
+    def resume(self, path: str) -> int:
+        if self.stat(path) is None:
+            self.create(path, (), None, sync=False)
+        place = self._place(path)
+        if not isinstance(place, Path):
+            raise FileExistsError(errno.EEXIST, "a file of the folder is in the way", path)
+        return os.open(place, os.O_RDWR | os.O_CLOEXEC)
+
+    def place(
+        self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
+    ) -> os.stat_result:
+        if isinstance(content, Fetched) and not last and (known := self.known(content.path)):
+            return self.create(path, [Promised.of(known[2], known[0], known[1])], mode, sync)
+        if isinstance(content, Fetched) and last:
+            self.move(content.path, path)
+            found = self.stat(path)
+            assert found is not None  # noqa: S101 - it was moved here
+            return found
+        return super().place(content, path, mode, sync, last)
+
+    def exchange(self, path: str, other: str) -> None:
+        if self.stat(path) is None or self.stat(other) is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        self._places[path], self._places[other] = self._place(other), self._place(path)
+
+    def move(self, path: str, new: str) -> None:
+        if self.stat(path) is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        self._require_free(new)
+        place = self._place(path)
+        below = [one for one in self._places if one.startswith(path + "/")]
+        for one in below:
+            self._places[new + one[len(path) :]] = self._places.pop(one)
+        self._places[path], self._places[new] = None, place
+
+    def remove(self, path: str) -> None:
+        if self.stat(path) is not None:
+            self._places[path] = None
+
+    def prune(self, path: str) -> None:
+        for folder in sorted(parents(path), key=len, reverse=True):
+            if self.stat(folder) is None or self.names(folder):
+                return
+            self._places[folder] = None
+
+    def sync(self) -> None:
+        """Nothing here has to outlast the command."""
+
+    # --- where things are
+
+    def _place(self, path: str) -> Place:
+        if path in self._places:
+            return self._places[path]
+        for above in sorted(parents(path), key=len, reverse=True):
+            if above in self._places:
+                place = self._places[above]
+                return place + path[len(above) :] if isinstance(place, str) else None
+        return path
+
+    def _made_below(self, path: str) -> bool:
+        prefix = path + "/"
+        return any(place is not None and one.startswith(prefix) for one, place in self._places.items())
+
+    def _require_free(self, path: str) -> None:
+        """As the system would refuse: a taken name, or one below a file."""
+        if self.stat(path) is not None:
+            raise FileExistsError(errno.EEXIST, "the name is taken", path)
+        for above in parents(path):
+            info = self.stat(above)
+            if info is not None and not stat.S_ISDIR(info.st_mode):
+                raise Blocked(errno.ENOTDIR, "not a directory", above)

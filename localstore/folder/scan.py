@@ -1,0 +1,299 @@
+"""What is in a working copy: one walk, with a stat cache that never trusts a file it may have raced with."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from localstore.core.encoding import digest as blake3
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import SOURCES, Scope
+from localstore.core.ignore.wildmatch import octets
+from localstore.core.paths import terminal_safe
+from localstore.folder.files import Files
+from localstore.folder.scan_result import Again, Aside, Lost, News, Part, Scan, Skipped
+from localstore.folder.stat_cache import NOTHING_KEPT, Kept, Seen, Stat, hashed, trusted
+from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
+
+
+class Tracked(Protocol):
+    """Which paths the copy knows: they are looked at even where a rule would ignore them."""
+
+    def tracks(self, path: str) -> bool:
+        """Whether the file is known."""
+
+    def tracks_below(self, folder: str) -> bool:
+        """Whether any file below the directory is known."""
+
+
+def scan(
+    files: Files,
+    seen: Mapping[str, Seen],
+    tracked: Tracked,
+    kept: Kept = NOTHING_KEPT,
+    part: Part | None = None,
+) -> tuple[Scan, News]:
+    """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
+    are walked. `kept` is given texts only of files that are not as recorded. Lost when a folder on the way to
+    one of `part` cannot be entered."""
+    walker = _Walker(files, seen, tracked, kept, part)
+    walker.run()
+    files.forget()
+    return walker.scan, walker.news()
+
+
+class _Listed(NamedTuple):
+    """A file as its folder lists it: what tells whether it changed. Times are nanoseconds."""
+
+    name: str
+    mode: int
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+class _Contents(NamedTuple):
+    """What a folder lists, told apart. `linked`: a file has other names, under which it may change unseen."""
+
+    folders: list[str]
+    files: list[tuple[Any, ...]]
+    linked: bool
+
+
+class _Walker:
+    """Most folders are as the last walk left them. Their listing, with the rules in effect, then has the mark
+    that was recorded, and no file of theirs is looked at further."""
+
+    def __init__(
+        self,
+        files: Files,
+        seen: Mapping[str, Seen],
+        tracked: Tracked,
+        kept: Kept,
+        part: Part | None,
+    ) -> None:
+        self._files, self._seen, self._tracked = files, seen, tracked
+        self._kept_changed, self._kept_new = kept, kept._replace(text=None)
+        self._part = part
+        self._passed: set[str] = set()
+        self._news = News({}, [], [])
+        self.scan = Scan()
+
+    def run(self) -> None:
+        fd = os.open(self._files.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._folder(fd, "", None, _BUILT_IN, self._part is None)
+        finally:
+            os.close(fd)
+
+    def news(self) -> News:
+        """What to record; folders that were not met count as gone."""
+        for prefix in self._seen.keys() - self._passed:
+            self._news.folders[prefix] = None
+            self._news.gone.extend(one.path for one in self._seen[prefix].stats())
+        return self._news
+
+    def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
+        """One open directory; `prefix` is its path with a slash behind, empty for the root. `ruled` stands
+        for the rules of the folders above, `whole`: all below is walked. False where it keeps out."""
+        try:
+            with os.scandir(fd) as found:
+                listed = list(found)
+        except OSError as error:
+            if not prefix:
+                raise
+            self._skip(prefix, prefix[:-1], "unreadable", folder=True, detail=error.strerror or "")
+            return False
+        names = {entry.name for entry in listed}
+        if prefix and not names.isdisjoint(NESTED):
+            self._skip(prefix, prefix[:-1], "nested repository", folder=True)
+            return False
+        rules = {} if names.isdisjoint(SOURCES) else rules_in(fd, prefix, names)
+        if rules:
+            ruled = _digest((ruled, prefix, [(name, octets(text)) for name, text in sorted(rules.items())]))
+        scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else matcher.root(rules)
+        if self._part is not None and not whole:
+            whole = prefix in self._part.all
+            if not whole:
+                self._some(fd, prefix, listed, scope, ruled)
+                return True
+        found_here = _told_apart(listed)
+        self._listing(prefix, found_here, scope, ruled)
+        for name in found_here.folders:
+            self._directory(fd, name, prefix + name, scope, ruled, whole=True)
+        return True
+
+    def _some(self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes) -> None:
+        """A folder that is looked at itself, or lies on the way to others, or both."""
+        part = self._part
+        assert part is not None  # noqa: S101 - the caller asked
+        if prefix in part.files:
+            self._listing(prefix, _told_apart(listed), scope, ruled)
+        below = part.on_the_way.get(prefix, set())
+        there = {
+            entry.name for entry in listed if entry.name in below and entry.is_dir(follow_symlinks=False)
+        }
+        for name in below:
+            entered = name in there and self._directory(fd, name, prefix + name, scope, ruled, whole=False)
+            if not entered and f"{prefix}{name}/" not in part.all:
+                raise Lost
+
+    def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
+        """The files of one folder."""
+        if contents.linked:
+            self._again(prefix, "files")
+        if not contents.files:
+            return
+        self._passed.add(prefix)
+        seen = self._seen.get(prefix)
+        mark = _mark(ruled, contents.files)
+        if seen is not None and mark and seen.mark == mark:
+            self.scan.add(prefix, seen)
+        else:
+            self._compare(prefix, map(_Listed._make, contents.files), scope, mark, seen)
+
+    def _compare(
+        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: Seen | None
+    ) -> None:
+        """A folder that is new, changed, or holds what must be looked at each time."""
+        known = {one.path: one for one in seen.stats()} if seen else {}
+        stats: list[Stat] = []
+        plain = True
+        for listed in files:
+            path = prefix + listed.name
+            if scope.ignored(listed.name, False):
+                plain = False  # whether it is tracked may change, and no listing tells
+                if not self._tracked.tracks(path):
+                    self._ignore(prefix)
+                    continue
+            cached = known.get(path)
+            if cached is not None and _same(cached, listed):
+                stats.append(cached)
+                continue
+            stat = self._read(prefix, path, listed, cached is None)
+            if stat is None:
+                plain = False
+                continue
+            stats.append(stat)
+            plain = plain and trusted(stat)
+            self._news.fresh.append(stat)
+        self.scan.add(prefix, stats)
+        self._news.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
+
+    def _record(self, prefix: str, now: Seen, before: Seen | None) -> None:
+        if not now.is_as(before):
+            self._news.folders[prefix] = now
+
+    def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
+        """Go into a folder; False where that cannot be or is not wanted."""
+        prefix, pruned = path + "/", scope.prune(name)
+        if pruned and not self._tracked.tracks_below(path):
+            self._ignore(prefix)
+            return False
+        if prefix not in self._seen and not self._nameable(prefix, path):
+            return False
+        try:
+            fd = os.open(name, LISTED, dir_fd=above)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._skip(prefix, path, "unreadable", folder=True, detail=error.strerror or "")
+            return False
+        if pruned:
+            self._again(prefix, "all")  # the watcher goes by the rules alone
+        try:
+            return self._folder(fd, prefix, scope, ruled, whole)
+        finally:
+            os.close(fd)
+
+    def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
+        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: it is not recorded
+        at all."""
+        if new and not self._nameable(prefix, path):
+            return None
+        if not stat.S_ISREG(listed.mode):
+            self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
+            return None
+        try:
+            found = hashed(self._files, path, self._kept_new if new else self._kept_changed)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._skip(prefix, path, "unreadable", detail=error.strerror or "")
+            return None
+        self.scan.bytes_hashed += found.size
+        return found
+
+    def _nameable(self, prefix: str, path: str) -> bool:
+        fault = fault_of(path)
+        if fault:
+            self._skip(prefix, path, fault)
+        return fault is None
+
+    # --- what is left out, noted with the folder it belongs to: a folder's own fate with that folder
+
+    def _aside(self, prefix: str) -> Aside:
+        return self.scan.asides.setdefault(prefix, Aside())
+
+    def _ignore(self, prefix: str) -> None:
+        self._aside(prefix).ignored += 1
+
+    def _again(self, prefix: str, again: Again) -> None:
+        aside = self._aside(prefix)
+        aside.again = aside.again if aside.again == "all" else again
+
+    def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
+        """`path` says which entry; `prefix` is the folder it is noted with."""
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        aside = self._aside(prefix)
+        aside.hidden.append(os.fsencode(path + "/" if folder else path))
+        aside.skipped.append(Skipped(terminal_safe(shown), f"{reason}: {detail}" if detail else reason))
+
+
+def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
+    """Stands for these files under these rules; empty where a name is not UTF-8."""
+    try:
+        return _digest((ruled, files))
+    except UnicodeEncodeError:
+        return b""
+
+
+def _digest(value: object) -> bytes:
+    return blake3(_ENCODE(value))
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_BUILT_IN = _digest(matcher.DEFAULTS)
+
+
+def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
+    """The names of the directories, and the rest as members of `_Listed`: plain tuples, because there are
+    many. What vanished meanwhile is in neither."""
+    folders: list[str] = []
+    files: list[tuple[Any, ...]] = []
+    linked = False
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.name)
+            continue
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if info.st_nlink > 1:
+            linked = True
+        files.append(
+            (entry.name, info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        )
+    return _Contents(folders, files, linked)
+
+
+def _same(cached: Stat, listed: _Listed) -> bool:
+    """Whether the listed file is surely the one that was hashed."""
+    return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

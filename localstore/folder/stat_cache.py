@@ -1,0 +1,161 @@
+"""What files were when their bytes were hashed, and when that may still be believed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core.limits import BLOB_FILE
+from localstore.core.storage.file_kind import Classified, Classifier, classified
+from localstore.folder.chunking import CutLists, cut
+from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
+from localstore.record.entry import Kind
+
+RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
+RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
+SECOND = 1_000_000_000
+UNRECORDED = b"?"  # mark of a folder whose files are not recorded together
+
+
+class Stat(NamedTuple):
+    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+    kind: Kind
+    digest: bytes
+    checked: int
+
+
+class Seen:
+    """The files of one folder as a walk recorded them. `mark` stands for the folder's listing and the rules
+    in effect; it is empty where some entry must be looked at each time. `encoded`: the files, or what reads
+    them when somebody asks, since of most folders the mark says enough."""
+
+    __slots__ = ("_encoded", "mark")
+
+    def __init__(self, mark: bytes, encoded: bytes | Callable[[], bytes]) -> None:
+        self.mark, self._encoded = mark, encoded
+
+    @staticmethod
+    def of(stats: list[Stat], mark: bytes) -> Seen:
+        return Seen(mark, _ENCODE(stats))
+
+    @property
+    def encoded(self) -> bytes:
+        if not isinstance(self._encoded, bytes):
+            self._encoded = self._encoded()
+        return self._encoded
+
+    def stats(self) -> list[Stat]:
+        return _DECODE(self.encoded)
+
+    def is_as(self, other: Seen | None) -> bool:
+        """Whether the other one records the same."""
+        return other is not None and self.mark == other.mark and self.encoded == other.encoded
+
+
+class Kept(NamedTuple):
+    """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
+    are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
+
+    lists: CutLists | None = None
+    text: Callable[[bytes, bytes], object] | None = None
+
+
+NOTHING_KEPT = Kept()
+
+
+def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
+    """The folders, by path with a slash behind, that single files belong to, with these files in them."""
+    added: dict[str, dict[str, Stat]] = {}
+    for one in single:
+        added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
+    found = {}
+    for folder, files in added.items():
+        kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
+        found[folder] = Seen.of([*(kept | files).values()], UNRECORDED)
+    return found
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
+
+
+def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
+    """One file as it is now; None unless a regular, readable file is there."""
+    info = files.stat(path)
+    if info is None or not stat.S_ISREG(info.st_mode):
+        return None
+    if cached is not None and unchanged(cached, info):
+        return cached
+    try:
+        return hashed(files, path)
+    except OSError:
+        return None
+
+
+def unchanged(cached: Stat, info: os.stat_result) -> bool:
+    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
+    now = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return known == now and trusted(cached)
+
+
+def trusted(cached: Stat) -> bool:
+    """Whether the file had been still for long enough when it was hashed."""
+    newest = max(cached.mtime, cached.ctime)
+    if newest + RACY_COARSE < cached.checked:
+        return True
+    whole_seconds = cached.mtime % SECOND == 0 and cached.ctime % SECOND == 0
+    return newest + RACY < cached.checked and not whole_seconds
+
+
+def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
+    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
+    checked = time.time_ns()
+    known = files.known(path)
+    if known is not None and (info := files.stat(path)) is not None:
+        kind, size, digest = known
+        return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
+    fd, info = files.opened(path)
+    try:
+        if kept.lists is not None and info.st_size > BLOB_FILE:
+            kind, size, digest = _cut(fd, kept.lists)
+        else:
+            kind, size, digest = _read(fd, info.st_size, kept.text)
+    finally:
+        os.close(fd)
+    return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
+
+
+def _cut(fd: int, lists: CutLists) -> Classified:
+    classifier = Classifier()
+    with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
+        found = cut(file, classifier.feed)
+    lists.keep(classifier.result().blake3, found)
+    return classifier.result()
+
+
+def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
+    """The file, which should have this size."""
+    data = os.read(fd, min(size, READ_BYTES) + 1)
+    chunk = os.read(fd, MORE_BYTES)
+    if not chunk:
+        found = classified(data)
+        if keep is not None and found.kind == "text":
+            keep(found.blake3, data)
+        return found
+    classifier = Classifier()
+    classifier.feed(data)
+    while chunk:
+        classifier.feed(chunk)
+        chunk = os.read(fd, READ_BYTES)
+    return classifier.result()

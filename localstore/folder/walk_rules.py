@@ -1,0 +1,59 @@
+"""What decides, folder by folder, where a walk goes: names it may take, ignore files, repositories of others.
+The walk of a look and the watcher go by the same answers."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection
+
+from localstore.core import paths
+from localstore.core.errors import PathInvalid, TooLarge
+from localstore.core.ignore.matcher import SOURCES
+from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.paths import terminal_safe
+from localstore.folder.link import FOLDER
+
+NESTED = (".git", FOLDER)  # a folder that holds one of these is a repository of its own
+LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def fault_of(path: str) -> str | None:
+    """Why nothing may be taken under this name; None where it may."""
+    if not is_utf8(path):
+        return "not UTF-8"
+    try:
+        paths.check(path)
+    except PathInvalid:
+        return "unsafe name"
+    return None
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the system's name is text: nothing is recorded under another."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
+    """The ignore files of an open directory that lists `names`, as name → text. `prefix` is its path with a
+    slash behind, empty for the root. TooLarge for one over the limit."""
+    texts = {}
+    for source in [one for one in SOURCES if one in names]:
+        try:
+            fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except OSError:
+            continue
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            continue
+        with os.fdopen(fd, "rb") as file:
+            data = file.read(IGNORE_FILE_BYTES + 1)
+        if len(data) > IGNORE_FILE_BYTES:
+            shown = terminal_safe(prefix + source)
+            raise TooLarge(f"{shown} is larger than {IGNORE_FILE_BYTES} bytes; shorten it")
+        texts[source] = data.decode("utf-8", "surrogateescape")
+    return texts

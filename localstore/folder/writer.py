@@ -1,0 +1,247 @@
+"""Putting bytes into a working copy while people work in it.
+
+A file is replaced by an atomic exchange with a finished temporary file; what came out is looked at
+afterwards, so a save that slipped in between is never lost. The journal makes every step resumable:
+
+    writing  temporary files may be torn; no exchange has run
+    ready    the exchange may have run: it has if the temporary name holds another inode than it was given
+    asked    the same for a write that the user asked for (restore): to the branch it is an edit
+    aside    what came out is a stranger's work and goes to a name of its own
+    done     only the temporary file is left to remove
+    partial  a large file still arrives (`localstore.sync.transfer.chunked_download`): not ours to finish
+
+No temporary file disappears before the journal says so.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.folder.files import Blocked, Content, Files
+from localstore.folder.stat_cache import Stat, look
+from localstore.record.database import Database, Intent
+
+TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
+FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper
+
+
+class Change(msgspec.Struct, frozen=True):
+    """`path` is to hold the bytes `new` (BLAKE3; None: no file)."""
+
+    path: str
+    new: bytes | None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """`out` is what was there before: None nothing, a Stat a regular file, `strange` something else.
+    It now lies at `temp`."""
+
+    path: str
+    new: bytes | None
+    temp: str
+    out: Stat | None
+    strange: bool
+
+
+Spare = Callable[[str, str], str]
+Supply = Callable[[set[bytes]], Iterable[tuple[bytes, Content]]]
+Finish = Callable[[Sequence[Outcome]], dict[str, str]]
+"""Records the outcomes and returns the journal state of each temporary file: `done` or `aside`. It runs
+inside the step that stores both."""
+
+
+class Writer:
+    """Writes batches of changes. `spare` names a fresh place for what came out of a path, lies under a
+    temporary name now, and belongs to nobody.
+    `finish` concludes what the protocol writes, `finish_asked` what the user asked for."""
+
+    def __init__(
+        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: Spare
+    ) -> None:
+        self._files, self._db, self._spare = files, db, spare
+        self._finish = {"ready": finish, "asked": finish_asked}
+
+    def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
+        """Make the changes; returns the paths where a directory or a link stands in the way. `mark`: `ready`
+        for writes of the protocol, `asked` for the user's."""
+        intents = [
+            Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
+        ]
+        with self._db.step():
+            self._db.put_intents(intents)
+        try:
+            ready = [intent._replace(state=mark) for intent in self._prepared(intents, supply)]
+        except (OSError, SvcError):
+            self._withdraw(intents)
+            raise
+        if sum(intent.new is not None for intent in ready) > FSYNC_EACH:
+            self._files.sync()
+        written = {intent.temp for intent in ready}
+        blocked = [intent for intent in intents if intent.temp not in written]
+        self._withdraw(blocked)
+        with self._db.step():
+            self._db.put_intents(ready)
+        outcomes = []
+        for intent in ready:
+            outcome = self._exchange(intent)
+            if outcome is None:
+                blocked.append(intent)
+            else:
+                outcomes.append(outcome)
+        self._withdraw([intent for intent in ready if intent in blocked])
+        self._conclude(outcomes, mark)
+        return [intent.path for intent in blocked]
+
+    def recover(self) -> None:
+        """Finish or undo what an earlier process left in the journal."""
+        outcomes: dict[str, list[Outcome]] = {mark: [] for mark in self._finish}
+        undone = []
+        for intent in self._db.intents():
+            if intent.state == "writing":
+                undone.append(intent)
+            elif intent.state in outcomes:
+                outcome = self._resumed(intent)
+                if outcome is None:
+                    undone.append(intent)
+                else:
+                    outcomes[intent.state].append(outcome)
+        self._withdraw(undone)
+        for mark, found in outcomes.items():
+            self._conclude(found, mark)
+
+    def _prepared(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
+        by_digest: dict[bytes, list[Intent]] = {}
+        for intent in intents:
+            if intent.new is None:
+                yield intent._replace(state="ready")
+            else:
+                by_digest.setdefault(intent.new, []).append(intent)
+        durable = sum(map(len, by_digest.values())) <= FSYNC_EACH
+        for digest, content in supply(set(by_digest)):
+            left = by_digest.pop(digest, [])
+            while left:
+                intent = left.pop()
+                written = self._written(intent, content, durable, last=not left)
+                if written is not None:
+                    yield written
+        if by_digest:
+            raise ServerMisbehaved(
+                f"the server did not send {len(by_digest)} of the files it announced; try again"
+            )
+
+    def _written(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
+        before = self._files.stat(intent.path)
+        mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
+        try:
+            made = self._files.place(content, intent.temp, mode, durable, last)
+        except (Blocked, FileNotFoundError):
+            return None  # its directory was swapped or removed just now
+        return intent._replace(inode=made.st_ino, state="ready")
+
+    def _exchange(self, intent: Intent) -> Outcome | None:
+        """Run the exchange; None if the path cannot hold a file now."""
+        for _ in range(TRIES):
+            info = self._files.stat(intent.path)
+            if info is not None and stat.S_ISDIR(info.st_mode):
+                return None
+            try:
+                self._swap(intent, info is not None)
+            except Blocked:
+                return None
+            except (FileNotFoundError, FileExistsError):
+                continue
+            return self._outcome(intent)
+        return None
+
+    def _swap(self, intent: Intent, occupied: bool) -> None:
+        if intent.new is None:
+            if occupied:
+                self._files.move(intent.path, intent.temp)
+        elif occupied:
+            self._files.exchange(intent.temp, intent.path)
+        else:
+            self._files.move(intent.temp, intent.path)
+
+    def _outcome(self, intent: Intent) -> Outcome:
+        info = self._files.stat(intent.temp)
+        out = look(self._files, intent.temp)
+        return Outcome(intent.path, intent.new, intent.temp, out, info is not None and out is None)
+
+    def _resumed(self, intent: Intent) -> Outcome | None:
+        """The outcome of an exchange that ran before a crash; None if it never ran."""
+        held = self._files.stat(intent.temp)
+        if intent.new is None:
+            return None if held is None else self._outcome(intent)
+        if held is not None:
+            return None if held.st_ino == intent.inode else self._outcome(intent)
+        placed = self._files.stat(intent.path)
+        ran = placed is not None and placed.st_ino == intent.inode
+        return self._outcome(intent) if ran else None
+
+    def _withdraw(self, intents: Iterable[Intent]) -> None:
+        temps = [intent.temp for intent in intents]
+        for temp in temps:
+            self._discard(temp)
+        if temps:
+            with self._db.step():
+                self._db.drop_intents(temps)
+
+    def _conclude(self, outcomes: list[Outcome], mark: str) -> None:
+        if outcomes:
+            with self._db.step():
+                states = self._finish[mark](outcomes)
+                self._db.put_intents(Intent(o.temp, o.path, None, o.new, states[o.temp]) for o in outcomes)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Move away or remove what the journal says nobody needs here any more."""
+        finished = [intent for intent in self._db.intents() if intent.state in ("aside", "done")]
+        for intent in finished:
+            if intent.state == "aside":
+                self._put_aside(intent)
+            else:
+                self._discard(intent.temp)
+            if intent.new is None:
+                self._files.prune(intent.path)
+        if finished:
+            with self._db.step():
+                self._db.drop_intents(intent.temp for intent in finished)
+        self._files.forget()
+
+    def _put_aside(self, intent: Intent) -> None:
+        """A file that was to go but had been edited takes its name back; everything else gets a new one."""
+        if self._files.stat(intent.temp) is None:
+            return
+        if intent.new is not None or not self._moved(intent.temp, intent.path):
+            name = self._spare(intent.path, intent.temp)
+            if not self._moved(intent.temp, name):
+                self._files.move(intent.temp, self._spare(intent.path, intent.temp))
+
+    def _moved(self, temp: str, name: str) -> bool:
+        """Whether the file could take this name."""
+        try:
+            self._files.move(temp, name)
+        except (FileExistsError, Blocked):
+            return False
+        return True
+
+    def _discard(self, temp: str) -> None:
+        try:
+            self._files.remove(temp)
+        except Blocked:
+            return  # its directory was replaced, so the file went with it
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise
+
+
+def temp_name(path: str) -> str:
+    """A name beside the file that no ignore rule lets in (`localstore.core.paths.TEMPORARY`)."""
+    folder, slash, _ = path.rpartition("/")
+    return f"{folder}{slash}.svc-{os.urandom(8).hex()}.tmp"

@@ -1,0 +1,395 @@
+"""The SQLite database of one working copy.
+
+One transaction is one step of the lane protocol: what it holds after a crash is what the steps before it
+left. Journal mode WAL, synchronous FULL: a step that was promised survives a power cut.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+from msgspec.structs import astuple
+
+from localstore.core.model.live import LaneKind
+from localstore.folder.stat_cache import Seen, Stat, joined
+from localstore.folder.walk_rules import is_utf8
+from localstore.record import differences
+from localstore.record.conflicts import Conflicts
+from localstore.record.entry import Entry, Kind
+from localstore.record.object_index import ObjectIndex
+from localstore.record.scan_record import Disk
+from localstore.record.schema import STEPS
+from localstore.record.sql import among
+
+PARTIAL = "partial"  # state of an intent: see there
+RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
+DOUBTED = -1  # epoch of a row that must be asked for again
+
+
+class Row(NamedTuple):
+    """One path of the branch's frontier as the relay last told; `localstore.core.model.live.Row` in bytes."""
+
+    path: str
+    kind: LaneKind
+    gen: int
+    epoch: int
+    ver: int
+    other: int
+    digest: bytes
+    size: int
+    live: bool
+
+
+class SealedFile(NamedTuple):
+    """One file of the last seal's tree."""
+
+    kind: Kind
+    digest: bytes
+    size: int
+
+
+class SealedTree(msgspec.Struct, frozen=True):
+    """A seal's tree as a change of the last one's: its root, the directory objects that are new, and the
+    digests of those that went; None: all of them."""
+
+    root: bytes
+    fresh: dict[bytes, bytes]
+    gone: Collection[bytes] | None
+
+
+class Intent(NamedTuple):
+    """A write that has begun. `state`: writing (the temporary file may be torn), ready or asked (the exchange
+    may have run), aside (what came out takes a name of its own), done (only the temporary file is left to
+    remove), partial (a large file arrives under the temporary name). `new` None: the file is removed."""
+
+    temp: str
+    path: str
+    inode: int | None
+    new: bytes | None
+    state: str
+
+
+class Database:
+    """Typed access to `state.db`; one connection, one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sql = sqlite3.connect(path, isolation_level=None)
+        self.disk = Disk(self._sql)
+        self.objects = ObjectIndex(self._sql)
+        self.conflicts = Conflicts(self._sql)
+        self._depth = 0
+        self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
+        self._sql.execute("PRAGMA journal_mode=WAL")
+        self._sql.execute("PRAGMA synchronous=FULL")
+        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds write zeros over all that goes
+        (version,) = self._sql.execute("PRAGMA user_version").fetchone()
+        if version < len(STEPS):
+            steps = "".join(STEPS[version:])
+            self._sql.executescript(f"BEGIN;{steps}PRAGMA user_version={len(STEPS)};COMMIT;")
+
+    def close(self) -> None:
+        self._sql.close()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """All or nothing; a step inside another is part of it."""
+        if self._depth == 0:
+            self._sql.execute("BEGIN IMMEDIATE")
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            self._depth -= 1
+            if self._depth == 0:
+                self._values = None
+                self._sql.execute("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self._values = None  # a commit may fail
+            self._sql.execute("COMMIT")
+
+    # --- single values
+
+    def get(self, key: str) -> str | int | bytes | None:
+        if self._values is None:
+            self._values = dict(self._sql.execute("SELECT key, value FROM meta").fetchall())
+        return self._values.get(key)
+
+    def text(self, key: str) -> str | None:
+        value = self.get(key)
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str) -> int:
+        value = self.get(key)
+        return value if isinstance(value, int) else 0
+
+    def put(self, key: str, value: str | int | bytes | None) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+        self._values = None
+
+    # --- entries
+
+    def entries(self) -> dict[str, Entry]:
+        return {row[0]: Entry(*row) for row in self._sql.execute("SELECT * FROM entries")}
+
+    def entries_at(self, paths: Iterable[str]) -> dict[str, Entry]:
+        """Those of the paths that have one."""
+        rows = among(self._sql, "SELECT * FROM entries WHERE path", paths)
+        return {row[0]: Entry(*row) for row in rows}
+
+    def knows_any(self) -> bool:
+        """Whether there is an entry at all."""
+        return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
+
+    def unsettled(self) -> list[str]:
+        return differences.unsettled(self._sql)
+
+    def foreign(self) -> list[str]:
+        return differences.foreign(self._sql)
+
+    def moved(self) -> list[str]:
+        return differences.moved(self._sql)
+
+    def put_entries(self, entries: Iterable[Entry]) -> None:
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)", map(astuple, entries)
+        )
+
+    def tracks(self, path: str) -> bool:
+        """Whether there is an entry for this file; there is none for a name that is not UTF-8."""
+        return (
+            is_utf8(path)
+            and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
+        )
+
+    def tracks_below(self, folder: str) -> bool:
+        """Whether there is an entry for any file below this directory."""
+        below = "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1"
+        between = (folder + "/", folder + "0")
+        return is_utf8(folder) and self._sql.execute(below, between).fetchone() is not None
+
+    def drop_entries(self, paths: Iterable[str]) -> None:
+        """Forget the paths: record, lane state, pending updates and the update in flight."""
+        rows = [(path,) for path in paths]
+        for table in ("entries", "lane_states", "pending", "flights"):
+            self._delete(table, rows)
+
+    def _delete(self, table: str, rows: list[tuple[str]]) -> None:
+        """Delete by path from a table, which often is empty."""
+        if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
+            self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
+
+    def replace_entries(self, entries: Collection[Entry]) -> None:
+        """These records, without lane states and pending updates, for what was known of their paths."""
+        rows = [(entry.path,) for entry in entries]
+        for table in ("lane_states", "pending"):
+            self._delete(table, rows)
+        self.put_entries(entries)
+
+    def lane_state(self, path: str) -> tuple[bytes, bool] | None:
+        """As `put_lane_state` took it."""
+        found = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
+        return (found[0], bool(found[1])) if found else None
+
+    def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
+        """Of a lane that was touched: its state, or, not `whole`, the one update that follows its genesis."""
+        if state is None:
+            self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
+        else:
+            self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?,?)", (path, state, whole))
+
+    def pending(self, path: str) -> list[bytes]:
+        found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
+        return [row[0] for row in found]
+
+    def add_pending(self, path: str, ops: bytes) -> None:
+        self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
+
+    def drop_pending(self, path: str, first: int) -> None:
+        """Forget the first so many pending updates of a path."""
+        self._sql.execute(
+            "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
+            (path, first),
+        )
+
+    def put_pending(self, path: str, updates: Iterable[bytes]) -> None:
+        """Replace the pending updates of a path."""
+        self._sql.execute("DELETE FROM pending WHERE path=?", (path,))
+        self._sql.executemany("INSERT INTO pending(path, ops) VALUES(?,?)", [(path, ops) for ops in updates])
+
+    # --- updates in flight
+
+    def flights(self) -> list[tuple[str, bytes]]:
+        """(path, encoded update) in order of n."""
+        return self._sql.execute("SELECT path, body FROM flights ORDER BY n").fetchall()
+
+    def flight_kinds(self) -> dict[str, str]:
+        """The kind of the update in flight, by path."""
+        return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
+
+    def lowest_flight(self) -> int | None:
+        return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
+
+    def put_flights(self, flights: Iterable[tuple[int, str, str, bytes]]) -> None:
+        """(n, path, kind, encoded update)."""
+        self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
+
+    def drop_flights(self, numbers: Iterable[int]) -> None:
+        settled = sorted(set(numbers))
+        if settled and settled[-1] - settled[0] == len(settled) - 1:
+            self._sql.execute("DELETE FROM flights WHERE n BETWEEN ? AND ?", (settled[0], settled[-1]))
+        else:
+            self._sql.executemany("DELETE FROM flights WHERE n=?", [(n,) for n in settled])
+
+    # --- the frontier and the last seal
+
+    def rows(self) -> dict[str, Row]:
+        new = tuple.__new__
+        return {row[0]: new(Row, row) for row in self._sql.execute("SELECT * FROM rows")}
+
+    def row(self, path: str) -> Row | None:
+        found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
+        return Row(*found) if found else None
+
+    def blob_sizes(self) -> dict[str, int]:
+        """Sizes of the byte files of the frontier."""
+        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
+
+    def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
+        if whole:
+            self._sql.execute("DELETE FROM rows")
+        self._sql.executemany("DELETE FROM rows WHERE path=?", [(path,) for path in gone])
+        self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
+
+    def doubt_row(self, path: str) -> None:
+        """The relay refused an update of this text: its lane may have a new epoch, which touches no row."""
+        self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (DOUBTED, path))
+
+    def sealed(self) -> dict[str, SealedFile]:
+        found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")
+        new = tuple.__new__
+        return {row[0]: new(SealedFile, row[1:]) for row in found}
+
+    def beyond_seal(self) -> dict[str, SealedFile | None]:
+        """What the frontier has other than the last seal: path → its file, None for no file."""
+        changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
+        changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
+        return changes
+
+    def files_of_branch(self) -> int:
+        """How many files the frontier has."""
+        return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+    def sealed_digests(self) -> dict[str, str]:
+        """Path → digest in hex of the last seal, in the order of paths."""
+        found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
+        return {path: digest.hex() for path, digest in found}
+
+    def against_seal(self) -> tuple[list[str], list[str], list[str]]:
+        """Paths of the disk, as last looked at, against the last seal: changed, new and removed, sorted."""
+        return differences.listed(self._sql)
+
+    def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
+        changes = list(changes)
+        removed = [(path,) for path, file in changes if file is None]
+        put = [(path, *file) for path, file in changes if file is not None]
+        differences.before_sealing(self._sql, (path for path, _ in changes))
+        self._sql.executemany("DELETE FROM sealed WHERE path=?", removed)
+        self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
+        differences.after_sealing(
+            self._sql, ((path, file.digest if file else None) for path, file in changes)
+        )
+
+    # --- the last seal's directories
+
+    def sealed_root(self) -> bytes | None:
+        """The digest of the last seal's tree, if its directories are kept."""
+        root = self.get("sealed_root")
+        return root if isinstance(root, bytes) else None
+
+    def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Raw directory objects by digest; those that are not here are left out."""
+        return dict(among(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
+
+    def put_sealed_tree(self, tree: SealedTree | None) -> None:
+        """Keep the tree of the last seal; None: it is not known."""
+        if tree is None or tree.gone is None:
+            self._sql.execute("DELETE FROM directories")
+        else:
+            self._sql.executemany("DELETE FROM directories WHERE digest=?", [(one,) for one in tree.gone])
+        if tree is not None:
+            self._sql.executemany("INSERT OR REPLACE INTO directories VALUES(?,?)", tree.fresh.items())
+        self.put("sealed_root", tree.root if tree else None)
+
+    # --- stat cache
+
+    def folders(self) -> dict[str, Seen]:
+        """What walks recorded, by folder, and what single looks at files added since."""
+        return self.disk.folders()
+
+    def put_folders(
+        self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
+    ) -> None:
+        """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
+        new or changed, and paths without one."""
+        self.disk.put_folders(folders)
+        differences.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
+
+    def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """A whole new seal, and files that are on the disk beside those that are known."""
+        self.disk.put_looked(None)
+        self._sql.execute("DELETE FROM sealed")
+        self._sql.executemany(
+            "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
+        )
+        folders = self.folders()
+        folders |= joined(folders, stats)
+        self.put_folders(folders, (), ())
+        here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
+        differences.compared(self._sql, here, {path: file.digest for path, file in sealed.items()})
+
+    def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
+        """Record single files; the next walk takes them over."""
+        stats, gone = list(stats), list(gone)
+        self.disk.put_single(stats, gone)
+        differences.looked(self._sql, ((one.path, one.digest) for one in stats), gone)
+
+    # --- journal
+
+    def intents(self) -> list[Intent]:
+        return [Intent(*row) for row in self._sql.execute("SELECT * FROM journal ORDER BY rowid")]
+
+    def put_intents(self, intents: Iterable[Intent]) -> None:
+        self._sql.executemany("INSERT OR REPLACE INTO journal VALUES(?,?,?,?,?)", intents)
+
+    def drop_intents(self, temps: Iterable[str]) -> None:
+        self._sql.executemany("DELETE FROM journal WHERE temp=?", [(temp,) for temp in temps])
+
+    # --- what cannot be written here
+
+    def unwritable(self) -> dict[str, str]:
+        return dict(self._sql.execute("SELECT path, reason FROM unwritable").fetchall())
+
+    def put_unwritable(self, path: str, reason: str) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO unwritable VALUES(?,?)", (path, reason))
+
+    def drop_unwritable(self, path: str) -> None:
+        self._sql.execute("DELETE FROM unwritable WHERE path=?", (path,))
+
+    # --- starting over
+
+    def forget_branch(self) -> None:
+        """Drop all that belongs to one branch as seen by one replica; files, texts and the journal stay."""
+        differences.all_unsealed(self._sql)
+        for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
+            self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        self._sql.execute("DELETE FROM directories")
+        self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
+        self._values = None

@@ -1,0 +1,46 @@
+"""Where texts lie in the pack files of a working copy. Each call is part of its caller's transaction.
+
+Table `objects`: digest (BLAKE3 of the text) → `Place`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from localstore.record.sql import among
+
+
+class Place(NamedTuple):
+    """A text in frame `offset` of pack file `pack`, from `start` on in its raw bytes; lengths in bytes:
+    `stored` and `raw` of the frame, `size` of the text."""
+
+    pack: int
+    offset: int
+    stored: int
+    codec: int
+    raw: int
+    start: int
+    size: int
+
+
+class ObjectIndex:
+    """Typed access to the index."""
+
+    def __init__(self, sql: sqlite3.Connection) -> None:
+        self._sql = sql
+
+    def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
+        """By digest, those of the texts that are here."""
+        rows = among(
+            self._sql,
+            "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",
+            digests,
+        )
+        return {row[0]: Place._make(row[1:]) for row in rows}
+
+    def put(self, places: Iterable[tuple[bytes, Place]]) -> None:
+        """Record where texts lie. One that is there already stays where it is."""
+        rows = ((digest, *place) for digest, place in places)
+        self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", rows)

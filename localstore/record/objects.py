@@ -1,0 +1,149 @@
+"""Texts that a working copy has seen, readable offline: what diffs, restores and captures start from.
+
+Frames are kept as they travelled, in append-only files `objects/<n>.pack`, indexed in the copy's database.
+A frame without an index row (a crash came between) is dead weight, nothing worse. Byte files are not kept:
+they are on the disk, or the relay has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from localstore.core import limits
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import Invalid
+from localstore.core.storage.frame import Fetched, read_object
+from localstore.core.storage.pack import Frame, write_packs
+from localstore.record.database import Database
+from localstore.record.object_index import Place
+
+PACK_FILE_BYTES = 256 * limits.MIB
+HELD_BYTES = 32 * limits.MIB  # of texts in memory
+LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
+
+
+class Objects:
+    """The content store of one working copy."""
+
+    def __init__(self, folder: Path, db: Database) -> None:
+        self._folder = folder
+        self._db = db
+        self._texts: OrderedDict[bytes, bytes] = OrderedDict()
+        self._held = 0
+        self._indexed: set[bytes] = set()  # by this process
+        self._open: dict[int, int] = {}  # pack file → its descriptor
+        folder.mkdir(exist_ok=True, mode=0o700)
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+    def get(self, digest: bytes) -> bytes | None:
+        """The text with this BLAKE3; None if it is not here, or what is here is damaged."""
+        held = self._texts.get(digest)
+        if held is not None:
+            self._texts.move_to_end(digest)
+            return held
+        place = self._db.objects.places([digest])
+        data = dict(self._cut(place)).get(digest) if place else None
+        if data is not None:
+            self.hold(digest, data)
+        return data
+
+    def load(self, digests: Iterable[bytes]) -> None:
+        """Read texts that will be asked for, up to LOADED_BYTES: one look at the index, one into each frame.
+        What is damaged stays out."""
+        places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
+        frames: dict[tuple[int, int], dict[bytes, Place]] = {}
+        room = LOADED_BYTES
+        for digest, place in places.items():
+            room -= place.size
+            if room >= 0:
+                frames.setdefault((place.pack, place.offset), {})[digest] = place
+        for group in frames.values():
+            for digest, data in self._cut(group):
+                self.hold(digest, data)
+
+    def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
+        """Texts of one frame, without those that are damaged."""
+        first = next(iter(group.values()))
+        end = max(place.start + place.size for place in group.values())
+        try:
+            fetch = partial(os.pread, self._opened(first.pack))
+            stored = Fetched(fetch, first.offset, first.stored)
+            raw = read_object(stored, first.codec, first.raw, 0, end)
+        except (OSError, Invalid):
+            return
+        for digest, place in group.items():
+            data = bytes(raw[place.start : place.start + place.size])
+            if blake3_digest(data) == digest:
+                yield digest, data
+
+    def held(self, digest: bytes) -> bytes | None:
+        """The text with this BLAKE3, if it is in memory."""
+        return self._texts.get(digest)
+
+    def hold(self, digest: bytes, data: bytes) -> None:
+        """A text that was read once is often read again in the same command. It is in memory only, and gives
+        way to later ones."""
+        if digest in self._texts:
+            return
+        self._texts[digest] = data
+        self._held += len(data)
+        while self._held > HELD_BYTES:
+            self._held -= len(self._texts.popitem(last=False)[1])
+
+    def has(self, digest: bytes) -> bool:
+        """Whether the index names it."""
+        return digest in self._indexed or bool(self._db.objects.places([digest]))
+
+    def keep(self, frames: Iterable[Frame]) -> None:
+        """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
+        self._index(list(self._append(frames)))
+
+    def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store texts given as (digest, bytes)."""
+        offered = {digest: data for digest, data in texts if digest not in self._indexed}
+        here = self._db.objects.places(offered)
+        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
+        if fresh:
+            self.keep(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
+
+    def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, Place]]:
+        number = self._current()
+        with self._path(number).open("ab") as file:
+            for frame in frames:
+                offset = file.tell()
+                file.write(frame.stored)
+                start, row = 0, frame.row
+                for one in row.objects:
+                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, one.size)
+                    yield one.digest, Place._make(place)
+                    start += one.size
+            file.flush()
+            os.fdatasync(file.fileno())
+
+    def _index(self, places: list[tuple[bytes, Place]]) -> None:
+        with self._db.step():
+            self._db.objects.put(places)
+        self._indexed.update(digest for digest, _ in places)
+
+    def _current(self) -> int:
+        """The pack file to append to."""
+        packs = (path for path in self._folder.iterdir() if path.suffix == ".pack")
+        numbers = [int(path.stem) for path in packs if path.stem.isdigit()]
+        newest = max(numbers, default=1)
+        full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
+        return newest + 1 if full else newest
+
+    def _opened(self, number: int) -> int:
+        if number not in self._open:
+            self._open[number] = os.open(self._path(number), os.O_RDONLY | os.O_CLOEXEC)
+        return self._open[number]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.pack"

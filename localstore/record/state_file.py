@@ -1,0 +1,93 @@
+"""`state.json` beside the link: known again by its digest, and changed only where a seal changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from blake3 import blake3
+
+from localstore.folder import link
+from localstore.folder.link import SealedState
+from localstore.record.database import Database, SealedFile
+
+WRITTEN = "state"  # in the record: BLAKE3 of the file as it was last written
+BLOCK = 1 << 16
+_TREE, _BEFORE_KEY = b'"tree":{', (b"{", b",")
+
+Parts: TypeAlias = list[bytes | memoryview]
+"""The bytes of the file, in parts."""
+
+
+class StateFile:
+    def __init__(self, folder: Path, db: Database) -> None:
+        self._folder, self._db = folder, db
+        self._path = folder / link.FOLDER / link.STATE_FILE
+
+    def is_written(self) -> bool:
+        """Whether it is there as it was last written."""
+        found = blake3()
+        try:
+            with self._path.open("rb", buffering=0) as file:
+                while block := file.read(BLOCK):
+                    found.update(block)
+        except OSError:
+            return False
+        return found.digest() == self._db.get(WRITTEN)
+
+    def mend(self) -> None:
+        """Write it as the record has it."""
+        with self._db.step():
+            state = self.after(None)
+        self.write(state)
+
+    def after(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
+        """What the record, where the last seal is a new one, wants it to be, and from now on takes it to be:
+        part of the caller's step. `changes`: what the seal changed; None: not known."""
+        state = None if changes is None else self._changed(changes)
+        if state is None:
+            whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())
+            state = [link.encoded(whole)]
+        self._db.put(WRITTEN, _digest(state))
+        return state
+
+    def write(self, state: Parts) -> None:
+        """Once the step is over."""
+        link.write_encoded(self._folder, state)
+
+    def _changed(self, changes: Mapping[str, SealedFile | None]) -> Parts | None:
+        digests = {path: file.digest.hex() for path, file in changes.items() if file is not None}
+        if len(digests) < len(changes):
+            return None
+        try:
+            before = self._path.read_bytes()
+        except OSError:
+            return None
+        if _digest([before]) != self._db.get(WRITTEN):
+            return None
+        return changed(before, self._db.text("last"), digests)
+
+
+def changed(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
+    """The state `before`, whose tree is in the order of paths, after another seal that gave some files other
+    digests (path → hex). None if one of them is not in there."""
+    head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
+    parts: Parts = [head]
+    view, done = memoryview(before), before.index(_TREE)
+    for path in sorted(digests):
+        key = msgspec.json.encode(path) + b':"'
+        found = before.find(key, done)
+        if found < 0 or before[found - 1 : found] not in _BEFORE_KEY:
+            return None
+        parts += [view[done : found + len(key)], digests[path].encode()]
+        done = found + len(key) + len(digests[path])
+    return [*parts, view[done:]]
+
+
+def _digest(parts: Parts) -> bytes:
+    found = blake3()
+    for part in parts:
+        found.update(part)
+    return found.digest()

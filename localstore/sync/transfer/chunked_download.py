@@ -1,0 +1,178 @@
+"""Fetching a file above the blob cap: its manifest, then its chunks, into a temporary file.
+
+The file grows from its beginning, and what is there was compared with its digests; an interrupted download
+goes on from the last whole chunk. It lies in the folder of the working copy, on the same file system, so that
+taking its place is a rename and the bytes are on the disk once. Its random name is in the journal before the
+file exists (state `partial`), so that the next process finds it, goes on or removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+
+from blake3 import blake3
+
+from localstore.core import limits
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.storage import chunks
+from localstore.core.storage.chunks import ChunkRow
+from localstore.folder.chunking import Cut, cut
+from localstore.folder.files import Fetched
+from localstore.folder.writer import temp_name
+from localstore.record.database import PARTIAL, Intent
+from localstore.sync.working_copy import Device
+
+BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
+
+
+def download(device: Device, digest: bytes, size: int, near: str | None = None) -> Fetched:
+    """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
+    of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
+    expected = device.arriving(digest, size)
+    if expected is not None:
+        return expected
+    listed = _manifest(device, digest, size)
+    path = _temporary(device, digest)
+    fd = device.files.resume(path)
+    try:
+        with contextlib.ExitStack() as stack:
+            older = stack.enter_context(_older(device, near))
+            _fill(device, fd, listed, digest, older)
+    except _OtherBytes:
+        device.files.remove(path)
+        raise ServerMisbehaved(
+            f"the server sent other bytes than the file {digest.hex()[:12]}; try again"
+        ) from None
+    finally:
+        os.close(fd)
+    return Fetched(path)
+
+
+def clear(device: Device) -> None:
+    """Forget partial downloads: everything that was wanted is in its place."""
+    left = [intent.temp for intent in device.db.intents() if intent.state == PARTIAL]
+    for temp in left:
+        device.files.remove(temp)
+    if left:
+        with device.db.step():
+            device.db.drop_intents(left)
+
+
+def _temporary(device: Device, digest: bytes) -> str:
+    """Where the file arrives: where an interrupted download of it began, or a new name."""
+    for intent in device.db.intents():
+        if (intent.state, intent.new) == (PARTIAL, digest):
+            return intent.temp
+    temp = temp_name("")
+    with device.db.step():
+        device.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
+    return temp
+
+
+class _OtherBytes(Exception):
+    """The chunks are verified and their sequence is not the file."""
+
+
+class _Older:
+    """Chunks of a file on the disk, by digest."""
+
+    def __init__(self, fd: int = -1, found: dict[bytes, Cut] | None = None) -> None:
+        self._fd, self._found = fd, found or {}
+
+    def get(self, digest: bytes) -> bytes | None:
+        """The chunk, if it is still there."""
+        one = self._found.get(digest)
+        if one is None:
+            return None
+        data = os.pread(self._fd, one.size, one.offset)
+        return data if blake3_digest(data) == digest else None
+
+
+@contextlib.contextmanager
+def _older(device: Device, near: str | None) -> Iterator[_Older]:
+    info = device.files.stat(near) if near is not None else None
+    if near is None or info is None or info.st_size <= limits.BLOB_FILE:
+        yield _Older()
+        return
+    try:
+        fd = device.files.open(near)
+    except OSError:
+        yield _Older()
+        return
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        yield _Older(fd, {one.digest: one for one in cut(file)})
+
+
+def _manifest(device: Device, digest: bytes, size: int) -> list[ChunkRow]:
+    try:
+        found = chunks.decode(device.transport.manifest(digest))
+    except SvcError as error:
+        if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
+            raise
+        raise ServerMisbehaved(f"the server sent a manifest that cannot be: {error.detail}") from None
+    if (found.blake3, found.size) != (digest.hex(), size):
+        raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")
+    return found.chunks
+
+
+def _fill(device: Device, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
+    """Keep the verified beginning, fetch and write the rest, compare the whole."""
+    whole = blake3()
+    done = written = 0
+    for chunk in listed:
+        data = os.pread(fd, chunk.size, written)
+        if blake3_digest(data).hex() != chunk.blake3:
+            break
+        whole.update(data)
+        done, written = done + 1, written + len(data)
+    os.ftruncate(fd, written)
+    os.lseek(fd, written, os.SEEK_SET)
+    while done < len(listed):
+        batch = _batch(listed, done)
+        found = _bytes(device, batch, older)
+        for chunk in batch:
+            data = found[bytes.fromhex(chunk.blake3)]
+            if len(data) != chunk.size:
+                raise _OtherBytes
+            whole.update(data)
+            _write(fd, data)
+            written += len(data)
+        done += len(batch)
+        device.progress("download", done, len(listed), written)
+    if whole.digest() != digest:
+        raise _OtherBytes
+
+
+def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
+    """The chunks from `start` on that are in memory together; a repeated one counts once."""
+    seen: set[str] = set()
+    room = BATCH_BYTES
+    end = start
+    while end < len(listed) and end - start < BATCH_CHUNKS:
+        chunk = listed[end]
+        if chunk.blake3 not in seen:
+            if chunk.size > room:
+                break
+            room -= chunk.size
+            seen.add(chunk.blake3)
+        end += 1
+    return listed[start:end]
+
+
+def _bytes(device: Device, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
+    sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in batch}
+    found = {digest: data for digest in sizes if (data := older.get(digest)) is not None}
+    absent = {digest: size for digest, size in sizes.items() if digest not in found}
+    found.update(device.fetch(absent, keep=False))
+    if len(found) < len(sizes):
+        raise ServerMisbehaved(f"the server did not send {len(sizes) - len(found)} chunks; try again")
+    return found
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

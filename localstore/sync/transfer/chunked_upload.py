@@ -1,0 +1,86 @@
+"""Sending a file above the blob cap: cut it, ask which chunks the relay lacks, send those, then the manifest.
+
+The walk has cut the file while it hashed it (`localstore.folder.chunking`); else it is read for that
+here. It is never held whole. Somebody may save it meanwhile, so every byte that goes out is compared with its
+digest. A repeat after an interruption sends only what is missing by then.
+"""
+
+from __future__ import annotations
+
+import os
+from operator import attrgetter
+
+from blake3 import blake3
+
+from localstore.core import limits
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import PayloadMissing
+from localstore.core.storage import chunks
+from localstore.core.storage.pack import Pack, PackWriter
+from localstore.folder.chunking import CutList, cut
+from localstore.sync.working_copy import Device
+
+PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
+TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
+
+
+def upload(device: Device, path: str, digest: bytes) -> int:
+    """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
+    the file is not these bytes any more."""
+    listed = device.cuts.take(digest) or _cut(device, path, digest)
+    if listed is None:
+        return 0
+    raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
+    sent = 0
+    for attempt in range(1, TRIES + 1):
+        part = _send(device, path, listed)
+        if part is None:
+            return sent
+        sent += part
+        try:
+            device.transport.put_manifest(digest, raw)
+        except PayloadMissing:
+            if attempt == TRIES:
+                raise
+        else:
+            return sent + len(raw)
+    return sent
+
+
+def _cut(device: Device, path: str, digest: bytes) -> CutList | None:
+    """All chunks, None if the file is gone or other bytes than `digest`."""
+    whole = blake3()
+    try:
+        with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
+            found = cut(file, whole.update)
+    except OSError:
+        return None
+    return found if whole.digest() == digest else None
+
+
+def _send(device: Device, path: str, listed: CutList) -> int | None:
+    """Send the chunks that the relay lacks; bytes sent, None if the file changed under our hands."""
+    by_digest = {one.digest: one for one in listed}
+    asked = list(by_digest)
+    missing: list[bytes] = []
+    for start in range(0, len(asked), limits.HAVE_DIGESTS):
+        missing += device.transport.have(asked[start : start + limits.HAVE_DIGESTS])
+    wanted = sorted((by_digest[one] for one in missing if one in by_digest), key=attrgetter("offset"))
+    writer, sent = PackWriter(PACK), 0
+
+    def ship(packs: list[Pack]) -> int:
+        for pack in packs:
+            device.transport.upload_pack(pack)
+        return sum(pack.size for pack in packs)
+
+    try:
+        with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
+            for count, one in enumerate(wanted, 1):
+                data = os.pread(file.fileno(), one.size, one.offset)
+                if blake3_digest(data) != one.digest:
+                    return None
+                sent += ship(writer.add(one.digest, data, text=False))
+                device.progress("upload", count, len(wanted), sent)
+    except OSError:
+        return None
+    return sent + ship(writer.finish())

@@ -1,0 +1,374 @@
+"""One working copy and everything it knows: what the steps of the protocol work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from localstore.core import limits, paths
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import ServerMisbehaved, ServerUnreachable
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.lane.first_edit import FirstEdit
+from localstore.core.lane.genesis import genesis
+from localstore.core.lane.lane import Lane
+from localstore.core.storage.pack import Frame, PackReader
+from localstore.disk_errors import told
+from localstore.folder import link, lock
+from localstore.folder.chunking import CutLists
+from localstore.folder.files import Fetched, Files
+from localstore.folder.link import RepoLink
+from localstore.folder.rescan import look_around
+from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import Kept, Stat, look
+from localstore.home import Home
+from localstore.progress import Progress, silent
+from localstore.record.database import Database, SealedFile, SealedTree
+from localstore.record.entries import Entries
+from localstore.record.entry import Entry, known_by_bytes
+from localstore.record.objects import Objects
+from localstore.record.state_file import StateFile
+from localstore.sync.edited_lanes import EditedLanes
+from localstore.sync.transfer.transport import Transport
+
+FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
+FETCH_OBJECTS = 4096
+RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
+REUSED = "reused"  # set when the relay shows that an update number was given twice
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Device:
+    """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
+
+    def __init__(
+        self,
+        folder: Path,
+        repo: RepoLink,
+        home: Home,
+        record: Path,
+        transport: Transport | None = None,
+        key: DeviceKey | None = None,
+        now: Callable[[], datetime] = utc_now,
+        progress: Progress = silent,
+    ) -> None:
+        self.folder, self.repo, self.home, self.key = folder, repo, home, key
+        self.now, self.progress = now, progress
+        self.record, self._transport = record, transport
+        self.db = Database(record / "state.db")
+        self.objects = Objects(record / "objects", self.db)
+        self.state = StateFile(folder, self.db)
+        self.files = Files(folder)
+        self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
+        self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
+        self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
+        self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
+        self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
+        self.entries = Entries(self.db)
+        self.edited = EditedLanes()
+        self.cuts = CutLists()
+
+    def close(self) -> None:
+        self.files.close()
+        self.objects.close()
+        self.db.close()
+
+    # --- who we are
+
+    @property
+    def transport(self) -> Transport:
+        if self._transport is None:
+            raise ServerUnreachable("this needs the server, and the command runs offline")
+        return self._transport
+
+    def turn_to(self, transport: Transport) -> None:
+        """Talk to another branch from now on."""
+        self._transport = transport
+
+    @property
+    def replica(self) -> int:
+        return self.db.number("replica")
+
+    @property
+    def branch_id(self) -> str:
+        return self.db.text("branch_id") or ""
+
+    @property
+    def last(self) -> str | None:
+        """The last seal that this folder has."""
+        return self.db.text("last")
+
+    @property
+    def repo_kind(self) -> str:
+        """The repository's kind, as the relay last told."""
+        return self.db.text("repo_kind") or ""
+
+    @property
+    def device_id(self) -> str:
+        return self.key.id if self.key else "offline"
+
+    # --- entries
+
+    def save_all(self, entries: Iterable[Entry]) -> None:
+        """As `save` for each."""
+        kept = list(entries)
+        if not all(entry.path in self.entries for entry in kept):
+            self.db.disk.put_looked(None)
+        self.entries.update((entry.path, entry) for entry in kept)
+        self.db.put_entries(kept)
+
+    def save(self, entry: Entry) -> None:
+        if entry.path not in self.entries:
+            self.db.disk.put_looked(None)
+        self.entries[entry.path] = entry
+        self.db.put_entries([entry])
+
+    def forget(self, path: str) -> None:
+        """Drop the record of a path; a file on the disk is then an ordinary new one."""
+        if self.entries.pop(path, None) is not None:
+            self.db.disk.put_looked(None)
+        self.db.drop_entries([path])
+
+    def replace(self, entries: Mapping[str, tuple[Entry, bytes | None]]) -> None:
+        """Take these (record, lane state) for whatever was known of their paths, of which none has an update
+        in flight."""
+        kept = [entry for entry, _ in entries.values()]
+        if not all(path in self.entries for path in entries):
+            self.db.disk.put_looked(None)
+        self.entries.update((entry.path, entry) for entry in kept)
+        self.db.replace_entries(kept)
+        for path, (_, state) in entries.items():
+            if state is not None:
+                self.db.put_lane_state(path, state)
+
+    def confirmed(self, entry: Entry) -> Lane:
+        """The lane as the relay confirmed it, ready to be edited by this replica."""
+        state = self.lane_state(entry)
+        if state is not None:
+            return Lane.load(state, self.replica)
+        assert entry.genesis is not None  # noqa: S101 - every text entry has one
+        return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
+
+    def lane_state(self, entry: Entry) -> bytes | None:
+        """The lane as the relay confirmed it; None if it is its genesis."""
+        kept = self.db.lane_state(entry.path) if entry.touched else None
+        if kept is None or entry.genesis is None:
+            return None
+        state, whole = kept
+        if whole:
+            return state
+        text = self.text(entry.genesis)
+        return FirstEdit(genesis(self.branch_id, entry.gen, entry.epoch, text, entry.genesis), state).state()
+
+    def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
+        return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
+
+    def current(self, entry: Entry) -> Lane:
+        """The confirmed lane with the pending updates on it."""
+        lane = self.confirmed(entry)
+        if entry.pending:
+            lane.replay(self.db.pending(entry.path))
+        return lane
+
+    # --- bytes
+
+    def text(self, digest: bytes) -> bytes:
+        """A text by its digest, from here or from the relay."""
+        found = self.objects.get(digest)
+        if found is not None:
+            return found
+        fetched = dict(self.fetch({digest: 0}, keep=True))
+        if digest in fetched:
+            return fetched[digest]
+        raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
+
+    def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Objects from the relay, verified, each once; `keep` stores them here too (texts)."""
+        group: list[bytes] = []
+        announced = 0
+        for digest, size in sizes.items():
+            if group and (announced + size > FETCH_BYTES or len(group) == FETCH_OBJECTS):
+                yield from self._fetch_group(group, keep)
+                group, announced = [], 0
+            group.append(digest)
+            announced += size
+        if group:
+            yield from self._fetch_group(group, keep)
+
+    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+        """Where a large file need not be fetched: a name that stands for it. None: it must be."""
+        return None
+
+    def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        wanted = set(group)
+        frames: list[Frame] = []
+        reader = PackReader()
+        for piece in self.transport.fetch_pack(group):
+            for frame in reader.feed(piece):
+                objects = [(name, bytes(data)) for name, data in frame.objects()]
+                if keep:
+                    frames.append(frame)
+                for name, data in objects:
+                    if name in wanted:
+                        wanted.discard(name)
+                        yield name, data
+        reader.close()
+        if frames:
+            self.objects.keep(frames)
+
+    # --- the folder
+
+    def look_around(self, lean: bool = False) -> Scan:
+        """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
+        be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
+        sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
+        kept = Kept(self.cuts if sends else None, None if lean else self.objects.hold)
+        return look_around(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
+
+    def occupied(self, path: str) -> bool:
+        return self.files.stat(path) is not None
+
+    def spare(self, path: str, at: str | None = None) -> str:
+        """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
+        given; remembered for the report. A text that clashed has its name in the record of the clash."""
+        name = self.free_name(path)
+        clash = self.db.conflicts.get(path)
+        if clash is not None and self.seen(at or path) == clash.mine:
+            if self.occupied(clash.kept_as) or clash.kept_as in self.entries:
+                if self.seen(clash.kept_as) != clash.mine:
+                    self.db.conflicts.put(clash._replace(kept_as=name))
+            else:
+                name = clash.kept_as
+        self.conflicts.append((path, name))
+        return name
+
+    def free_name(self, path: str) -> str:
+        """A conflict name that nothing has."""
+        when = self.now()
+        name = paths.conflict_name(path, when, self.device_id)
+        while self.occupied(name) or name in self.entries:
+            when += timedelta(seconds=1)
+            name = paths.conflict_name(path, when, self.device_id)
+        return name
+
+    def step_aside(self, path: str) -> None:
+        """Give the path up: drop its record first, then rename what is there, so that a crash between the
+        two never looks like a delete."""
+        with self.db.step():
+            self.forget(path)
+        self.move_aside(path)
+
+    def move_aside(self, path: str) -> None:
+        """Rename what is at the path, if anything, to a free conflict name."""
+        while self.occupied(path):
+            self.files.forget()
+            name = self.spare(path)
+            try:
+                self.files.move(path, name)
+            except FileExistsError:
+                self.conflicts.pop()  # the name was taken meanwhile
+            except FileNotFoundError:
+                self.conflicts.pop()
+                return
+
+    def seen(self, path: str) -> bytes | None:
+        """Digest of the regular file at the path now; None if there is none."""
+        found = look(self.files, path)
+        return found.digest if found else None
+
+    # --- the seal
+
+    def sealed_as(
+        self,
+        seal: str | None,
+        changes: Mapping[str, SealedFile | None],
+        whole: bool,
+        tree: SealedTree | None = None,
+    ) -> None:
+        """Record the folder's last seal and its tree, with the directories that came new where they are
+        known, then write `state.json` after it."""
+        with self.db.step():
+            if whole:
+                self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
+            self.db.change_sealed(changes.items())
+            self.db.put_sealed_tree(tree)
+            self.db.put("last", seal)
+            self.db.put("prepared", None)
+            state = self.state.after(None if whole else changes)
+        self.state.write(state)
+
+    def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+        """Record a first seal whose files were just written."""
+        with self.db.step():
+            self.db.put_all(files, stats)
+            self.db.put("last", seal)
+            state = self.state.after(None)
+        self.state.write(state)
+
+    def start_over(self) -> None:
+        """Forget everything about branch and replica (rolled back). Files stay as they are."""
+        with self.db.step():
+            self.db.forget_branch()
+            self.db.put(RECORDED, 1)
+        self.entries = Entries(self.db)
+
+    def detach(self) -> None:
+        """Keep of every path only which bytes of the branch the disk showed: another branch, or another key,
+        takes over. Edits that may or may not have been accepted cannot be told apart, so their path is
+        forgotten; others stay on the disk as edits of what was confirmed."""
+        flying = self.db.flight_kinds()
+        kept = []
+        for entry in self.entries.values():
+            shadow = entry.shadow
+            if entry.pending and not entry.settled:
+                continue  # the disk shows an edit of a text that is no longer known
+            if entry.pending:
+                text = self.confirmed(entry).text()
+                shadow = blake3(text)
+                self.objects.add([(shadow, text)])
+            if shadow is not None and entry.path not in flying:
+                kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
+        self._know_only(kept)
+
+    def fall_back(self) -> None:
+        """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
+        seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
+        sealed = self.db.sealed()
+        self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
+
+    def _know_only(self, kept: Iterable[Entry]) -> None:
+        with self.db.step():
+            self.db.forget_branch()
+            self.db.put(RECORDED, 1)
+            self.entries = Entries(self.db)
+            for entry in kept:
+                self.save(entry)
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    home: Home,
+    transport: Transport | None = None,
+    key: DeviceKey | None = None,
+    now: Callable[[], datetime] = utc_now,
+    progress: Progress = silent,
+) -> Iterator[Device]:
+    """The working copy linked at `folder`, owned by this process until the end of the block.
+
+    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
+    """
+    repo = link.read_repo(folder)
+    with told(home.root, home.root):
+        record = home.copy_folder(folder, repo.repo_id)
+    with told(folder, record), lock.owned(record / "lock", folder):
+        device = Device(folder, repo, home, record, transport, key, now, progress)
+        try:
+            yield device
+        finally:
+            device.close()

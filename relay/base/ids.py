@@ -1,0 +1,32 @@
+"""Identifiers: opaque to everybody else, ordered by time where that helps the database."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+
+from relay.base.clock import now_ms
+
+
+def new_id() -> str:
+    """32 hex digits, UUIDv7 layout (RFC 9562): 48 bits of milliseconds, then randomness."""
+    value = now_ms() << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | (0x7 << 76)
+    value = value & ~(0x3 << 62) | (0x2 << 62)
+    return f"{value:032x}"
+
+
+def new_repo_id() -> str:
+    """20 hex digits: 48 bits of milliseconds, then randomness. It stands in a row of each object that the
+    repository holds, so it is short."""
+    return f"{now_ms() << 32 | secrets.randbits(32):020x}"
+
+
+def new_branch_id() -> str:
+    """16 random hex digits: it stands in every row of the branch's frontier, so it is short."""
+    return secrets.token_hex(8)
+
+
+def new_account_id() -> str:
+    """A UUIDv4 with dashes; its 16 bytes stand in the capability token."""
+    return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))

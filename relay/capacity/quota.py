@@ -1,0 +1,172 @@
+"""How much an account may keep on this node, and an address may sign up; counted in rows that change in the
+transactions of their effects.
+
+Bytes are those of the objects that a repository reaches, before compression, counted once for each
+repository whoever else has the same bytes. What was deleted no longer counts, but it lies here until it is
+purged: what is there and what is deleted together may be twice the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from localstore.core.errors import QuotaExceeded
+from relay.base.clock import now_ms
+from relay.db.engine.database import Tx
+from relay.db.storage import usage as rows
+from relay.db.storage.usage import UsageRow
+
+DAY = 24 * 3600_000  # milliseconds
+GUESTS = 20  # guests of an address for each account that it may make in a day
+What = Literal["bytes", "objects", "repositories"]
+WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Limits of this node for each account; `accounts`: new ones of one address in a day."""
+
+    bytes: int
+    objects: int
+    repositories: int
+    accounts: int
+
+    def limit(self, used: UsageRow, what: What) -> int:
+        """What holds for this account."""
+        own: int | None = getattr(used, f"max_{what}")
+        return own if own is not None else int(getattr(self, what))
+
+    def check(self, used: UsageRow) -> None:
+        """QuotaExceeded if this is more than the account may have."""
+        for what in WHATS:
+            limit = self.limit(used, what)
+            living, deleted = getattr(used, what), getattr(used, f"deleted_{what}")
+            if living > limit:
+                raise QuotaExceeded(
+                    f"the owner's repositories would have {_said(living, what)} together; the limit is "
+                    f"{_said(limit, what)}: delete what is not needed, or ask the operator of this node for "
+                    "more (relay quota)",
+                    what,
+                    living,
+                    limit,
+                )
+            if living + deleted > 2 * limit:
+                raise QuotaExceeded(
+                    f"the owner's repositories, with those deleted in the last 30 days, would have "
+                    f"{_said(living + deleted, what)}; with those the limit is {_said(2 * limit, what)}: "
+                    "wait until they are purged, or ask the operator of this node for more (relay quota)",
+                    what,
+                    living + deleted,
+                    2 * limit,
+                )
+
+
+async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
+    """Count what a repository reaches from now on (less than before: negative). QuotaExceeded, and nothing of
+    the transaction holds, when its owner has more than `quota` then; None: there is no limit."""
+    more = {"more_bytes": size, "more_objects": objects}
+    marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
+    if marked is None:
+        await _ensure(tx, repo_id)
+        marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
+    deleted = marked is not None and bool(marked[0])
+    statement = rows.COUNT_DELETED if deleted else rows.COUNT
+    found = await tx.one(statement, of_repo=repo_id, **more)
+    if found is None:
+        await _ensure(tx, repo_id)
+        found = await tx.one(statement, of_repo=repo_id, **more)
+    if quota is not None and found is not None and (size > 0 or objects > 0):
+        quota.check(rows.row(found))
+
+
+async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
+    """QuotaExceeded, before anything is written, if these objects (digest, bytes) would be too much."""
+    found = await tx.one(rows.OF_OWNER, of_repo=repo_id)
+    used = rows.row(found) if found else _nothing("")
+    try:
+        quota.check(_with(used, len(sizes), sum(size for _, size in sizes)))
+    except QuotaExceeded:
+        held = {
+            bytes(row[0]) for row in await tx.all(rows.HELD, of_repo=repo_id, digests=[d for d, _ in sizes])
+        }
+        fresh = [size for digest, size in sizes if digest not in held]
+        if fresh:
+            quota.check(_with(used, len(fresh), sum(fresh)))
+
+
+async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) -> None:
+    """Count a new repository. QuotaExceeded when its owner has too many."""
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
+    found = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
+    if found is not None:
+        quota.check(rows.row(found))
+
+
+async def delete(tx: Tx, repo_id: str) -> None:
+    """A repository was deleted: what it has is its owner's to use again."""
+    await _move(tx, repo_id, True)
+
+
+async def restore(tx: Tx, repo_id: str) -> None:
+    """It is there again. This is never refused; its owner may have more than the limit then."""
+    await _move(tx, repo_id, False)
+
+
+async def purge(tx: Tx, repo_id: str) -> None:
+    """A deleted repository's rows are about to go."""
+    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if found is not None:
+        if not found[2]:
+            await _move(tx, repo_id, True)
+        await tx.run(rows.PURGED, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+
+
+async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False) -> None:
+    """Count a new account, or guest, of a network address. QuotaExceeded when it made too many in a day."""
+    key, limit = (f"guest {address}", quota.accounts * GUESTS) if guest else (address, quota.accounts)
+    now = now_ms()
+    await tx.many(rows.ENSURE_ADDRESS, [{"address": key, "accounts": 0, "expires_at": now + DAY}])
+    made = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
+    if made > limit:
+        raise QuotaExceeded(
+            f"this address made {limit} {'guests' if guest else 'accounts'} within a day, and may make no "
+            "more; try again tomorrow, or ask the operator of this node for an account (relay account add "
+            "HANDLE)",
+            "accounts",
+            int(made) - 1,
+            limit,
+        )
+
+
+async def _ensure(tx: Tx, repo_id: str) -> None:
+    owner = await tx.value(rows.OWNER, of_repo=repo_id)
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(owner)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
+
+
+async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
+    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if found is None:
+        await _ensure(tx, repo_id)
+        found = (0, 0, not deleted)
+    if bool(found[2]) == deleted:
+        return
+    await tx.run(rows.MARK_DELETED, of_repo=repo_id, is_deleted=deleted)
+    statement = rows.TO_DELETED if deleted else rows.FROM_DELETED
+    await tx.run(statement, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+
+
+def _nothing(account_id: str) -> UsageRow:
+    return UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
+
+
+def _with(used: UsageRow, objects: int, size: int) -> UsageRow:
+    values = {name: getattr(used, name) for name in used.__struct_fields__}
+    return UsageRow(**values | {"bytes": used.bytes + size, "objects": used.objects + objects})
+
+
+def _said(count: int, what: What) -> str:
+    return f"{count} {what}"

@@ -1,0 +1,281 @@
+"""PostgreSQL through asyncpg: any number of processes on one database.
+
+A write transaction names what it is about (`db.write("repo 3f…")`), and of those that share a name one runs
+at a time, in all processes. Inside, READ COMMITTED sees everything that the one before it committed: what a
+service may assume of SQLite's one writer holds for each name (design/relay, Two databases).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import asyncpg
+from sqlalchemy import literal_column, select
+from sqlalchemy.sql import ClauseElement
+
+from localstore.core.errors import Unavailable
+from relay.db.engine.database import (
+    Contended,
+    ForeignKeyViolation,
+    NotNullViolation,
+    Row,
+    Tx,
+    UniqueViolation,
+    positions,
+)
+from relay.db.engine.named_locks import Names
+from relay.db.engine.postgres_pool import Pool
+from relay.db.engine.postgres_sql import compiled
+from relay.db.engine.postgres_wake import Waker
+
+READERS, WRITERS = 8, 8  # connections of one process, at most
+STAMP_BITS = 10  # events that one transaction may write: 2**10
+UNDER_WAY = 10_000  # more transactions than can have begun after the latest that ended
+STREAM_ROWS = 1000
+_SETTINGS = {
+    "application_name": "relay",
+    "jit": "off",
+    "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
+}
+_OLDEST: ClauseElement = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # asyncpg, when the connection breaks under a statement
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    OSError,
+    TimeoutError,
+)
+
+
+class PostgresTx:
+    """Statements on one connection; see `relay.db.engine.database.Tx`."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._stamp: int | None = None
+        self.committed: list[Callable[[], None]] = []
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        self.committed.append(call)
+
+    async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
+        form = compiled(statement)
+        with _translated():
+            found: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
+        return found
+
+    async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
+        rows = await self.all(statement, **params)
+        return rows[0] if rows else None
+
+    async def value(self, statement: ClauseElement, **params: Any) -> Any:
+        row = await self.one(statement, **params)
+        return row[0] if row else None
+
+    async def run(self, statement: ClauseElement, **params: Any) -> int:
+        form = compiled(statement)
+        with _translated():
+            status: str = await self._connection.execute(form.sql, *form.values(params))
+        return int(status.rpartition(" ")[2])
+
+    async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
+        form = compiled(statement)
+        values = positions(rows, form.order, form.defaults)
+        if values:
+            with _translated():
+                await self._connection.executemany(form.sql, values)
+
+    async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
+        form = compiled(statement)
+        with _translated():
+            async with self._connection.transaction():  # where one runs, this is a savepoint
+                async for row in self._connection.cursor(
+                    form.sql, *form.values(params), prefetch=STREAM_ROWS
+                ):
+                    yield row
+
+    async def stamp(self) -> int:
+        """The number of this transaction, which no later one has, and a count of its own below it."""
+        if self._stamp is None:
+            with _translated():
+                transaction = await self._connection.fetchval("SELECT pg_current_xact_id()::text::bigint")
+            self._stamp = transaction << STAMP_BITS
+        else:
+            self._stamp += 1
+        return self._stamp
+
+
+class PostgresDatabase:
+    """A pool for reading, whose connections cannot write, and one for write transactions."""
+
+    dialect = "postgresql"
+    shared = True
+
+    def __init__(self, url: str, readers: int = READERS, writers: int = WRITERS) -> None:
+        self._url = url
+        self._readers = Pool(lambda: self._connect(default_transaction_read_only="on"), readers)
+        self._writers = Pool(self._connect, writers)
+        self._names = Names()
+        self._waker = Waker(self._connect)
+
+    async def open(self) -> None:
+        with _translated():
+            await self._forget_foreign_stamps()
+        self._waker.start()
+
+    async def _connect(self, **settings: str) -> Any:
+        return await asyncpg.connect(
+            self._url,
+            server_settings={**_SETTINGS, **settings},
+            statement_cache_size=512,
+            max_cached_statement_lifetime=0,
+        )
+
+    async def _forget_foreign_stamps(self) -> None:
+        """A dump restored into another cluster brings stamps of that one's transactions, which may lie ahead
+        of ours. Whoever listened after them is told to resync."""
+        connection = await self._writers.acquire()
+        try:
+            if await connection.fetchval("SELECT to_regclass('event') IS NULL"):
+                return  # not migrated: `relay.migrations.check` says so
+            latest = await connection.fetchval("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+            await connection.execute("DELETE FROM event WHERE id >= $1", (latest + UNDER_WAY) << STAMP_BITS)
+        finally:
+            self._writers.release(connection)
+
+    async def close(self) -> None:
+        await self._waker.stop()
+        await self._readers.close()
+        await self._writers.close()
+
+    @contextlib.asynccontextmanager
+    async def read(self, snapshot: bool = False) -> AsyncIterator[PostgresTx]:
+        with _translated():
+            connection = await self._readers.acquire()
+        if not snapshot:
+            try:
+                yield PostgresTx(connection)
+            finally:
+                self._readers.release(connection)
+            return
+        # The driver's own, so that `stream` can open cursors inside.
+        transaction = connection.transaction(isolation="repeatable_read", readonly=True)
+        try:
+            with _translated():
+                await transaction.start()
+            yield PostgresTx(connection)
+        finally:
+            await asyncio.shield(self._end(self._readers, connection, transaction.rollback))
+
+    async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
+        async with self.read() as tx:
+            return await tx.one(statement, **params)
+
+    @contextlib.asynccontextmanager
+    async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
+        async with self._names.held(names):  # in this process first, so that waiters hold no connection
+            with _translated():
+                connection = await self._writers.acquire()
+            tx = PostgresTx(connection)
+            try:
+                with _translated():
+                    await connection.execute(_begin(names))
+                yield tx
+            except BaseException:
+                # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
+                await asyncio.shield(
+                    self._end(self._writers, connection, partial(connection.execute, "ROLLBACK"))
+                )
+                raise
+            await asyncio.shield(self._commit(connection, tx))
+
+    async def _commit(self, connection: Any, tx: PostgresTx) -> None:
+        try:
+            with _translated():
+                await connection.execute("COMMIT")
+        finally:
+            self._writers.release(connection)
+        for call in tx.committed:
+            call()
+
+    @staticmethod
+    async def _end(pool: Pool, connection: Any, leave: Callable[[], Awaitable[object]]) -> None:
+        """Leave the transaction and give the connection back; a lost connection has left it."""
+        try:
+            with contextlib.suppress(*_LOST):
+                await leave()
+        finally:
+            pool.release(connection)
+
+    @contextlib.asynccontextmanager
+    async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
+        """An advisory lock of a connection that does nothing else. The server gives it back when the
+        connection is lost."""
+        with _translated():
+            connection = await self._connect()
+        try:
+            with _translated():
+                if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", lock_key(name)):
+                    waits()
+                    await connection.execute(f"SELECT pg_advisory_lock({lock_key(name)})")
+            yield
+        finally:
+            connection.terminate()
+
+    async def horizon(self, tx: Tx) -> int:
+        """No stamp below this can appear any more: its transaction is over."""
+        oldest: int = await tx.value(_OLDEST)
+        return oldest << STAMP_BITS
+
+    def wake_others(self) -> None:
+        self._waker.wake()
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        self._waker.calls.append(call)
+
+    async def schema_version(self) -> str | None:
+        async with self.read() as tx:
+            with _translated():
+                if await tx._connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
+                    return None
+                found = await tx._connection.fetchval("SELECT version_num FROM alembic_version")
+        return None if found is None else str(found)
+
+
+def _begin(names: Iterable[str]) -> str:
+    """BEGIN and the locks of these names, in one order everywhere, in one round trip. Every later statement
+    has a snapshot of its own, so that it sees what the holder before committed."""
+    keys = sorted({lock_key(name) for name in names})
+    return ";".join(["BEGIN", *(f"SELECT pg_advisory_xact_lock({key})" for key in keys)])
+
+
+def lock_key(name: str) -> int:
+    """A name as a 64-bit advisory lock. Two names that share one wait for each other, and that is all."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """The driver's errors as those of `relay.db.engine.database`; a lost server is Unavailable."""
+    try:
+        yield
+    except asyncpg.UniqueViolationError as error:
+        raise UniqueViolation(str(error.constraint_name or error)) from None
+    except asyncpg.ForeignKeyViolationError as error:
+        raise ForeignKeyViolation(str(error.constraint_name or error)) from None
+    except asyncpg.NotNullViolationError as error:
+        raise NotNullViolation(str(error.column_name or error)) from None
+    except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
+        raise Contended(str(error)) from None
+    except _LOST as error:
+        raise Unavailable("the database cannot be reached; try again") from error

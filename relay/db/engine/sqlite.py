@@ -1,0 +1,327 @@
+"""SQLite through aiosqlite: one writer connection behind a lock, readers that cannot write.
+
+WAL, BEGIN IMMEDIATE, synchronous=FULL on the writer, so that what was acknowledged survives power loss
+(design/relay: DEFERRED gave 65 % SQLITE_BUSY).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+from sqlalchemy.sql import ClauseElement
+
+from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
+from relay.base.logs import logger
+from relay.db.engine.database import (
+    LIST_CHUNK,
+    Compiled,
+    ForeignKeyViolation,
+    NotNullViolation,
+    Row,
+    Tx,
+    UniqueViolation,
+    Violation,
+    positions,
+)
+
+_VIOLATIONS: dict[str, type[Violation]] = {
+    "SQLITE_CONSTRAINT_PRIMARYKEY": UniqueViolation,
+    "SQLITE_CONSTRAINT_ROWID": UniqueViolation,
+    "SQLITE_CONSTRAINT_UNIQUE": UniqueViolation,
+    "SQLITE_CONSTRAINT_FOREIGNKEY": ForeignKeyViolation,
+    "SQLITE_CONSTRAINT_NOTNULL": NotNullViolation,
+}
+_DIALECT = sqlite_dialect.dialect(paramstyle="qmark")
+_COMPILED: dict[ClauseElement, Compiled] = {}
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA busy_timeout=10000",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA temp_store=MEMORY",
+    "PRAGMA cache_size=-32000",
+    "PRAGMA mmap_size=268435456",
+)
+ROWS_AT_ONCE = 1000  # of a stream
+WAITING_BYTES = 4 * MIB  # of rows that go along with the next statement; more go at once
+Waiting = tuple[str, list[Sequence[Any]]]  # SQL, and the values of each of its rows
+_DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def compiled(statement: ClauseElement) -> Compiled:
+    known = _COMPILED.get(statement)
+    if known is None:
+        known = _COMPILED[statement] = Compiled(statement, _DIALECT)
+    return known
+
+
+def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """SQL and positional values, once for each slice of a long list parameter."""
+    form = compiled(statement)
+    values = {**form.defaults, **params}
+    if not form.lists:
+        yield form.sql, [values[name] for name in form.order]
+        return
+    (name,) = form.lists  # one list a statement keeps the slices unambiguous
+    items = list(values[name])
+    for start in range(0, len(items), LIST_CHUNK):
+        part = items[start : start + LIST_CHUNK]
+        sql = form.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(part)))
+        ordered: list[Any] = []
+        for key in form.order:
+            ordered.extend(part if key == name else [values[key]])
+        yield sql, ordered
+
+
+class _Connection(aiosqlite.Connection):
+    """A connection in a thread of its own. Waking that and being woken takes 100 µs and most statements 5, so
+    that those which answer nothing go along with the next one."""
+
+    async def carry_out(
+        self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
+    ) -> tuple[list[Row], int]:
+        """Rows and number of changed rows of the statement, after all that waited."""
+        in_thread: Any = self._execute
+        found: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
+        return found
+
+    def _carried_out(
+        self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any]
+    ) -> tuple[list[Row], int]:
+        for known, rows in waiting:
+            try:
+                self._conn.executemany(known, rows)
+            except sqlite3.IntegrityError as error:
+                raise LateViolation(str(error)) from None
+        cursor = self._conn.execute(sql, values)
+        return cursor.fetchall(), cursor.rowcount
+
+
+def _violation(error: sqlite3.IntegrityError) -> Exception:
+    """The driver's error as one of `relay.db.engine.database`; another one (a CHECK) stays as it is."""
+    kind = _VIOLATIONS.get(error.sqlite_errorname)
+    return kind(str(error)) if kind else error
+
+
+class LateViolation(Exception):
+    """A statement of `many` was refused; whoever wrote the one that carried it along is not to blame."""
+
+
+class SqliteTx:
+    """Statements on one connection; see `relay.db.engine.database.Tx`. `waiting`: those of `many` that go
+    along with the next one, or with the commit."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self.waiting: list[Waiting] = []
+        self._bytes = 0  # of what waits
+        self.committed: list[Callable[[], None]] = []
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        self.committed.append(call)
+
+    async def stamp(self) -> int | None:
+        return None
+
+    async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
+        rows: list[Row] = []
+        for sql, values in _expand(statement, params):
+            found, _ = await self._carry_out(sql, values)
+            rows += found
+        return rows
+
+    async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
+        rows = await self.all(statement, **params)
+        return rows[0] if rows else None
+
+    async def value(self, statement: ClauseElement, **params: Any) -> Any:
+        row = await self.one(statement, **params)
+        return row[0] if row else None
+
+    async def run(self, statement: ClauseElement, **params: Any) -> int:
+        changed = 0
+        for sql, values in _expand(statement, params):
+            _, count = await self._carry_out(sql, values)
+            changed += count
+        return changed
+
+    async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
+        form = compiled(statement)
+        values = positions(rows, form.order, form.defaults)
+        if values:
+            self.waiting.append((form.sql, values))
+            self._bytes += sum([len(one) for row in values for one in row if type(one) is bytes])
+            if self._bytes > WAITING_BYTES:
+                await self._carry_out("SELECT 1", ())
+
+    async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
+        for sql, values in _expand(statement, params):
+            async with self._connection.execute(sql, values) as cursor:
+                while batch := await cursor.fetchmany(ROWS_AT_ONCE):
+                    for row in batch:
+                        yield row
+
+    async def _carry_out(self, sql: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        waiting, self.waiting, self._bytes = self.waiting, [], 0
+        try:
+            return await self._connection.carry_out(waiting, sql, values)
+        except sqlite3.IntegrityError as error:
+            raise _violation(error) from None
+
+
+class SqliteDatabase:
+    """One file, one process. `readers`: how many read connections are kept."""
+
+    dialect = "sqlite"
+    shared = False
+
+    def __init__(self, path: Path, readers: int = 2) -> None:
+        self.path = path
+        self._readers = readers
+        self._idle: asyncio.Queue[_Connection] = asyncio.Queue()
+        self._all: list[_Connection] = []
+        self._writer: _Connection | None = None
+        self._near: sqlite3.Connection | None = None  # of the event loop's own thread
+        self._lock = asyncio.Lock()
+
+    async def open(self) -> None:
+        self._writer = await self._connect("PRAGMA synchronous=FULL")
+        for _ in range(self._readers):
+            self._idle.put_nowait(await self._connect("PRAGMA query_only=ON"))
+        self._near = self._opened()
+        for pragma in (*_PRAGMAS, "PRAGMA query_only=ON", "PRAGMA busy_timeout=0"):
+            self._near.execute(pragma)
+
+    async def _connect(self, *pragmas: str) -> _Connection:
+        connection = _Connection(self._opened, ROWS_AT_ONCE)
+        await connection
+        self._all.append(connection)
+        for pragma in (*_PRAGMAS, *pragmas):
+            await connection.execute(pragma)
+        return connection
+
+    def _opened(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, cached_statements=512)
+
+    async def close(self) -> None:
+        """Every connection, or their threads keep the process alive."""
+        for connection in self._all:
+            await connection.close()
+        self._all.clear()
+        self._writer = None
+        if self._near is not None:
+            self._near.close()
+            self._near = None
+
+    async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
+        """Without a thread: waking one and being woken takes ten times as long as such a read. A reader waits
+        for nobody in WAL, except while the log is recovered; then it takes the way of the others."""
+        if self._near is None:
+            raise RuntimeError("the database is not open")
+        form = compiled(statement)
+        values = {**form.defaults, **params}
+        try:
+            found: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
+        except sqlite3.OperationalError:
+            async with self.read() as tx:
+                return await tx.one(statement, **params)
+        return found[0] if found else None
+
+    @contextlib.asynccontextmanager
+    async def read(self, snapshot: bool = False) -> AsyncIterator[SqliteTx]:
+        connection = await self._idle.get()
+        try:
+            if not snapshot:
+                yield SqliteTx(connection)
+                return
+            try:
+                await connection.execute("BEGIN")
+                yield SqliteTx(connection)
+            finally:
+                # A BEGIN whose caller was cancelled is carried out all the same.
+                await asyncio.shield(self._end_of_read(connection))
+        finally:
+            self._idle.put_nowait(connection)
+
+    @contextlib.asynccontextmanager
+    async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
+        """One writer for all names."""
+        if self._writer is None:
+            raise RuntimeError("the database is not open")
+        async with self._lock:
+            tx = SqliteTx(self._writer)
+            try:
+                await self._writer.execute("BEGIN IMMEDIATE")
+                yield tx
+            except BaseException as error:
+                # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
+                await asyncio.shield(self._roll_back(self._writer))
+                if _disk_failed(error):
+                    raise _refused(error) from None
+                raise
+            await asyncio.shield(self._commit(self._writer, tx))
+
+    @staticmethod
+    async def _end_of_read(reader: _Connection) -> None:
+        with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
+            await reader.execute("COMMIT")
+
+    @staticmethod
+    async def _roll_back(writer: _Connection) -> None:
+        with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
+            await writer.execute("ROLLBACK")
+
+    @classmethod
+    async def _commit(cls, writer: _Connection, tx: SqliteTx) -> None:
+        try:
+            await writer.carry_out(tx.waiting, "COMMIT")
+        except (sqlite3.Error, LateViolation) as error:
+            await cls._roll_back(writer)  # a commit without room may leave its transaction open
+            if _disk_failed(error):
+                raise _refused(error) from None
+            raise
+        for call in tx.committed:
+            call()
+
+    @contextlib.asynccontextmanager
+    async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
+        """This process is."""
+        yield
+
+    async def horizon(self, tx: Tx) -> int | None:
+        return None
+
+    def wake_others(self) -> None:
+        """There are none."""
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        """Nobody wakes us."""
+
+    async def schema_version(self) -> str | None:
+        async with self.read() as tx:
+            found = await tx._connection.execute_fetchall(
+                "SELECT name FROM sqlite_master WHERE type='table' AND name='alembic_version'"
+            )
+            if not found:
+                return None
+            rows = await tx._connection.execute_fetchall("SELECT version_num FROM alembic_version")
+            return next((str(row[0]) for row in rows), None)
+
+
+def _disk_failed(error: BaseException) -> bool:
+    """Whether the file could not be written: no room, a failing disk, or one that became read-only."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
+
+
+def _refused(error: BaseException) -> Unavailable:
+    logger().error("the database cannot be written", reason=str(error))
+    return Unavailable(
+        f"the database of this server cannot be written ({error}); nothing was changed, try again later"
+    )

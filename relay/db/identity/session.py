@@ -1,0 +1,119 @@
+"""Statements on sessions and the refresh tokens of their family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+
+from relay.db.engine.database import Row
+from relay.db.schema import account, device_key, refresh_token, session
+
+
+@dataclass(slots=True, frozen=True)
+class SessionRow:
+    """A session as its owner lists it. Times in milliseconds."""
+
+    id: str
+    kind: str
+    label: str
+    device_key_id: str | None
+    created_at: int
+    expires_at: int
+    last_used_at: int | None
+
+
+class LiveSession(msgspec.Struct, frozen=True):
+    """What a request needs of its session and account, read in one query."""
+
+    kind: str
+    device_key_id: str | None
+    expires_at: int
+    last_used_at: int | None
+    account_kind: str
+    handle: str | None
+    phase: str
+
+
+COLUMNS = (
+    session.c.id,
+    session.c.kind,
+    session.c.label,
+    session.c.device_key_id,
+    session.c.created_at,
+    session.c.expires_at,
+    session.c.last_used_at,
+)
+_OPEN = and_(session.c.revoked_at.is_(None), session.c.expires_at > bindparam("now"))
+
+# The session lives, its account does, and the registered key it is bound to, if any, was not revoked. In
+# parts, because the gate reads the repository in the same statement (`relay.db.identity.gate`).
+_HOLDER = account.alias("holder")
+LIVE_COLUMNS = (
+    session.c.kind,
+    session.c.device_key_id,
+    session.c.expires_at,
+    session.c.last_used_at,
+    _HOLDER.c.kind,
+    _HOLDER.c.handle,
+    _HOLDER.c.phase,
+)
+LIVE_FROM = session.join(_HOLDER, _HOLDER.c.id == session.c.account_id).outerjoin(
+    device_key, device_key.c.id == session.c.device_key_id
+)
+IS_LIVE = and_(
+    session.c.id == bindparam("session_id"),
+    session.c.account_id == bindparam("account"),
+    _OPEN,
+    _HOLDER.c.disabled_at.is_(None),
+    device_key.c.revoked_at.is_(None),
+)
+LIVE = select(*LIVE_COLUMNS).select_from(LIVE_FROM).where(IS_LIVE)
+INSERT = insert(session)
+TOUCH = (
+    update(session).where(session.c.id == bindparam("session_id")).values(last_used_at=bindparam("used_at"))
+)
+PAGE = (
+    select(*COLUMNS)
+    .where(session.c.account_id == bindparam("account"), _OPEN, session.c.id < bindparam("before"))
+    .order_by(session.c.id.desc())
+    .limit(bindparam("limit"))
+)
+# The ids of a session of this account and of its children, then of every session bound to a key.
+FAMILY = select(session.c.id).where(
+    session.c.account_id == bindparam("account"),
+    session.c.revoked_at.is_(None),
+    or_(session.c.id == bindparam("id"), session.c.parent_id == bindparam("id")),
+)
+BOUND_TO = select(session.c.id).where(
+    session.c.account_id == bindparam("account"),
+    session.c.revoked_at.is_(None),
+    session.c.device_key_id == bindparam("key_id"),
+)
+REVOKE = (
+    update(session)
+    .where(session.c.id.in_(bindparam("ids", expanding=True)), session.c.revoked_at.is_(None))
+    .values(revoked_at=bindparam("now"))
+)
+
+INSERT_REFRESH = insert(refresh_token)
+REFRESH = (
+    select(refresh_token.c.used_at, session.c.id, session.c.account_id, session.c.expires_at)
+    .select_from(refresh_token.join(session, session.c.id == refresh_token.c.session_id))
+    .where(refresh_token.c.hash == bindparam("hash"), session.c.revoked_at.is_(None))
+)
+USE_REFRESH = (
+    update(refresh_token)
+    .where(refresh_token.c.hash == bindparam("token_hash"), refresh_token.c.used_at.is_(None))
+    .values(used_at=bindparam("now"))
+)
+SWEEP_REFRESH = delete(refresh_token).where(refresh_token.c.expires_at < bindparam("now"))
+
+
+def row(found: Row) -> SessionRow:
+    return SessionRow(*found)
+
+
+def live(found: Row) -> LiveSession:
+    return LiveSession(*found)

@@ -1,0 +1,74 @@
+"""Statements on replicas: copies of a branch that send updates, their answers, and the keys behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from relay.db.engine.database import Row
+from relay.db.schema import device_key, replica, update_answer
+
+
+@dataclass(slots=True, frozen=True)
+class ReplicaRow:
+    """`highest`: the highest update number answered; `settled`: answers up to here are forgotten."""
+
+    id: int
+    branch_id: str
+    account_id: str
+    device_key_id: str
+    settled: int
+    highest: int
+
+
+@dataclass(slots=True, frozen=True)
+class KeyRow:
+    id: str
+    account_id: str
+    ed25519: bytes
+    registration: bytes
+    created_at: int
+    revoked_at: int | None
+
+
+ONE = select(
+    replica.c.id,
+    replica.c.branch_id,
+    replica.c.account_id,
+    replica.c.device_key_id,
+    replica.c.settled,
+    replica.c.highest,
+).where(replica.c.id == bindparam("replica_id"))
+INSERT = insert(replica)
+PASS = (
+    update(replica)
+    .where(replica.c.id == bindparam("replica_id"))
+    .values(settled=bindparam("to_settled"), highest=bindparam("to_highest"))
+)
+
+ANSWERS = select(update_answer.c.n, update_answer.c.answer).where(
+    update_answer.c.replica == bindparam("replica_id"),
+    update_answer.c.n.in_(bindparam("numbers", expanding=True)),
+)
+ANSWER = insert(update_answer)
+FORGET = delete(update_answer).where(
+    update_answer.c.replica == bindparam("replica_id"), update_answer.c.n <= bindparam("settled")
+)
+
+KEY = select(
+    device_key.c.id,
+    device_key.c.account_id,
+    device_key.c.ed25519,
+    device_key.c.registration,
+    device_key.c.created_at,
+    device_key.c.revoked_at,
+).where(device_key.c.id == bindparam("key_id"))
+
+
+def row(found: Row) -> ReplicaRow:
+    return ReplicaRow(*found)
+
+
+def key(found: Row) -> KeyRow:
+    return KeyRow(*found)

@@ -1,0 +1,15 @@
+"""Statements of a backup: every table whole, and the packs."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Table, select
+
+from relay.db.schema import metadata, pack
+
+TABLES = tuple((table, select(table)) for table in metadata.sorted_tables)
+PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
+
+
+def booleans(table: Table) -> list[int]:
+    """Positions of the columns whose values SQLite stores as numbers."""
+    return [n for n, column in enumerate(table.columns) if isinstance(column.type, Boolean)]

@@ -1,0 +1,96 @@
+"""Statements on packs, frames and objects. A `repo_object` row is what lets a repository reach an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import and_, bindparam, case, insert, select, update
+
+from relay.db.engine.database import Row
+from relay.db.engine.upsert import InsertNew
+from relay.db.schema import frame, object_, pack, repo_object
+
+
+@dataclass(slots=True, frozen=True)
+class Located:
+    """Where an object lies: its frame in a pack file, and its range in the frame's raw bytes."""
+
+    digest: bytes
+    pack: str
+    frame_offset: int
+    stored_len: int
+    raw_len: int
+    codec: int
+    offset: int
+    size: int
+    directory: bool
+
+    @property
+    def frame(self) -> tuple[str, int]:
+        return self.pack, self.frame_offset
+
+
+_COLUMNS = (
+    object_.c.digest,
+    pack.c.name,
+    object_.c.frame_offset,
+    frame.c.stored_len,
+    frame.c.raw_len,
+    frame.c.codec,
+    object_.c.offset,
+    object_.c.size,
+    object_.c.directory,
+)
+_PLACED = object_.join(
+    frame, and_(frame.c.pack_id == object_.c.pack_id, frame.c.offset == object_.c.frame_offset)
+).join(pack, pack.c.id == object_.c.pack_id)
+_ASKED = object_.c.digest.in_(bindparam("digests", expanding=True))
+_IN_REPO = and_(
+    repo_object.c.repo_id == bindparam("repo_id"),
+    repo_object.c.digest.in_(bindparam("digests", expanding=True)),
+)
+
+PACK_INSERT = InsertNew(pack).values(
+    {one: bindparam(one.name) for one in (pack.c.name, pack.c.size, pack.c.created_at)}
+)
+PACK_ID = select(pack.c.id).where(pack.c.name == bindparam("name"))
+PACK_GROW = (
+    update(pack)
+    .where(pack.c.id == bindparam("pack_id"))
+    .values(size=case((pack.c.size < bindparam("end"), bindparam("end")), else_=pack.c.size))
+)
+FRAME_INSERT = insert(frame)
+OBJECT_INSERT = InsertNew(object_)
+SCOPE_INSERT = InsertNew(repo_object)
+
+KNOWN = select(object_.c.digest).where(_ASKED)
+IN_REPO = select(repo_object.c.digest).where(_IN_REPO)
+LOCATE = select(*_COLUMNS).select_from(_PLACED).where(_ASKED)
+LOCATE_IN_REPO = (
+    select(*_COLUMNS)
+    .select_from(_PLACED.join(repo_object, repo_object.c.digest == object_.c.digest))
+    .where(_IN_REPO)
+)
+# The rows are locked in one order, so that two transactions never wait for each other.
+TOUCH = (
+    update(object_)
+    .where(
+        object_.c.digest.in_(
+            select(object_.c.digest)
+            .where(_ASKED, object_.c.last_seen < bindparam("stale"))
+            .order_by(object_.c.digest)
+            .with_for_update(key_share=True)
+        )
+    )
+    .values(last_seen=bindparam("now"))
+)
+# Files of a repository: its objects without its directories.
+HELD = (
+    select(object_.c.digest, object_.c.size, object_.c.last_seen)
+    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
+    .where(_IN_REPO, ~object_.c.directory)
+)
+
+
+def located(found: Row) -> Located:
+    return Located(*found)

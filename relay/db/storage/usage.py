@@ -1,0 +1,167 @@
+"""Statements on what accounts and repositories use, and on how many accounts an address made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import BigInteger, bindparam, case, cast, func, select, update
+
+from relay.db.engine.database import Row
+from relay.db.engine.upsert import InsertNew
+from relay.db.schema import (
+    account,
+    account_usage,
+    address_usage,
+    heartbeat,
+    object_,
+    repo,
+    repo_object,
+    repo_usage,
+)
+
+
+class UsageRow(msgspec.Struct, frozen=True):
+    """What an account uses; `max_*`: limits of its own."""
+
+    account_id: str
+    bytes: int
+    objects: int
+    repositories: int
+    deleted_bytes: int
+    deleted_objects: int
+    deleted_repositories: int
+    max_bytes: int | None
+    max_objects: int | None
+    max_repositories: int | None
+
+
+_u, _r = account_usage.c, repo_usage.c
+_COLUMNS = (
+    _u.account_id,
+    _u.bytes,
+    _u.objects,
+    _u.repositories,
+    _u.deleted_bytes,
+    _u.deleted_objects,
+    _u.deleted_repositories,
+    _u.max_bytes,
+    _u.max_objects,
+    _u.max_repositories,
+)
+_REPO: Any = bindparam("of_repo")
+_OWNER = select(repo.c.owner_id).where(repo.c.id == _REPO).scalar_subquery()
+_MINE = _u.account_id == bindparam("of_account")
+
+# Rows are made by the first use.
+ENSURE_ACCOUNT = InsertNew(account_usage)
+ENSURE_REPO = InsertNew(repo_usage)
+
+
+def unused(account_id: str) -> dict[str, Any]:
+    """The row of an account that uses nothing."""
+    row = UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
+    return {name: getattr(row, name) for name in row.__struct_fields__}
+
+
+def empty(repo_id: str) -> dict[str, Any]:
+    """The row of a repository without objects."""
+    return {"repo_id": repo_id, "bytes": 0, "objects": 0, "deleted": False}
+
+
+OWNER = select(repo.c.owner_id).where(repo.c.id == _REPO)
+
+ONE = select(*_COLUMNS).where(_MINE)
+OF_OWNER = select(*_COLUMNS).where(_u.account_id == _OWNER)
+OF_REPO = select(_r.bytes, _r.objects, _r.deleted).where(_r.repo_id == _REPO)
+LISTED = (
+    select(account.c.handle, *_COLUMNS)
+    .select_from(account_usage.join(account, account.c.id == _u.account_id))
+    .order_by((_u.bytes + _u.deleted_bytes).desc(), account.c.handle)
+    .limit(bindparam("limit"))
+)
+# How many of these objects a repository does not reach yet, and their bytes.
+FRESH = select(func.count(), cast(func.coalesce(func.sum(object_.c.size), 0), BigInteger)).where(
+    object_.c.digest.in_(bindparam("digests", expanding=True)),
+    ~select(repo_object.c.digest)
+    .where(repo_object.c.repo_id == _REPO, repo_object.c.digest == object_.c.digest)
+    .exists(),
+)
+HELD = select(repo_object.c.digest).where(
+    repo_object.c.repo_id == _REPO, repo_object.c.digest.in_(bindparam("digests", expanding=True))
+)
+
+COUNT_REPO = (
+    update(repo_usage)
+    .where(_r.repo_id == _REPO)
+    .values(bytes=_r.bytes + bindparam("more_bytes"), objects=_r.objects + bindparam("more_objects"))
+    .returning(_r.deleted)
+)
+# Among what is deleted, or not.
+_MORE: dict[str, Any] = {"bytes": bindparam("more_bytes"), "objects": bindparam("more_objects")}
+COUNT = (
+    update(account_usage)
+    .where(_u.account_id == _OWNER)
+    .values({name: _u[name] + more for name, more in _MORE.items()})
+    .returning(*_COLUMNS)
+)
+COUNT_DELETED = (
+    update(account_usage)
+    .where(_u.account_id == _OWNER)
+    .values({f"deleted_{name}": _u[f"deleted_{name}"] + more for name, more in _MORE.items()})
+    .returning(*_COLUMNS)
+)
+COUNT_REPOSITORY = (
+    update(account_usage).where(_MINE).values(repositories=_u.repositories + 1).returning(*_COLUMNS)
+)
+# A repository with all it has, from what is there to what is deleted, or back.
+_ALL: Any = {"bytes": bindparam("all_bytes"), "objects": bindparam("all_objects"), "repositories": 1}
+MARK_DELETED = update(repo_usage).where(_r.repo_id == _REPO).values(deleted=bindparam("is_deleted"))
+TO_DELETED = (
+    update(account_usage)
+    .where(_u.account_id == _OWNER)
+    .values(
+        {name: _u[name] - n for name, n in _ALL.items()}
+        | {f"deleted_{name}": _u[f"deleted_{name}"] + n for name, n in _ALL.items()}
+    )
+)
+FROM_DELETED = (
+    update(account_usage)
+    .where(_u.account_id == _OWNER)
+    .values(
+        {name: _u[name] + n for name, n in _ALL.items()}
+        | {f"deleted_{name}": _u[f"deleted_{name}"] - n for name, n in _ALL.items()}
+    )
+)
+PURGED = (
+    update(account_usage)
+    .where(_u.account_id == _OWNER)
+    .values({f"deleted_{name}": _u[f"deleted_{name}"] - n for name, n in _ALL.items()})
+)
+
+ACCOUNT_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
+SET_LIMITS = (
+    update(account_usage)
+    .where(_MINE)
+    .values({f"max_{what}": bindparam(f"new_{what}") for what in ("bytes", "objects", "repositories")})
+)
+
+# New accounts of an address: the count begins anew when its window is over.
+ENSURE_ADDRESS = InsertNew(address_usage)
+_over = address_usage.c.expires_at <= bindparam("now")
+COUNT_ADDRESS = (
+    update(address_usage)
+    .where(address_usage.c.address == bindparam("of_address"))
+    .values(
+        accounts=case((_over, 1), else_=address_usage.c.accounts + 1),
+        expires_at=case((_over, bindparam("until")), else_=address_usage.c.expires_at),
+    )
+    .returning(address_usage.c.accounts)
+)
+
+BEAT_FIRST = InsertNew(heartbeat)
+BEAT = update(heartbeat).where(heartbeat.c.id == 1).values(at=bindparam("now"))
+
+
+def row(found: Row) -> UsageRow:
+    return UsageRow(*found)

@@ -1,0 +1,292 @@
+"""The one gate every request to a route passes: rate, credential, binding, visibility, capability, shape.
+
+A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
+HTTP request again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from sanic.request import Request
+
+from localstore.core.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    IdentityLevel,
+    Invalid,
+    NotFound,
+    SvcError,
+    Unauthorized,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from relay.caller import Caller, Principal, Sight, View
+from relay.db import repo as repos
+from relay.db.engine.database import Contended, ForeignKeyViolation
+from relay.gate import credentials
+from relay.http.address import client_address, network
+from relay.http.body import Incoming
+from relay.http.buffers import Lease
+from relay.http.reply import Answer, encode
+from relay.http.routing import Anonymous, Browser, Read, Route, SignedIn, Write
+from relay.node import Node
+from relay.service.once import Once
+
+SUBPROTOCOLS = ("svc-sync.v1",)
+FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
+# Worth a second look by `_storable`. Each begins with one character: a set of them would be slow to find.
+_SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", rb"\[")]
+
+
+RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
+_RETRIES = (*RETRY_PAUSES, None)
+
+Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
+
+
+def handler_of(route: Route, node: Node) -> Handle:
+    """The function that answers requests for this route. What it raises, `relay.http.app` answers."""
+    decode_body = msgspec.json.Decoder(route.body) if route.body else None
+    who = credentials.Credentials(node, route)
+    sees = route.access if isinstance(route.access, (Read, Write)) else None
+    speaks = "socket" in route.wants
+    asked = route.wants - {"socket"}
+    grows = route.grows
+
+    async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
+        ctx = request.ctx
+        address = client_address(request, node.config.proxy_hops)
+        place = network(address)
+        node.limiter.admit(route, place)
+        lease = ctx.lease = Lease(node.buffers, place)
+        params = {name: _segment(value) for name, value in raw_params.items()}
+        incoming = ctx.incoming = Incoming(request, route.max_body, lease)
+        _require_plain(request)
+        body = b"" if route.stream else await incoming.read()
+        caller = Caller(node=node, principal=None, address=address, lease=lease)
+        await who.identify(caller, request, incoming, body, params)
+        if caller.principal is not None:
+            ctx.account_id = caller.principal.account_id
+            node.limiter.admit_account(route, caller.principal.account_id)
+        arguments: dict[str, Any] = {**params, "raw": body, "request": request}
+        try:
+            if sees is None:
+                arguments["caller"] = _admitted(route, caller)
+            else:
+                arguments["view"] = caller = await _view(sees, caller, params["id"])
+                if grows:
+                    node.reserve.require()
+            if route.query:
+                arguments["query"] = _query(request, route.query)
+            if decode_body:
+                arguments["body"] = _body(request, route, body, decode_body)
+            if route.stream:
+                arguments["upload"] = incoming
+            if route.creates:
+                arguments["once"] = Once.of(request, arguments.get("body"))
+            elif route.status == 201 and route.method == "POST" and not route.stream:
+                _require_no_key(request)
+            wanted = {name: arguments[name] for name in asked}
+            if speaks:
+                return await _converse(route, request, caller, wanted)
+            return await encode(request, route, await _carried_out(route, wanted))
+        except SvcError:
+            await caller.refuse_replay()
+            raise
+
+    return handle
+
+
+async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
+    """What the handler answers. A transaction that the database gave up took no effect, so that the whole
+    handler runs again; not where the body streams, which is there once."""
+    for pause in _RETRIES:
+        try:
+            return await route.handler(**wanted)
+        except ForeignKeyViolation:
+            raise Conflict("something that this request refers to was deleted meanwhile; try again") from None
+        except Contended:
+            if pause is None or route.stream:
+                break
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # spreads, hides nothing
+    raise Unavailable("conflicting writes; try again")
+
+
+async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+    """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
+    if request.headers.get("upgrade", "").lower() != "websocket":
+        raise BadRequest("this path is a WebSocket; ask for an upgrade")
+    offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
+    if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
+        raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
+    protocol: Any = request.transport.get_protocol()
+    node, place = caller.node, caller.network
+    session = caller.principal.session_id if caller.principal else ""
+    with node.sockets.one(session, place):
+        toll = partial(node.limiter.frames, session, place)
+        socket = await protocol.open_websocket(request, SUBPROTOCOLS, toll)
+        request.ctx.upgraded = True
+        try:
+            await route.handler(**wanted, socket=socket)
+        finally:
+            await socket.close()
+    return Answer(None)
+
+
+def _admitted(route: Route, caller: Caller) -> Caller:
+    """The caller, for a route about no repository; or raise why not."""
+    access = route.access
+    match access:
+        case Anonymous():
+            pass
+        case SignedIn():
+            if caller.me.is_guest and not access.guests:
+                raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
+        case Browser():
+            if caller.me.via != "cookie":
+                raise Forbidden("this decision is taken in a browser session, not with a token")
+        case _:
+            raise TypeError(f"{route.name} declares an access rule the gate does not know")
+    return caller
+
+
+async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
+    """The repository with the caller's role, in one query that holds the visibility rule; a hidden repository
+    and a missing one are the same answer at the same cost. For a session it is the query of the session."""
+    anonymous = isinstance(access, Read) and access.anonymous
+    if caller.principal is None and not anonymous:
+        raise Unauthorized("sign in first; run: svc login")
+    row = (caller.sight or await _look(caller, repo_id)).row
+    if row is None:
+        raise NotFound
+    view = View(
+        node=caller.node,
+        principal=caller.principal,
+        address=caller.address,
+        nonce=caller.nonce,
+        lease=caller.lease,
+        repo=repos.row(row),
+        role=caller.role_of(row),
+    )
+    if isinstance(access, Write):
+        _may_write(view, access, view.me)
+    return view
+
+
+async def _look(caller: Caller, repo_id: str) -> Sight:
+    account = caller.principal.account_id if caller.principal else ""
+    return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
+
+
+def _may_write(view: View, access: Write, principal: Principal) -> None:
+    if principal.is_guest:
+        raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
+    view.require(access.role)
+    if not access.archived:
+        view.require_active()
+
+
+def _require_plain(request: Request) -> None:
+    """Bodies are read as they are sent: what unpacks to a thousand times its size is never unpacked."""
+    coding = request.headers.get("content-encoding")
+    if coding is not None and coding.lower() != "identity":
+        raise UnsupportedMediaType("send the body without Content-Encoding")
+
+
+def _require_no_key(request: Request) -> None:
+    """A key promises that nothing is made twice; where it cannot be kept it is refused."""
+    if request.headers.get("idempotency-key") is not None:
+        raise Invalid("Idempotency-Key needs a session; without an account it belongs to nobody")
+
+
+def _segment(raw: str) -> str:
+    """Percent-decode one path parameter (Sanic does not) and refuse what is not UTF-8."""
+    if "%" not in raw:
+        return raw  # printable ASCII, as all of a request line
+    try:
+        value = urllib.parse.unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadRequest("the path is not UTF-8") from None
+    if "\0" in value:
+        raise Invalid("the path holds a NUL")
+    return value
+
+
+def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    found: dict[str, str] = {}
+    for name, value in request.get_query_args(keep_blank_values=True):
+        if name in found:
+            raise Invalid(f"the query parameter {name[:40]!r} is given twice")
+        if "\ufffd" in value:
+            raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
+        found[name] = value
+    try:
+        query = msgspec.convert(found, shape, strict=False)
+        _storable(msgspec.structs.asdict(query))
+        return query
+    except msgspec.ValidationError as error:
+        raise Invalid(f"query: {error}") from None
+
+
+def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    media = (request.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if route.forms and media == FORM:
+        return _form(route, body)
+    if media != "application/json":
+        raise UnsupportedMediaType(
+            f"this route takes application/json, not {media[:60] or 'an untyped body'}"
+        )
+    try:
+        value = decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    if b"\\u0000" in body or any(suspect.search(body) for suspect in _SUSPECT):
+        _storable(msgspec.json.decode(body))
+    return value
+
+
+def _storable(value: Any) -> None:
+    """Refuse what no database column holds: NUL in text and integers beyond 64 bits."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _storable(key)
+            _storable(item)
+    elif isinstance(value, list):
+        for item in value:
+            _storable(item)
+    elif isinstance(value, str):
+        if "\0" in value:
+            raise Invalid("a text holds a NUL character")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise Invalid("a number does not fit into 64 bits")
+
+
+def _form(route: Route, body: bytes) -> Any:
+    try:
+        pairs = urllib.parse.parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS
+        )
+        value = msgspec.convert(dict(pairs), route.body, strict=False)
+        _storable(dict(pairs))
+        return value
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+    except ValueError:
+        raise BadRequest("the body is not a form") from None
+
+
+def _pointer(message: str) -> str:
+    """msgspec ends its message in ` - at `$.a[0]``; the same place as an RFC 6901 pointer."""
+    _, found, place = message.rpartition("- at `$")
+    return place.rstrip("`").replace("[", "/").replace("]", "").replace(".", "/") if found else ""

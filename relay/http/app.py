@@ -1,0 +1,261 @@
+"""The HTTP surface: one entry for every request, which finds the route, answers, and never lets an error out.
+
+Sanic gives the protocol; paths, methods, errors, headers and the log line of a request are decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from sanic import Sanic
+from sanic.exceptions import SanicException
+from sanic.request import Request
+from sanic.response import HTTPResponse
+
+from localstore.core.errors import NotFound, SvcError
+from relay import routes
+from relay.base.logs import RequestLine, logger, request_line
+from relay.gate.gate import Handle, handler_of
+from relay.http import problems
+from relay.http.body import drain, skip_arrived
+from relay.http.context import UNKNOWN
+from relay.http.reply import Answer, in_pieces
+from relay.http.router import Router, allowed
+from relay.http.routing import TABLE, Route
+from relay.http.turns import Turns
+from relay.http.wire import REQUEST_BUFFER, StrictRequest
+from relay.node import Node
+
+API_POLICY = "default-src 'none'; frame-ancestors 'none'"
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+TLS_ONLY = "max-age=31536000"  # of this host alone: what its subdomains do is not ours to say
+HEADER_BYTES = 16 * 1024
+PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
+
+Leaf = tuple[Route, Handle]
+
+
+def build(node: Node) -> Sanic[Any, Any]:
+    """The application of a node, with every route of the table. It belongs to one event loop."""
+    routes.load()
+    app = _App(
+        f"relay-{secrets.token_hex(8)}",
+        configure_logging=False,
+        request_class=StrictRequest,
+        env_prefix="NOT_FROM_ENV_",
+    )
+    app.config.update(
+        ACCESS_LOG=False,
+        REQUEST_TIMEOUT=30,  # seconds for the header; bodies have their own clock (relay.http.body)
+        RESPONSE_TIMEOUT=24 * 3600,  # it would cancel slow handlers with 503
+        KEEP_ALIVE_TIMEOUT=75,
+        REQUEST_MAX_SIZE=64
+        * 1024,  # lifted for each request: bodies have caps of their own (relay.http.body)
+        REQUEST_MAX_HEADER_SIZE=HEADER_BYTES,
+        REQUEST_BUFFER_SIZE=REQUEST_BUFFER,
+        FALLBACK_ERROR_FORMAT="json",
+        AUTO_EXTEND=False,
+    )
+    app.ctx.entry = entry = _Entry(node)
+    app.ctx.turns = Turns()
+    app.enable_websocket()
+    app.exception(Exception)(entry.below_the_table)
+    return app
+
+
+class _App(Sanic[Any, Any]):
+    """Sanic's connections without its routes, middleware and signals: every request goes to the one entry."""
+
+    def finalize(self) -> None:
+        """There are no routes to finalize."""
+
+    @property
+    def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
+        """A connection asks for it once."""
+        entry: _Entry = self.ctx.entry
+        return entry.handle
+
+
+class _Entry:
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._secure = node.config.secure
+        self._router: Router[Leaf] = Router()
+        flags = node.config.flags
+        for route in TABLE:
+            if route.flag is None or flags.on(route.flag):
+                self._router.add(route.method, route.path, (route, handler_of(route, node)))
+
+    async def handle(self, request: StrictRequest) -> None:
+        """Answer one request; when this returns the answer was sent, or a WebSocket has ended."""
+        ctx = request.ctx
+        ctx.began, ctx.request_id = time.perf_counter(), _request_id()
+        stream: Any = request.stream
+        stream.request_max_size = math.inf
+        try:
+            answer = in_pieces(await self._answer(request))
+            response = answer.response
+            if response is None:
+                return
+            self._headers(request, response)
+            if answer.stream is not None:
+                await self._send(request, answer)
+            elif request.well_formed and skip_arrived(request):
+                await stream.answer(response)
+            else:
+                await _refuse_rest(request, response)
+            ctx.status = response.status
+        finally:
+            if ctx.lease is not None:
+                ctx.lease.release()
+            self._finished(request)
+
+    async def _answer(self, request: StrictRequest) -> Answer:
+        if not request.well_formed:
+            return Answer(_malformed())
+        try:
+            handle, params = self._find(request)
+            return await handle(request, params)
+        except _WrongMethod as wrong:
+            return Answer(problems.method_not_allowed(wrong.allow))
+        except SvcError as error:
+            return Answer(problems.response(error))
+        except SanicException as error:
+            return Answer(_unreadable(error))
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # a PanicException of a Rust library is no Exception
+            logger().error(
+                "request failed",
+                request_id=request.ctx.request_id,
+                route=request.ctx.route,
+                exc_info=(type(error), error, error.__traceback__),
+            )
+            return Answer(problems.internal(request.ctx.request_id))
+
+    def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
+        """The handler of a request. A path whose routes are all switched off is no path."""
+        found = self._router.find(request.path)
+        if found is None:
+            raise NotFound
+        methods, params = found
+        method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+        if method not in methods:
+            raise _WrongMethod(allowed(methods))
+        route, handle = methods[method]
+        request.ctx.route = route.name
+        return handle, params
+
+    async def _send(self, request: Request, answer: Answer) -> None:
+        """Send a stream. A failure in its middle must not look like an end: the connection is cut."""
+        assert answer.stream is not None  # noqa: S101  # the caller asked
+        response = await request.respond(answer.response)
+        try:
+            async for part in answer.stream:
+                request.ctx.sent += len(part)
+                for start in range(0, len(part), PIECE):
+                    async with asyncio.timeout(PIECE_SECONDS):
+                        await response.send(part[start : start + PIECE])
+            async with asyncio.timeout(PIECE_SECONDS):
+                await response.eof()
+        except BaseException as error:
+            transport: Any = request.transport
+            if transport is not None:
+                transport.abort()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            if not isinstance(error, TimeoutError):  # a reader that takes nothing is no fault of ours
+                request.ctx.status = 500
+                logger().error(
+                    "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
+                )
+            raise asyncio.CancelledError from None
+        finally:
+            if hasattr(answer.stream, "aclose"):
+                await answer.stream.aclose()
+
+    def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
+        """Sanic could not read the request, or the connection failed under the answer."""
+        ctx = request.ctx
+        ctx.request_id = ctx.request_id or _request_id()
+        if isinstance(error, SanicException):
+            response = _unreadable(error)
+        else:
+            logger().error("connection failed", request_id=ctx.request_id, exc_info=error)
+            response = problems.internal(ctx.request_id)
+        self._headers(request, response)
+        return response
+
+    def _headers(self, request: Request, response: HTTPResponse) -> None:
+        _common_headers(request, response)
+        if self._secure:
+            response.headers["strict-transport-security"] = TLS_ONLY
+
+    def _finished(self, request: StrictRequest) -> None:
+        ctx = request.ctx
+        status = 101 if ctx.upgraded else ctx.status
+        seconds = time.perf_counter() - ctx.began
+        received = ctx.incoming.received if ctx.incoming else 0
+        self._node.metrics.observe(ctx.route, status, seconds, received, ctx.sent)
+        request_line(
+            RequestLine(
+                request_id=ctx.request_id,
+                method=request.method[:16] if request.well_formed else UNKNOWN,
+                route=ctx.route,
+                status=status,
+                us=int(seconds * 1_000_000),
+                account=ctx.account_id,
+            )
+        )
+
+
+class _WrongMethod(Exception):
+    def __init__(self, allow: str) -> None:
+        super().__init__(allow)
+        self.allow = allow
+
+
+def _request_id() -> str:
+    return f"{random.getrandbits(64):016x}"  # names a line of the log, hides nothing
+
+
+def _common_headers(request: Request, response: HTTPResponse) -> None:
+    """The same set on every answer; a route may have chosen a policy of its own."""
+    headers = response.headers
+    page = (response.content_type or "").startswith("text/html")
+    headers["x-request-id"] = request.ctx.request_id
+    headers.setdefault("x-content-type-options", "nosniff")
+    headers.setdefault("referrer-policy", "no-referrer")
+    headers.setdefault("content-security-policy", PAGE_POLICY if page else API_POLICY)
+    headers.setdefault("cache-control", "no-store")
+
+
+async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
+    """Answer first, then take what is left of the body for a while: a client that is still sending reads
+    the answer, and the connection ends afterwards."""
+    stream: Any = request.stream
+    stream.keep_alive = False
+    sent = await request.respond(response)
+    await sent.send(end_stream=True)
+    await drain(request)
+
+
+def _malformed() -> HTTPResponse:
+    return problems.plain(400, "Bad Request", "the request cannot be read as HTTP/1.1")
+
+
+def _unreadable(error: SanicException) -> HTTPResponse:
+    status = error.status_code or 500
+    if status >= 500:
+        return problems.plain(503, "Service Unavailable", "the request was not carried out; try again")
+    titles = {408: "Request Timeout", 413: "Content Too Large", 417: "Expectation Failed"}
+    return problems.plain(status, titles.get(status, "Bad Request"), "the request cannot be read as HTTP/1.1")

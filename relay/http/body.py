@@ -1,0 +1,166 @@
+"""Request bodies, read by us alone: capped while they arrive, timed, compared with what was signed.
+
+Sanic's own limit does not hold for streamed routes and its buffered one answers an oversized body with a
+reset; so every route streams, and this is the one reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from blake3 import blake3
+from sanic.exceptions import SanicException
+from sanic.request import Request
+
+from localstore.core.errors import BadRequest, NotBound, TooLarge, TooSlow
+from localstore.core.identity.request_signature import ContentDigest
+from localstore.core.limits import MIB
+from relay.http.buffers import Buffers, Lease
+
+FIRST_SECONDS = 30.0  # without a byte, and as a grace before the slowest rate counts
+SLOWEST_RATE = 1024  # bytes a second
+DRAIN_BYTES, DRAIN_SECONDS = 8 * MIB, 5.0
+_THREAD_HASH = 1 * MIB
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> object: ...
+    def digest(self) -> bytes: ...
+
+
+class Incoming:
+    """The body of one request; implements `relay.http.routing.Upload`. `length`: what the request announces,
+    in bytes, or None for a chunked body; `received`: bytes read so far."""
+
+    def __init__(self, request: Request, max_body: int, lease: Lease | None = None) -> None:
+        self._request = request
+        self._max = max_body
+        self._lease = lease or Lease(Buffers(), "")
+        self.received = 0
+        self._signed: ContentDigest | None = None
+        self._hash: _Hash | None = None
+        self._promised: bytes | None = None
+        self._ended = False
+        self.length = _announced(request)
+        if self.length is not None and self.length > max_body:
+            raise _too_large(max_body)
+
+    def expect(self, signed: ContentDigest) -> None:
+        """What the request's signature covers; `finish` compares it with what arrived."""
+        self._signed = signed
+        self._hash = hashlib.sha256() if signed.algorithm == "sha-256" else blake3()
+
+    async def read(self) -> bytes:
+        """The whole body; at most the route's cap, so callers may keep it in memory."""
+        if not _has_body(self._request):
+            self._ended = True
+            return b""
+        return await self._collect(self._arriving())
+
+    async def whole(self) -> bytes:
+        """All of a streamed body, where it is short enough to be in memory."""
+        return await self._collect(self.chunks())
+
+    async def _collect(self, arriving: AsyncIterator[bytes]) -> bytes:
+        parts = []
+        async for part in arriving:
+            self._lease.take(len(part))
+            parts.append(part)
+        return b"".join(parts)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        async for part in self._arriving():
+            if self._hash is not None and self._promised is None:
+                await self._feed(part)
+            yield part
+
+    def promise(self, toc: bytes) -> None:
+        """`toc` carries the signed digest, and the digests inside it carry the rest of the body."""
+        self._promised = toc
+
+    async def finish(self) -> None:
+        """Raise unless the body is complete and is what was signed. Await it before any effect."""
+        if not self._ended:
+            raise BadRequest("the body goes on after the end that its content names")
+        if self._signed is None:
+            return
+        if self._promised is not None:
+            self._signed.check_body(self._promised)
+        elif self._hash is not None:
+            self._signed.check(self._hash.digest())
+        else:
+            raise NotBound("nothing was hashed of this body", reason="body")
+
+    async def _feed(self, part: bytes) -> None:
+        assert self._hash is not None  # noqa: S101  # `chunks` asked
+        if len(part) >= _THREAD_HASH:
+            await asyncio.to_thread(self._hash.update, part)
+        else:
+            self._hash.update(part)
+
+    async def _arriving(self) -> AsyncIterator[bytes]:
+        stream: Any = self._request.stream
+        began = time.monotonic()
+        while stream is not None and stream.request_body:
+            patience = FIRST_SECONDS + self.received / SLOWEST_RATE - (time.monotonic() - began)
+            try:
+                async with asyncio.timeout(min(FIRST_SECONDS, patience)):
+                    part = await stream.read()
+            except TimeoutError:
+                raise TooSlow("the body arrives too slowly; send it again over a better line") from None
+            if not part:
+                continue
+            self.received += len(part)
+            if self.received > self._max:
+                raise _too_large(self._max)
+            yield part
+        self._ended = True
+
+
+def skip_arrived(request: Request) -> bool:
+    """Drop an unread body that has arrived as a whole; answers whether nothing of it is left."""
+    stream: Any = request.stream
+    if stream is None or not stream.request_body:
+        return True
+    left = stream.request_bytes_left
+    if stream.request_body == "chunked" or len(stream.recv_buffer) < left:
+        return False
+    del stream.recv_buffer[:left]
+    stream.request_bytes_left = 0
+    stream.request_body = None
+    return True
+
+
+async def drain(request: Request) -> None:
+    """Read and drop what is left of a refused body, within bounds, so that the client reads our answer
+    instead of a reset connection; past the bounds the connection closes anyway."""
+    stream: Any = request.stream
+    left = DRAIN_BYTES
+    with contextlib.suppress(TimeoutError, SanicException):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while stream is not None and stream.request_body and left > 0:
+                left -= len(await stream.read() or b"")
+    if stream is not None:
+        stream.request_body = None
+
+
+def _has_body(request: Request) -> bool:
+    stream: Any = request.stream
+    return stream is not None and bool(stream.request_body)
+
+
+def _announced(request: Request) -> int | None:
+    if not _has_body(request):
+        return 0
+    stream: Any = request.stream
+    return None if stream.request_body == "chunked" else int(stream.request_bytes_left)
+
+
+def _too_large(max_body: int) -> TooLarge:
+    return TooLarge(f"the body is larger than the {max_body} bytes this route takes", limit=max_body)

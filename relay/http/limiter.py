@@ -1,0 +1,121 @@
+"""Rate limits: a token bucket for each address and for each account, and strict ones for guessable routes.
+
+The ordinary buckets are wide: a push of ten thousand files never meets them, a crawler or a loop does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from localstore.core.errors import RateLimited
+from relay.http.routing import Route
+
+REMEMBERED = 100_000  # buckets; the longest unused go first
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`burst` tokens at most, refilled at `per_second`."""
+
+    burst: float
+    per_second: float
+
+
+ORDINARY = Rate(burst=30_000, per_second=500)
+SOCKET = Rate(burst=2000, per_second=100)  # frames from the clients of one session
+SOCKETS = Rate(burst=8000, per_second=400)  # and of one address
+SUBSCRIBE = 8  # frames that subscribing counts as: it asks the database
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class Limiter:
+    """In memory and of this process. `clock` answers seconds and never goes back."""
+
+    def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+        self._enabled = enabled
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def admit(self, route: Route, address: str) -> None:
+        """Before anything is known of a request but where it comes from. Raises RateLimited."""
+        if not self._enabled:
+            return
+        self.take(f"address {address}", ORDINARY, route.cost)
+        if route.per_minute is not None:
+            rate = Rate(burst=route.per_minute, per_second=route.per_minute / 60)
+            self.take(f"{route.name} {address}", rate, 1)
+
+    def admit_account(self, route: Route, account_id: str) -> None:
+        """Once more when the caller is known: one account from many addresses is one caller."""
+        if self._enabled:
+            self.take(f"account {account_id}", ORDINARY, route.cost)
+
+    def take(self, key: str, rate: Rate, cost: float) -> None:
+        """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
+        if not self._enabled:
+            return
+        bucket = self._filled(key, rate)
+        if bucket.tokens < cost:
+            wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
+            window = math.ceil(rate.burst / rate.per_second)
+            raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
+        bucket.tokens -= cost
+
+    def _filled(self, key: str, rate: Rate) -> _Bucket:
+        """The bucket with what has come back since it was last looked at."""
+        now = self._clock()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(rate.burst, now)
+            if len(self._buckets) > REMEMBERED:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        bucket.tokens = min(rate.burst, bucket.tokens + (now - bucket.at) * rate.per_second)
+        bucket.at = now
+        return bucket
+
+    def debt(self, key: str, rate: Rate, cost: float) -> float:
+        """Take `cost` tokens of the bucket `key`, also more than there are: the seconds until it has none too
+        few. For those who can be made to wait."""
+        if not self._enabled:
+            return 0.0
+        bucket = self._filled(key, rate)
+        bucket.tokens -= cost
+        return max(0.0, -bucket.tokens / rate.per_second)
+
+    def frames(self, session_id: str, address: str, count: int) -> float:
+        """Seconds that a socket has to wait after so many frames from its client."""
+        mine = self.debt(f"socket {session_id}", SOCKET, count)
+        return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
+
+    def give_back(self, key: str, cost: float = 1) -> None:
+        """What was taken for an attempt that turned out good: only bad ones count."""
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            bucket.tokens += cost
+
+
+class Attempts:
+    """A limit for guessable things: `count` attempts at once, all of them back after `seconds`."""
+
+    def __init__(self, name: str, count: int, seconds: int) -> None:
+        self._name = name
+        self._rate = Rate(burst=count, per_second=count / seconds)
+
+    def take(self, limiter: Limiter, key: str) -> None:
+        """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
+        limiter.take(f"{self._name} {key}", self._rate, 1)
+
+    def give_back(self, limiter: Limiter, key: str) -> None:
+        """The attempt was good and does not count."""
+        limiter.give_back(f"{self._name} {key}")

@@ -1,0 +1,184 @@
+"""The OpenAPI 3.1 document, made from the route table."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from typing import Any
+
+import msgspec
+
+from localstore.core.model import Problem
+from relay.base import edition
+from relay.http.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Write
+
+TITLES = {
+    200: "Already exists",
+    206: "Partial content",
+    303: "See other",
+    304: "Not modified",
+    307: "Temporary redirect",
+    400: "Malformed request",
+    401: "Missing or invalid credential",
+    403: "Forbidden",
+    404: "Not found, hidden or disabled",
+    405: "Method not allowed",
+    408: "Request timeout",
+    409: "Conflict with the current state",
+    410: "Expired",
+    413: "Larger than a limit",
+    415: "Unsupported media type",
+    416: "Range not satisfiable",
+    422: "Invalid field, digest, signature or path",
+    429: "Too many requests",
+    501: "Not in this edition",
+    503: "Service unavailable",
+    507: "Insufficient storage",
+}
+_REF = "#/components/schemas/{name}"
+_SECURITY: list[dict[str, list[str]]] = [{"session": []}, {"bearer": []}]
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A request that is sent again with its key gets its first answer, for 24 hours",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+}
+
+
+@functools.cache
+def document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The whole document, as plain data, without the routes whose flags are `off`."""
+    table = [route for route in TABLE if route.flag not in off]
+    shapes = _shapes(table)
+    refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)
+    schema = dict(zip(map(repr, shapes), refs, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in table:
+        if "socket" not in route.wants:
+            path = route.path.replace("...}", "}")
+            paths.setdefault(path, {})[route.method.lower()] = _operation(route, schema, components)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "svc relay", "version": edition.VERSION, "license": {"name": "AGPL-3.0-or-later"}},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": _schemes()},
+    }
+
+
+def _shapes(table: list[Route]) -> list[Any]:
+    named = [Problem]
+    for route in table:
+        named += [shape for shape in (route.body, route.query, *_either(route.returns)) if shape]
+    return [*{repr(shape): shape for shape in named}.values()]
+
+
+def _either(returns: Any) -> tuple[Any, ...]:
+    """The shapes of an answer: of `A | B` both. msgspec describes no union of untagged structs."""
+    union = typing.get_origin(returns) in (typing.Union, types.UnionType)
+    return typing.get_args(returns) if union else (returns,)
+
+
+def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [route.name.partition(".")[0]],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(route, schema, components),
+            *([_KEY] if route.creates else []),
+        ],
+        "responses": _responses(route, schema),
+    }
+    if route.body is not None:
+        media = ["application/json", *(["application/x-www-form-urlencoded"] if route.forms else [])]
+        content = {name: {"schema": schema[repr(route.body)]} for name in media}
+        operation["requestBody"] = {"required": True, "content": content}
+    elif route.stream:
+        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        operation["requestBody"] = {"required": True, "content": binary}
+    security = _security(route)
+    if security is not None:
+        operation["security"] = security
+    return operation
+
+
+def _path_parameters(route: Route) -> list[dict[str, Any]]:
+    schema = {"type": "string", "minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in route.params]
+
+
+def _query_parameters(
+    route: Route, schema: dict[str, Any], components: dict[str, Any]
+) -> list[dict[str, Any]]:
+    if route.query is None:
+        return []
+    shape = components[schema[repr(route.query)]["$ref"].rpartition("/")[2]]
+    required = shape.get("required", [])
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": part}
+        for name, part in shape["properties"].items()
+    ]
+
+
+def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
+    status = route.status if route.returns is not None or route.status != 200 else 200
+    good: dict[str, Any] = {"description": route.summary}
+    if route.returns is not None:
+        shapes = [schema[repr(shape)] for shape in _either(route.returns)]
+        found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+        good["content"] = {"application/json": {"schema": found}}
+    elif status < 300 and status != 204:
+        good["content"] = {route.media.partition(";")[0]: {}}
+    answers = {str(status): good}
+    for code in route.others:
+        answers[str(code)] = (good if code < 300 else {}) | {"description": TITLES[code]}
+    problem: dict[str, Any] = {"application/problem+json": {"schema": schema[repr(Problem)]}}
+    if route.media.startswith("text/html"):  # a page says on itself what was wrong with its form
+        problem["text/html"] = {}
+    for code in sorted(_problems(route)):
+        answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
+    return answers
+
+
+def _problems(route: Route) -> set[int]:
+    codes = {401, 403, 429, *route.errors}  # a bad credential is refused wherever it is sent
+    if route.params or route.flag:
+        codes |= {400, 404, 422}
+    if not isinstance(route.access, Anonymous):
+        codes |= {404}
+    if route.body is not None or route.stream:
+        codes |= {400, 408, 413, 415, 422}
+    if route.query is not None or (route.method, route.status) == ("POST", 201):  # its Idempotency-Key
+        codes |= {422}
+    if route.grows:
+        codes |= {507}
+    return codes
+
+
+def _security(route: Route) -> list[dict[str, list[str]]] | None:
+    match route.access:
+        case Anonymous():
+            return None
+        case Browser():
+            return [{"session": []}]
+        case Read(anonymous=True):
+            return [{}, *_SECURITY]
+        case SignedIn() | Read() | Write():
+            return list(_SECURITY)
+    raise TypeError(f"{route.name} declares an access rule this document does not know")
+
+
+def _schemes() -> dict[str, Any]:
+    return {
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-session"},
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A capability token. Every POST, PUT, PATCH and DELETE with it also carries a "
+            "request signature (RFC 9421, tag svc-req-v1) by the key the token is bound to.",
+        },
+    }

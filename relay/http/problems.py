@@ -1,0 +1,87 @@
+"""Errors as application/problem+json (RFC 9457), and the one constant 404."""
+
+from __future__ import annotations
+
+import msgspec
+from sanic.response import HTTPResponse
+
+from localstore.core.errors import MethodNotAllowed, NotFound, RateLimited, SvcError, Unauthorized
+from relay.base.clock import now_ms
+
+_ENCODER = msgspec.json.Encoder()
+MEDIA = "application/problem+json"
+NO_STORE = {"cache-control": "no-store"}
+
+# Missing, hidden, flag off, unknown path: these bytes and no others (docs/design/008).
+NOT_FOUND_BODY = _ENCODER.encode(
+    {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found"}
+)
+
+
+def not_found() -> HTTPResponse:
+    return HTTPResponse(NOT_FOUND_BODY, 404, headers=dict(NO_STORE), content_type=MEDIA)
+
+
+def response(error: SvcError) -> HTTPResponse:
+    """The answer for an error of the tree."""
+    if isinstance(error, NotFound):
+        return not_found()
+    headers = dict(NO_STORE)
+    extra = dict(error.extra)
+    if isinstance(error, Unauthorized):
+        headers["www-authenticate"] = 'Bearer realm="svc", error="invalid_token"'
+        extra.setdefault("server_time", now_ms() // 1000)
+    if "retry_after" in extra:
+        headers["retry-after"] = str(extra["retry_after"])
+    if isinstance(error, RateLimited):
+        headers |= rate_headers(error)
+        extra = {name: said for name, said in extra.items() if name not in ("limit", "window")}
+    body = {
+        "type": "about:blank",
+        "title": error.title,
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        **extra,
+    }
+    return HTTPResponse(_ENCODER.encode(body), error.status, headers=headers, content_type=MEDIA)
+
+
+def rate_headers(error: SvcError) -> dict[str, str]:
+    """What a 429 says in its headers: Retry-After, RateLimit and RateLimit-Policy of the current draft, and
+    the three names of the draft before it. Nothing for another error."""
+    if not isinstance(error, RateLimited):
+        return {}
+    wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)
+    return {
+        "retry-after": wait,
+        "ratelimit-policy": f'"bucket";q={limit};w={error.extra.get("window", 60)}',
+        "ratelimit": f'"bucket";r=0;t={wait}',
+        "ratelimit-limit": str(limit),
+        "ratelimit-remaining": "0",
+        "ratelimit-reset": wait,
+    }
+
+
+def method_not_allowed(allow: str) -> HTTPResponse:
+    answer = response(MethodNotAllowed(f"this path takes {allow}"))
+    answer.headers["allow"] = allow
+    return answer
+
+
+def plain(status: int, title: str, detail: str) -> HTTPResponse:
+    """A refusal below the route table: a request line, header or transfer coding that cannot be read."""
+    body = {"type": "about:blank", "title": title, "status": status, "code": "malformed", "detail": detail}
+    return HTTPResponse(_ENCODER.encode(body), status, headers=dict(NO_STORE), content_type=MEDIA)
+
+
+def internal(request_id: str) -> HTTPResponse:
+    """Something of ours broke. The details are in the log under this request id, never in the answer."""
+    body = {
+        "type": "about:blank",
+        "title": "Internal Server Error",
+        "status": 500,
+        "code": "internal",
+        "detail": f"something broke on the server; its log has it under request id {request_id}",
+    }
+    return HTTPResponse(_ENCODER.encode(body), 500, headers=dict(NO_STORE), content_type=MEDIA)

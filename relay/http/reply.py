@@ -1,0 +1,137 @@
+"""What a handler answered → what goes over the wire."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sanic.request import Request
+from sanic.response import HTTPResponse
+
+from localstore.core.errors import RangeUnsatisfiable
+from localstore.core.model import Page
+from relay.http.bytes_reply import cut, not_modified, span
+from relay.http.routing import Reply, Route
+
+_ENCODER = msgspec.json.Encoder()
+LARGE = 256 * 1024  # bytes
+
+
+@dataclass(slots=True)
+class Answer:
+    """`stream` follows the header of `response`. `response` None: a WebSocket had the connection."""
+
+    response: HTTPResponse | None
+    stream: AsyncIterator[bytes] | None = None
+
+
+async def encode(request: Request, route: Route, result: Any) -> Answer:
+    """Struct → JSON with the route's status, None → 204, Reply → as it says."""
+    if isinstance(result, Reply):
+        return await _encode_reply(request, route, result)
+    if result is None:
+        return Answer(HTTPResponse(b"", 204))
+    headers = None
+    if isinstance(result, Page) and result.next_cursor is not None:
+        headers = {"link": _next(request, result.next_cursor)}
+    return Answer(_json(result, route.status, headers))
+
+
+async def _encode_reply(request: Request, route: Route, reply: Reply) -> Answer:
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    headers.setdefault("cache-control", "no-store")
+    if reply.etag is not None:
+        headers["etag"] = reply.etag
+        if request.method in ("GET", "HEAD") and not_modified(
+            request.headers.get("if-none-match"), reply.etag
+        ):
+            await _close(reply.stream)
+            return Answer(_with_cookies(HTTPResponse(b"", 304, headers=headers), reply))
+    if reply.stream is not None:
+        return await _encode_stream(request, reply, headers)
+    if reply.body is None:
+        return Answer(_with_cookies(HTTPResponse(b"", reply.status, headers=headers), reply))
+    if not isinstance(reply.body, (bytes, str)):
+        return Answer(_with_cookies(_json(reply.body, reply.status, headers), reply))
+    body = reply.body.encode("utf-8") if isinstance(reply.body, str) else reply.body
+    status = reply.status
+    if part := _part(request, reply, len(body), headers):
+        status, body = 206, body[slice(*part)]
+    return Answer(_with_cookies(HTTPResponse(body, status, headers, reply.content_type), reply))
+
+
+async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]) -> Answer:
+    stream, status, length = reply.stream, reply.status, reply.length
+    assert stream is not None  # noqa: S101  # the caller asked
+    if length is not None:
+        if part := _part(request, reply, length, headers):
+            status, length, stream = 206, part[1] - part[0], await _section(reply, stream, part)
+        headers["content-length"] = str(length)
+    response = _with_cookies(HTTPResponse(None, status, headers, reply.content_type), reply)
+    if request.method == "HEAD" or length == 0:
+        await _close(stream)
+        return Answer(response)
+    return Answer(response, stream)
+
+
+async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, int]) -> AsyncIterator[bytes]:
+    if reply.section is None:
+        return cut(stream, *part)
+    await _close(stream)
+    return reply.section(*part)
+
+
+def in_pieces(answer: Answer) -> Answer:
+    """A large body is sent as a stream, so that a slow reader has a part of it in the connection's buffer
+    and not all of it for as long as it likes."""
+    response = answer.response
+    if response is None or answer.stream is not None or len(response.body or b"") <= LARGE:
+        return answer
+    body, response.body = response.body, b""
+    assert body is not None  # noqa: S101  # it is large
+    response.headers["content-length"] = str(len(body))
+    return Answer(response, _pieces(body))
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), LARGE):
+        yield body[start : start + LARGE]
+
+
+def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) -> tuple[int, int] | None:
+    """The range to send, with its headers set. Only answers with an ETag have ranges."""
+    if reply.etag is None or reply.status != 200 or request.method != "GET":
+        return None
+    headers["accept-ranges"] = "bytes"
+    try:
+        part = span(request.headers.get("range"), request.headers.get("if-range"), reply.etag, length)
+    except ValueError:
+        raise RangeUnsatisfiable(f"this answer has {length} bytes", length=length) from None
+    if part is not None:
+        headers["content-range"] = f"bytes {part[0]}-{part[1] - 1}/{length}"
+    return part
+
+
+def _json(result: Any, status: int, headers: dict[str, str] | None) -> HTTPResponse:
+    return HTTPResponse(_ENCODER.encode(result), status, headers, "application/json")
+
+
+def _with_cookies(response: HTTPResponse, reply: Reply) -> HTTPResponse:
+    for cookie in reply.cookies:
+        response.headers.add("set-cookie", cookie)
+    return response
+
+
+async def _close(stream: AsyncIterator[bytes] | None) -> None:
+    if stream is not None and hasattr(stream, "aclose"):
+        await stream.aclose()
+
+
+def _next(request: Request, cursor: str) -> str:
+    """`Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
+    query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
+    target = urllib.parse.urlencode([*query, ("cursor", cursor)])
+    return f'<{request.path}?{target}>; rel="next"'

@@ -1,0 +1,227 @@
+"""The route table. A route declares who may call it; it cannot exist without.
+
+    @route("GET", "/api/v1/repos/{id}/log", access=Read(), flag="TR_REPOS_ENABLED", returns=Page[Seal])
+    async def log(view: View, query: LogQuery) -> Page[Seal]:
+        \"\"\"Seal history of a ref\"\"\"
+        return await history.log(view, query)
+
+The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
+repository), `query` and `body` (Structs, by annotation), `once` (the answer of a request that is sent again;
+a route that creates takes it), `upload` (Upload, for streamed bodies), `request` (rarely), `raw` (the bytes
+of a body that is optional), `socket` (the route is a WebSocket, already open), and every path parameter. It
+answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+The table drives routing, the gate, validation and the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.limits import JSON_BODY
+from relay.http.router import parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may call. Subclasses are the only vocabulary; see each one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous(Access):
+    """Anybody; a good credential is read when present. A stale cookie counts as none; a bad Authorization
+    header or signature is refused, since its sender meant it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn(Access):
+    """A session. `guests`: whether a guest session suffices. `op`: what a token must
+    include for a route that changes something; admin for keys, tokens and the account itself."""
+
+    guests: bool = False
+    op: typing.Literal["read", "write", "admin"] = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Browser(Access):
+    """A browser session by cookie: pages and decisions that no token may take (approving a sign-in)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Access):
+    """May see repository `{id}`. `anonymous`: without a session when it is public."""
+
+    anonymous: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Access):
+    """Holds at least `role` in repository `{id}`. `archived`: also while it is archived."""
+
+    role: typing.Literal["owner", "admin", "write", "triage", "read"] = "write"
+    archived: bool = False
+
+
+@dataclass(slots=True)
+class Reply:
+    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes). `section`
+    opens the bytes [start, end) of a stream that can begin anywhere."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    stream: AsyncIterator[bytes] | None = None
+    length: int | None = None
+    section: Callable[[int, int], AsyncIterator[bytes]] | None = None
+    cookies: tuple[str, ...] = ()  # whole Set-Cookie values
+    etag: str | None = None  # a quoted strong tag; with it, If-None-Match and Range are answered
+
+
+class Upload(typing.Protocol):
+    """A streamed request body, capped while it arrives.
+
+    `finish` must be awaited after the last chunk and before any effect: it compares what arrived with what
+    the request's signature promised.
+    """
+
+    length: int | None
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+    async def whole(self) -> bytes:
+        """All of it, where the route's cap is small enough for memory."""
+
+    def promise(self, toc: bytes) -> None:
+        """Say which bytes carry the streamed digest (a pack's table of contents), not the whole body."""
+
+    async def finish(self) -> None: ...
+
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of the table."""
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    flag: str | None
+    returns: Any
+    status: int
+    body: type[msgspec.Struct] | None
+    query: type[msgspec.Struct] | None
+    params: tuple[str, ...]
+    wants: frozenset[str]
+    max_body: int
+    stream: bool
+    errors: tuple[int, ...]
+    others: tuple[int, ...]
+    media: str
+    cost: int
+    per_minute: int | None
+    forms: bool
+    grows: bool  # puts something into a repository, which a nearly full node refuses
+    name: str
+    summary: str
+
+    @property
+    def creates(self) -> bool:
+        """Whether a request that is sent again must get its first answer. Streamed bytes are kept by their
+        digest: sent twice they are there once. Without an account there is nobody a key could belong to."""
+        return (
+            (self.method, self.status) == ("POST", 201)
+            and not self.stream
+            and not isinstance(self.access, Anonymous)
+        )
+
+
+TABLE: list[Route] = []
+
+
+def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
+    """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
+    takes another body or query than the endpoint declares."""
+
+    def declare(handler: Handler) -> Handler:
+        hints = typing.get_type_hints(handler)
+        for name, shape in (("body", endpoint.body), ("query", endpoint.query)):
+            if hints.get(name) != shape:
+                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {shape}")
+        return route(
+            endpoint.method,
+            endpoint.path,
+            returns=None if endpoint.returns is type(None) else endpoint.returns,
+            status=endpoint.status,
+            **settings,
+        )(handler)
+
+    return declare
+
+
+def route(
+    method: str,
+    path: str,
+    *,
+    access: Access,
+    flag: str | None = None,
+    returns: Any = None,
+    status: int = 200,
+    errors: tuple[int, ...] = (),
+    others: tuple[int, ...] = (),
+    max_body: int = JSON_BODY,
+    stream: bool = False,
+    media: str = "application/json",
+    cost: int = 1,
+    per_minute: int | None = None,
+    forms: bool = False,
+    grows: bool = True,
+) -> Callable[[Handler], Handler]:
+    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
+    flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
+    has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
+    content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
+    the body may also come from an HTML form. `grows` False: it writes to a repository, but puts nothing into
+    it that counts, so that a nearly full node carries it out."""
+
+    def declare(handler: Handler) -> Handler:
+        hints = typing.get_type_hints(handler)
+        names = frozenset(inspect.signature(handler).parameters)
+        declared = Route(
+            method=method,
+            path=path,
+            access=access,
+            handler=handler,
+            flag=flag,
+            returns=returns,
+            status=status,
+            body=hints.get("body"),
+            query=hints.get("query"),
+            params=parameters(path),
+            wants=names,
+            max_body=max_body,
+            stream=stream,
+            errors=errors,
+            others=others,
+            media=media,
+            cost=cost,
+            per_minute=per_minute,
+            forms=forms,
+            grows=grows and isinstance(access, Write) and method in ("POST", "PUT"),
+            name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
+            summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
+        )
+        if declared.creates != ("once" in names):
+            raise TypeError(f"{declared.name} must take `once` exactly if it creates something")
+        TABLE.append(declared)
+        return handler
+
+    return declare

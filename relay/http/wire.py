@@ -1,0 +1,318 @@
+"""HTTP/1.1 read strictly (RFC 9112): where a proxy in front of us and Sanic could read one request as two,
+or as another one, it is refused and the connection ends.
+
+Sanic reads a header line wherever it finds a CRLF and splits it at the first colon. By itself it takes
+`Content-Length : 5` for an unknown header, a bare line feed for a part of a value, `0x5` for a chunk size.
+So a head is read here, and well formed is what was. Anything else is left to Sanic's reader: whatever that
+makes of it is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Literal
+
+import msgspec
+from sanic.compat import Header
+from sanic.exceptions import BadRequest, RequestCancelled, SanicException
+from sanic.helpers import STATUS_CODES
+from sanic.http.constants import Stage
+from sanic.http.http1 import Http
+from sanic.request import Request
+from sanic.response import HTTPResponse
+from sanic.server.protocols.websocket_protocol import WebSocketProtocol
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from relay.http.chunked_body import ChunkedBody, Malformed
+from relay.http.context import Context
+from relay.http.turns import Turns
+from relay.http.websocket import MESSAGE_BYTES, Socket, Toll
+
+REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
+SMALL, SMALL_ARRIVALS, SMALL_PAUSE = 512, 32, 0.02  # bytes; how many such of one request come without a pause
+
+_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_LINE = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])")
+_FIELD = re.compile(rf"\r\n({_NAME}):([^\r]*)")  # one character is passed over faster than a set of them
+_LENGTH = re.compile(r"[0-9]{1,18}[ \t]*")
+_SPACES = " \t"
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
+
+
+class StrictRequest(Request):
+    """A request that knows whether it was well formed; `relay.http.app` answers 400 where it was not.
+
+    An address that cannot be read is replaced by `*`, because an error in this constructor would end the
+    connection without any answer.
+    """
+
+    __slots__ = ("well_formed",)
+
+    @staticmethod
+    def make_context() -> Any:  # its own type is a SimpleNamespace
+        return Context()
+
+    def __init__(self, url_bytes: bytes, well_formed: bool = False, **named: Any) -> None:
+        try:
+            super().__init__(url_bytes, **named)
+            self.well_formed = well_formed
+        except SanicException:
+            super().__init__(b"*", **named)
+            self.well_formed = False
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The head of a well-formed request. `body`: chunked, True for one whose length is `length`, in bytes, or
+    None for none."""
+
+    method: str
+    target: str
+    version: Literal["1.0", "1.1"]
+    headers: Header
+    body: Literal["chunked", True] | None
+    length: int
+
+
+def read_head(head: bytes) -> Head | None:
+    """What stands before the empty line; None if it is not well formed, or announces its body in a way that
+    two readers could take for two lengths, or expects what nobody knows."""
+    text = head.decode(errors="surrogateescape")
+    line = _LINE.match(text)
+    if line is None:
+        return None
+    fields = _FIELD.findall(text, line.end())
+    if line.end() + sum([len(name) + len(value) + 3 for name, value in fields]) != len(text):
+        return None  # something stands between them
+    if text.count("\n") != len(fields) or "\0" in text:
+        return None
+    method, target, minor = line.groups()
+    headers = Header([(name.lower(), value.lstrip(_SPACES)) for name, value in fields])
+    old = minor == "0"
+    hosts = headers.getall("host", ())
+    if len(hosts) != 1 and not (old and not hosts):
+        return None
+    body: Literal["chunked", True] | None = None
+    length = 0
+    if "transfer-encoding" in headers:
+        if old or headers.getall("transfer-encoding") != ["chunked"] or "content-length" in headers:
+            return None
+        body = "chunked"
+    elif "content-length" in headers:
+        (first, *more) = headers.getall("content-length")
+        if more or not _LENGTH.fullmatch(first):
+            return None
+        body, length = True, int(first)
+    if body and headers.get("expect", "100-continue").lower() != "100-continue":
+        return None
+    return Head(method, target, "1.0" if old else "1.1", headers, body, length)
+
+
+class _StrictHttp(Http):
+    __slots__ = ("_answered", "_chunks", "_early")
+    recv_buffer: bytearray
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol)  # type: ignore[no-untyped-call]
+        self._answered = False  # whether a request came before this one
+        self._early = False  # whether this one came before that was answered
+        self._chunks = ChunkedBody()
+
+    def init_for_request(self) -> None:
+        """Sanic calls this before it waits for a request."""
+        super().init_for_request()  # type: ignore[no-untyped-call]
+        self._early = self._answered and len(self.recv_buffer) > 0
+
+    async def http1_request_header(self) -> None:
+        """Wait for a head and begin the request of it. One that came before the answer to the request in
+        front of it takes turns with all such requests."""
+        if self._early:
+            protocol: Any = self.protocol
+            await protocol.turns.take()
+        self._answered = True
+        arrived = self.recv_buffer
+        end = arrived.find(b"\r\n\r\n")
+        while end < 0 and (seen := max(0, len(arrived) - 3)) < self.HEADER_MAX_SIZE:
+            await self._receive_more()
+            end = arrived.find(b"\r\n\r\n", seen)
+        raw = bytes(arrived[:end]) if 0 <= end < self.HEADER_MAX_SIZE else b""
+        head = read_head(raw)
+        if head is None:
+            await super().http1_request_header()  # type: ignore[no-untyped-call]
+            self.request_body, self.keep_alive = None, False  # it is refused, and nothing behind it is read
+        else:
+            self._begin(head, raw)
+            del arrived[: end + 4]
+
+    def _begin(self, head: Head, raw: bytes) -> None:
+        protocol: Any = self.protocol
+        headers = head.headers
+        self.url = head.target
+        self.head_only = head.method.upper() == "HEAD"
+        connection = headers.getall("connection", None)
+        self.keep_alive = connection[-1].lower() == "keep-alive" if connection else head.version == "1.1"
+        self.upgrade_websocket = headers.get("upgrade", "").lower() == "websocket"
+        request = protocol.request_class(
+            head.target.encode("ascii"),
+            well_formed=True,
+            headers=headers,
+            head=raw,
+            version=head.version,
+            method=head.method,
+            transport=protocol.transport,
+            app=protocol.app,
+        )
+        body: Any = head.body
+        self.request_body, self.request_bytes, self.request_bytes_left = body, head.length, head.length
+        self.expecting_continue = head.body is not None and "expect" in headers
+        if body == "chunked":
+            self._chunks = ChunkedBody()
+        self.request, request.stream = request, self
+        protocol.state["requests_count"] += 1
+        protocol.small = 0
+
+    async def read(self) -> Any:
+        """The next bytes of the body, None behind its end."""
+        if self.expecting_continue:
+            self.expecting_continue = False
+            await self._send(_CONTINUE)
+        kind: Any = self.request_body  # True: it has a length
+        if kind == "chunked":
+            return await self._read_chunks()
+        if not self.request_bytes_left:
+            self.request_body = None
+            return None
+        return await self._read_sized(self.request_bytes_left)
+
+    async def _read_sized(self, left: int) -> bytes | bytearray:
+        """What has arrived is handed over as it is; Sanic would copy it twice."""
+        if not self.recv_buffer:
+            await self._receive_more()
+        arrived = self.recv_buffer
+        if len(arrived) > left:  # the next request has begun to arrive behind the body
+            self.request_bytes_left = 0
+            part = bytes(arrived[:left])
+            del arrived[:left]
+            return part
+        self.recv_buffer = self.protocol.recv_buffer = bytearray()
+        self.request_bytes_left = left - len(arrived)
+        return arrived
+
+    async def _read_chunks(self) -> bytes | None:
+        chunks = self._chunks
+        try:
+            while not (part := chunks.take(self.recv_buffer)) and not chunks.ended:
+                await self._receive_more()
+        except Malformed as error:
+            self.keep_alive, self.request_body = False, None
+            raise BadRequest(str(error)) from None
+        if chunks.ended:
+            self.request_body = None
+        elif chunks.busy:
+            await asyncio.sleep(0)
+        return part or None
+
+    async def answer(self, response: HTTPResponse) -> None:
+        """Send a whole answer, header and body in one write. Sanic cleans each name and value of a header,
+        which took 20 µs of a small answer; here that is left to it where there is something to clean."""
+        headers = response.headers
+        printable = all(map(str.isprintable, headers.values()))
+        if self.expecting_continue or response.status in (204, 304) or not printable:
+            await self.request.respond(response)
+            await response.send(end_stream=True)
+            return
+        body = response.body or b""
+        if response.content_type is not None:
+            headers.setdefault("content-type", response.content_type)
+        if not (self.head_only and "content-length" in headers):
+            headers["content-length"] = str(len(body))
+        headers["connection"] = "keep-alive" if self.keep_alive else "close"
+        self.response = response
+        await self._send(_head(response.status, headers) + (b"" if self.head_only else body))
+        self.stage = Stage.IDLE
+
+    async def error_response(self, exception: Exception) -> None:
+        """Sanic would answer, fail at that, and log the failure, when the client has hung up."""
+        transport = self.protocol.transport
+        if transport is None or transport.is_closing():
+            self.keep_alive, self.request_body = False, None
+            return
+        await super().error_response(exception)
+
+
+class StrictProtocol(WebSocketProtocol):
+    """Sanic's connection with the reader above. What is said again here is what Sanic does for every request,
+    without a walk through its configuration and its signals."""
+
+    HTTP_CLASS = _StrictHttp
+    __slots__ = ("_more", "small", "turns")
+    transport: Any  # while it is used here there is one
+    websocket: Any
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self._more: asyncio.Future[None] | None = None  # bytes to read, for the one task of the connection
+        self.turns: Turns = named["app"].ctx.turns
+        self.small = 0  # arrivals of few bytes since the last request began
+
+    def data_received(self, data: bytes) -> None:
+        if self.websocket is not None:
+            super().data_received(data)  # type: ignore[no-untyped-call]
+            return
+        self._time = monotonic()
+        if len(data) < SMALL:
+            self.small += 1
+        self.recv_buffer += data
+        if len(self.recv_buffer) >= REQUEST_BUFFER and self.transport:
+            self.transport.pause_reading()
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    async def receive_more(self) -> None:
+        """Wait for bytes. To be woken costs the same for two of them as for thousands, so that a sender of
+        very many small segments has to wait until some have come together."""
+        if self.small > SMALL_ARRIVALS:
+            self.transport.pause_reading()
+            await asyncio.sleep(SMALL_PAUSE)
+        self.transport.resume_reading()
+        self._more = self.loop.create_future()
+        await self._more
+
+    async def send(self, data: bytes) -> None:
+        if not self._can_write.is_set():
+            await self._can_write.wait()
+        if self.transport.is_closing():
+            raise RequestCancelled
+        self.transport.write(data)
+        self._time = monotonic()
+
+    def close(self, timeout: float | None = None) -> None:
+        """At the end of the connection's task."""
+        if self.websocket is not None:
+            self.websocket.end_connection()
+        else:
+            super().close(timeout)
+
+    async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
+        """Answer a request to upgrade. Raises SanicException where it is no good one."""
+        offered = [Subprotocol(one) for one in subprotocols]
+        protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
+        answer = protocol.accept(self.sanic_request_to_ws_request(request))
+        if answer.status_code != 101:
+            raise SanicException("the upgrade cannot be read", answer.status_code)
+        await self.send(answer.serialize())
+        self.websocket = socket = Socket(self, protocol, toll)
+        if self.recv_buffer:  # what came right behind the request
+            socket.data_received(bytes(self.recv_buffer))
+            self.recv_buffer.clear()
+        return socket
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = "\r\n".join(map(": ".join, headers.items()))
+    return f"HTTP/1.1 {status} {_REASONS.get(status, 'UNKNOWN')}\r\n{lines}\r\n\r\n".encode()

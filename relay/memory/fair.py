@@ -1,0 +1,132 @@
+"""The share of the processor that work on texts has, and who has it next.
+
+Accounts take turns, a slice of work at a time. What a slice took is counted in seconds of the processor: an
+account that has used up its budget waits until it is back, and all that have share one budget more. A slice
+that held the interpreter for long is followed by a rest of the same length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from localstore.core.errors import RateLimited
+from relay.http.limiter import Limiter, Rate
+
+R = TypeVar("R")
+WORK = Rate(burst=20.0, per_second=0.2)  # seconds of the processor, for each account
+SHARED = Rate(burst=1.0, per_second=0.3)  # for all accounts together that have used up theirs
+WAITING = 16  # jobs of one account that may wait for their turn
+SLICE = 0.02  # seconds of work before others have their turn
+PATIENCE = 20.0  # seconds that one job may wait for its account's budget
+LONG = 0.05  # seconds: a slice of less needs no rest
+
+
+class Turns:
+    """One at a time, the accounts in turn. Those of one account go in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, who: str) -> AsyncIterator[None]:
+        """RateLimited if too many of this account wait already."""
+        if self._busy:
+            await self._wait(who)
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._next()
+
+    async def _wait(self, who: str) -> None:
+        mine = self._waiting.setdefault(who, deque())
+        if len(mine) >= WAITING:
+            raise RateLimited("too many edits at once; send them one after the other")
+        mine.append(called := asyncio.get_running_loop().create_future())
+        try:
+            await called
+        except asyncio.CancelledError:
+            if called.done() and not called.cancelled():
+                self._next()  # it was our turn already
+            raise
+
+    def _next(self) -> None:
+        self._busy = False
+        while self._waiting:
+            who, queue = self._waiting.popitem(last=False)
+            called = queue.popleft()
+            if queue:
+                self._waiting[who] = queue  # the last one now
+            if not called.done():
+                self._busy = True
+                called.set_result(None)
+                return
+
+
+class Share:
+    """Work on texts, beside the event loop and outside of any transaction."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self._turns = Turns()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
+
+    def require(self, who: str) -> None:
+        """RateLimited while the account has used up its budget."""
+        wait = self._limiter.debt(_of(who), WORK, 0)
+        if wait > 0:
+            raise RateLimited(
+                "these edits were too much work; the next ones are taken later", math.ceil(wait)
+            )
+
+    def spent(self, who: str, seconds: float) -> float:
+        """Count work that was done. The seconds to wait before more is."""
+        wait = self._limiter.debt(_of(who), WORK, seconds)
+        return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
+
+    async def run(self, who: str, work: Callable[[], R]) -> tuple[R, float]:
+        """A slice of work in the account's turn: its result, and the seconds to wait before the next one."""
+        async with self._turns.turn(who):
+            running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_timed, work))
+            try:
+                found, seconds = await asyncio.shield(running)
+            finally:
+                await asyncio.gather(running, return_exceptions=True)  # the turn lasts until it has ended
+            if seconds > LONG:
+                await asyncio.sleep(seconds)
+        return found, self.spent(who, seconds)
+
+    async def finish(self, who: str, work: Callable[[float], bool]) -> None:
+        """All of a job, slice by slice. `work` is given the seconds that it may take and says whether it is
+        complete. RateLimited when the account's budget does not suffice."""
+        self.require(who)
+        left = PATIENCE
+        while True:
+            complete, wait = await self.run(who, partial(work, SLICE))
+            if complete:
+                return
+            left -= wait
+            if left < 0:
+                raise RateLimited("this is too much work at once; ask for less", math.ceil(wait))
+            await asyncio.sleep(wait)
+
+    def close(self) -> None:
+        self._thread.shutdown()
+
+
+def _of(who: str) -> str:
+    return f"texts {who}"
+
+
+def _timed(work: Callable[[], R]) -> tuple[R, float]:
+    began = time.thread_time()
+    return work(), time.thread_time() - began

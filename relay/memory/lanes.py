@@ -1,0 +1,143 @@
+"""Text lanes in memory: loaded from genesis and log when needed, the least used ones forgotten.
+
+What is kept belongs to the event loop. Whoever works on a lane, on whichever thread, borrows it: nobody else
+has it meanwhile, and it comes back when the transaction that relied on it has committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from localstore.core.lane.lane import Lane
+from localstore.core.limits import MIB
+
+P = ParamSpec("P")
+R = TypeVar("R")
+CAPACITY = 64 * MIB
+OVERHEAD = 4096  # bytes of an empty document, about
+VERDICTS = 100_000
+
+
+# `ver` and `digest` of a lane's row. Read in the transaction that relies on the lane, they tell a lane that
+# another process has changed since, or that a failed transaction left behind.
+Stand = tuple[int, bytes]
+
+
+class LaneKey(NamedTuple):
+    branch_id: str
+    gen: int
+    epoch: int
+
+
+class Source(NamedTuple):
+    """What a lane is made of: its genesis text and the operations since, in order."""
+
+    genesis: bytes
+    operations: list[bytes]
+
+    def build(self, key: LaneKey) -> Lane:
+        lane = Lane.genesis(*key, self.genesis)
+        lane.replay(self.operations)
+        return lane
+
+
+@dataclass(slots=True)
+class Desk:
+    """Lanes to work on: those borrowed from memory, and what the others are made of."""
+
+    lanes: dict[LaneKey, Lane]
+    sources: dict[LaneKey, Source]
+
+    def find(self, key: LaneKey) -> Lane:
+        """The lane; one that was not in memory is made for this call alone."""
+        return self.lanes.get(key) or self.sources[key].build(key)
+
+
+class Verdicts:
+    """Digests of objects known to be text, the newest ones."""
+
+    def __init__(self, most: int = VERDICTS) -> None:
+        self._most = most
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+
+    def add(self, digests: Iterable[bytes]) -> None:
+        self._known.update(dict.fromkeys(digests))
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def among(self, digests: Iterable[bytes]) -> set[bytes]:
+        return {digest for digest in digests if digest in self._known}
+
+
+class Lanes:
+    """Lanes by key, each with where it stands. `capacity`: bytes of text."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._kept: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
+        self._weight = 0
+        self.texts = Verdicts()
+        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
+
+    @contextlib.asynccontextmanager
+    async def turn(self, branch_id: str) -> AsyncIterator[None]:
+        """Writers of one branch go one after the other, so that none has to work out twice what another one
+        changed meanwhile."""
+        lock, waiting = self._turns.get(branch_id) or (asyncio.Lock(), 0)
+        self._turns[branch_id] = lock, waiting + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._turns[branch_id]
+            if waiting > 1:
+                self._turns[branch_id] = lock, waiting - 1
+            else:
+                del self._turns[branch_id]
+
+    async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`work` beside the event loop, for a transaction that waits for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
+
+    def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
+        """The lane, to be looked at on the spot."""
+        kept = self._kept.get(key)
+        return kept[1] if kept is not None and kept[0] == stand else None
+
+    def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
+        """The lane, which is not in memory any more until it is kept again."""
+        lane = self.peek(key, stand)
+        if lane is not None:
+            self.forget([key])
+        return lane
+
+    def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
+        """A borrowed lane that was not changed; somebody may have kept another one meanwhile."""
+        if key not in self._kept:
+            self.keep(key, stand, lane, size)
+
+    def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
+        """`size`: bytes of its text."""
+        before, weight = self._kept.get(key), size + OVERHEAD
+        self._kept[key] = (stand, lane, weight)
+        self._kept.move_to_end(key)
+        self._weight += weight - (before[2] if before else 0)
+        while self._weight > self._capacity:
+            self.forget([next(iter(self._kept))])
+
+    def forget(self, keys: Iterable[LaneKey]) -> None:
+        for key in keys:
+            kept = self._kept.pop(key, None)
+            if kept is not None:
+                self._weight -= kept[2]
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._kept.clear()

@@ -1,0 +1,52 @@
+"""Reading and changing trees without holding up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from localstore.core.limits import KIB
+from localstore.core.tree.drive import Known, Objects, Steps
+from relay.db.engine.database import Tx
+from relay.objects.store import ObjectStore
+
+T = TypeVar("T")
+LARGE = 64 * KIB  # bytes of directories that are gone through on a thread; they take about two milliseconds
+ENTRY = 50  # bytes of a child or hidden entry, about
+MANY = 256  # paths looked for or changed, likewise
+Load = Callable[[list[bytes]], Awaitable[Objects]]
+
+
+async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None) -> T:
+    """The result of `steps`, which are given what `load` finds, or `known` already. Steps over large
+    directories, or over many `paths`, are taken on a thread: one flat directory may hold a million files."""
+    sent: Objects | None = None
+    while True:
+        if paths > MANY or _bytes_of(sent, known) > LARGE:
+            wanted, result = await asyncio.to_thread(_step, steps, sent)
+        else:
+            wanted, result = _step(steps, sent)
+        if wanted is None:
+            return result[0]
+        sent = await load(wanted)
+
+
+def _bytes_of(sent: Objects | None, known: Known | None) -> int:
+    """Of the directories that the next step may go through, about."""
+    entries = sum([len(one.children) + len(one.hidden) for one in (known or {}).values()])
+    return entries * ENTRY + sum(map(len, (sent or {}).values()))
+
+
+def stored(objects: ObjectStore, tx: Tx) -> Load:
+    """Directories by digest, whatever repository they are of, as `tx` sees them."""
+    return partial(objects.read_many, repo_id=None, tx=tx)
+
+
+def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
+    """What is wanted next, or None and the result: StopIteration does not travel between threads."""
+    try:
+        return (next(steps) if sent is None else steps.send(sent)), []
+    except StopIteration as stop:
+        return None, [stop.value]

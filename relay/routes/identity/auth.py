@@ -1,0 +1,178 @@
+"""Sessions: guests, who am I, refresh, sign-out; and the list of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+from sanic.request import Request
+
+from localstore.core import limits
+from localstore.core.errors import BadRequest, Conflict, Unauthorized
+from localstore.core.model import Page, Session, SessionGrant, UserInfo
+from localstore.core.model.auth import RefreshRequest
+from localstore.core.model.base import Model
+from relay.base.clock import rfc3339
+from relay.caller import Caller
+from relay.gate.gate import FORM
+from relay.http import cookies
+from relay.http.routing import Anonymous, Reply, SignedIn, route
+from relay.pages import HTML, redirect, visit
+from relay.service.identity import session as sessions
+from relay.service.identity.session import Made
+
+SIGN_OUT = f"{cookies.REFRESH_PATH}/logout"  # where the refresh cookie goes
+
+
+class ListQuery(Model, frozen=True):
+    cursor: str | None = None
+    limit: int | None = None
+
+
+class ReturnQuery(Model, frozen=True):
+    """`return_to`: a path of this node. `own`: the step before this one was a page of ours."""
+
+    return_to: str = "/"
+    own: bool = False
+
+
+@route(
+    "POST",
+    "/auth/guest-login",
+    access=Anonymous(),
+    returns=SessionGrant,
+    status=201,
+    errors=(403, 429),
+    per_minute=60,
+)
+async def guest_login(caller: Caller, request: Request) -> Reply:
+    """A guest session: an identity without credentials, for a day"""
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(caller.node.config, request)
+    made = await sessions.start_guest(caller)
+    cookie = cookies.session(caller.node.config, made.token, limits.GUEST_SESSION)
+    return Reply(made.grant(), status=201, cookies=(cookie,))
+
+
+@route("GET", "/auth/userinfo", access=Anonymous(), returns=UserInfo, errors=(401,))
+async def userinfo(caller: Caller) -> UserInfo:
+    """Who is signed in, and how"""
+    return await sessions.user_info(caller)
+
+
+@route(
+    "POST",
+    cookies.REFRESH_PATH,
+    access=Anonymous(),
+    returns=SessionGrant,
+    errors=(401, 403, 409),
+    per_minute=120,
+)
+async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
+    """A fresh access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
+    config = caller.node.config
+    if raw:
+        made = await sessions.refresh(caller, _in_body(raw))
+        grant = msgspec.structs.replace(made.grant(), refresh_token=made.refresh)
+        return Reply(grant)
+    token = cookies.value(request, cookies.refresh_name(config))
+    if token:
+        cookies.require_own_page(config, request)
+    made = await sessions.refresh(caller, token)
+    return Reply(
+        SessionGrant(
+            user_id=made.account_id,
+            session_id=made.id,
+            expires_at=rfc3339(made.expires_at),
+            handle=made.handle,
+        ),
+        cookies=signed_in(caller, made),
+    )
+
+
+@route(
+    "GET",
+    cookies.REFRESH_PATH,
+    access=Anonymous(),
+    media=HTML,
+    status=303,
+    others=(200,),
+    errors=(400, 429),
+    per_minute=120,
+)
+async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
+    """Renew the session of a browser that is on its way to a page"""
+    return_to = visit.local_path(query.return_to)
+    if visit.lasts(caller):
+        return redirect(return_to)
+    if not cookies.own_navigation(caller.node.config, request):
+        return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
+    try:
+        made = await sessions.refresh(
+            caller, cookies.value(request, cookies.refresh_name(caller.node.config))
+        )
+    except Conflict:  # its cookies are on their way to this browser
+        return visit.onward(caller, return_to, 1)
+    except Unauthorized:
+        return visit.to_login(return_to)
+    return redirect(return_to, cookies=signed_in(caller, made))
+
+
+@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303, 307), errors=(403,))
+async def logout(caller: Caller, request: Request) -> Reply:
+    """End this session and the terminals that were signed in from it"""
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(caller.node.config, request)
+        if caller.principal is None and _from_a_form(request):  # the access token of a page may have run out
+            return Reply(status=307, headers={"location": SIGN_OUT})
+    return await _sign_out(caller, request)
+
+
+@route("POST", SIGN_OUT, access=Anonymous(), status=204, others=(303,), errors=(403,))
+async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
+    """The same where the browser sends its refresh token too; from a page of this node only"""
+    cookies.require_own_page(caller.node.config, request)
+    return await _sign_out(caller, request)
+
+
+@route("GET", "/api/v1/auth/tokens", access=SignedIn(guests=True), returns=Page[Session])
+async def list_sessions(caller: Caller, query: ListQuery) -> Page[Session]:
+    """One's own open sessions and script tokens, newest first"""
+    return await sessions.page(caller, query.cursor, query.limit)
+
+
+@route("DELETE", "/api/v1/auth/tokens/{id}", access=SignedIn(guests=True, op="admin"), status=204)
+async def revoke_session(caller: Caller, id: str) -> Reply:
+    """End one of one's own sessions or script tokens, at once"""
+    await sessions.revoke(caller, id)
+    return Reply(status=204)
+
+
+def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
+    """The cookies of a browser that has just signed in."""
+    config = caller.node.config
+    return cookies.session(config, made.token), cookies.refresh(config, made.refresh)
+
+
+async def _sign_out(caller: Caller, request: Request) -> Reply:
+    config = caller.node.config
+    token = None
+    with contextlib.suppress(Unauthorized):  # a cookie that says nothing certain goes, and ends no session
+        token = cookies.value(request, cookies.refresh_name(config))
+    await sessions.sign_out(caller, token)
+    gone = cookies.cleared(config)
+    if _from_a_form(request):
+        return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
+    return Reply(status=204, cookies=gone)
+
+
+def _from_a_form(request: Request) -> bool:
+    """Whether a form of our pages sent this, and a person waits for the next page."""
+    return (request.headers.get("content-type") or "").startswith(FORM)
+
+
+def _in_body(raw: bytes) -> str:
+    try:
+        return msgspec.json.decode(raw, type=RefreshRequest).refresh_token
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadRequest("the body is not {refresh_token}; a browser sends its cookie and no body") from None

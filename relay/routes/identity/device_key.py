@@ -1,0 +1,110 @@
+"""Device keys, and signing in with one."""
+
+from __future__ import annotations
+
+from localstore.core.model import (
+    Challenge,
+    DeviceKey,
+    DeviceKeyProof,
+    DeviceKeyStart,
+    Page,
+    PairingCode,
+    SessionGrant,
+)
+from localstore.core.model.auth import DeviceKeyPatch
+from relay.caller import Caller
+from relay.http.routing import Anonymous, Reply, SignedIn, route
+from relay.routes.identity.auth import ListQuery
+from relay.service import pairing
+from relay.service.identity import device_key as keys
+from relay.service.identity import device_name
+from relay.service.once import Once
+
+FLAG = "TR_REPOS_ENABLED"
+
+
+@route(
+    "POST",
+    "/api/v1/repos/device-key-challenges",
+    access=SignedIn(op="write"),
+    flag=FLAG,
+    returns=Challenge,
+    status=201,
+)
+async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challenge:
+    """A challenge that only the holder of both keys can answer"""
+    return await keys.begin_registration(caller, body, once)
+
+
+@route(
+    "POST",
+    "/api/v1/repos/device-keys",
+    access=SignedIn(op="write"),
+    flag=FLAG,
+    returns=DeviceKey,
+    status=201,
+    errors=(409, 410),
+)
+async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKey:
+    """Register the key whose challenge this answers"""
+    return await keys.register(caller, body, once)
+
+
+@route("GET", "/api/v1/repos/device-keys", access=SignedIn(), flag=FLAG, returns=Page[DeviceKey])
+async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
+    """One's own device keys, newest first"""
+    return await keys.page(caller, query.cursor, query.limit)
+
+
+@route(
+    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
+)
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+    """Give one's own device another name"""
+    return await device_name.rename(caller, key_id, body.name)
+
+
+@route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
+async def revoke(caller: Caller, key_id: str) -> Reply:
+    """Revoke a key and end its sessions; seals it signed before stay valid"""
+    await keys.revoke(caller, key_id)
+    return Reply(status=204)
+
+
+@route(
+    "POST",
+    "/api/v1/auth/device-key/challenge",
+    access=Anonymous(),
+    returns=Challenge,
+    status=201,
+    errors=(403, 429),
+)
+async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
+    """A challenge for signing in with a device key, without a browser"""
+    return await keys.begin_sign_in(caller, body)
+
+
+@route(
+    "POST",
+    "/api/v1/auth/device-key/login",
+    access=Anonymous(),
+    returns=SessionGrant,
+    status=201,
+    errors=(401, 403, 409, 410, 429),
+)
+async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
+    """Sign in with a known key, claim a free handle with a first one, or join with a pairing code"""
+    return (await keys.sign_in(caller, body)).grant()
+
+
+@route(
+    "POST",
+    "/api/v1/auth/pairing-codes",
+    access=SignedIn(op="admin"),
+    returns=PairingCode,
+    status=201,
+    errors=(429,),
+)
+async def pairing_code(caller: Caller, once: Once) -> PairingCode:
+    """A one-time code with which one more device joins this account"""
+    return await pairing.create(caller, once)

@@ -1,0 +1,44 @@
+"""Hearing what happens: a WebSocket, or polling where one cannot be had."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sanic.request import Request
+
+from localstore.core.model.sync import PollAnswer, PollRequest
+from relay.caller import Caller
+from relay.http.routing import SignedIn, route
+from relay.http.websocket import Socket
+from relay.service.live import sync
+from relay.service.live.sync import Conversation
+
+SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
+
+
+@route("GET", "/api/v1/sync/ws", access=SignedIn(guests=True))
+async def listen(caller: Caller, request: Request, socket: Socket) -> None:
+    """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
+    sync.require_own_origin(caller, request.headers.getall("origin", []))
+
+    async def send(text: str) -> None:
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await socket.send(text)
+        except (ConnectionError, TimeoutError) as error:
+            request.transport.abort()  # type: ignore[attr-defined]  # no farewell waits for such a reader
+            raise ConnectionError(str(error)) from None
+
+    async def receive() -> str | bytes | None:
+        try:
+            return await socket.receive()
+        except ConnectionError:
+            return None
+
+    await Conversation(caller, send, receive).run()
+
+
+@route("POST", "/api/v1/sync/poll", access=SignedIn(guests=True), returns=PollAnswer)
+async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
+    """Events of repositories since the last poll"""
+    return await sync.poll(caller, body)

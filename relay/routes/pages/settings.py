@@ -1,0 +1,93 @@
+"""The page of one's own tokens and sessions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sanic.request import Request
+
+from localstore.core.errors import NotFound, SvcError
+from localstore.core.limits import LABEL_CHARS
+from localstore.core.model import ScriptToken
+from localstore.core.model.auth import ScriptTokenRequest
+from localstore.core.model.base import Model
+from relay.caller import Caller
+from relay.http import cookies
+from relay.http.routing import Anonymous, Reply, route
+from relay.pages import HTML, page, redirect, visit
+from relay.service.identity import session as sessions
+from relay.service.identity import token as tokens
+
+HERE = "/settings"
+
+
+class SettingsQuery(Model, frozen=True):
+    """`label`, `days`, `access`: what the form for a new token holds. `again`: a form came after the session
+    had run out, and did nothing."""
+
+    tab: str = "tokens"
+    cursor: str | None = None
+    label: str = ""
+    days: int = 30
+    access: Literal["read", "write", "admin"] = "write"
+    again: bool = False
+
+
+@route("GET", HERE, access=Anonymous(), media=HTML, others=(303,), errors=(404,))
+async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Reply:
+    """One's own tokens and sessions"""
+    if query.tab != "tokens":
+        raise NotFound
+    if not visit.lasts(caller):
+        return visit.detour(request)
+    wish = ScriptTokenRequest(label=query.label, days=query.days, access=query.access)
+    return await _settings(caller, wish, again=query.again, cursor=query.cursor)
+
+
+@route("POST", HERE + "/tokens", access=Anonymous(), media=HTML, forms=True, others=(303,))
+async def create_token(caller: Caller, request: Request, body: ScriptTokenRequest) -> Reply:
+    """Make a token for scripts and show it once"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        label = body.label[:LABEL_CHARS]
+        return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
+    try:
+        return await _settings(caller, made=await tokens.create(caller, body))
+    except SvcError as error:
+        return await _settings(caller, body, error)
+
+
+@route("POST", HERE + "/tokens/{id}/revoke", access=Anonymous(), media=HTML, status=303)
+async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
+    """End a session or token"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE)
+    await sessions.revoke(caller, id)
+    if id == caller.me.session_id:
+        return redirect("/auth/login", cookies=cookies.cleared(caller.node.config))
+    return redirect(f"{HERE}?tab=tokens")
+
+
+async def _settings(
+    caller: Caller,
+    wish: ScriptTokenRequest | None = None,
+    error: SvcError | None = None,
+    *,
+    made: ScriptToken | None = None,
+    again: bool = False,
+    cursor: str | None = None,
+) -> Reply:
+    listed = await sessions.page(caller, cursor, None)
+    return page(
+        caller,
+        "tokens.html",
+        error.status if error else 200,
+        problem_of=error,
+        problem=error.detail if error else "",
+        note=visit.SENT_TOO_LATE if again else "",
+        wish=wish or ScriptTokenRequest(label=""),
+        made=made,
+        sessions=listed.items,
+        next_cursor=listed.next_cursor,
+    )

@@ -1,0 +1,154 @@
+"""The operator's socket: `relay gc`, `audit` and `backup` beside a running relay.
+
+`admin.sock` in the data folder (0600) takes one request a connection, a line of JSON, and answers in lines:
+`{"line": …}` while the work goes on, then `{"exit": …}` or `{"error": …}`. Whoever closes the connection
+stops the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.errors import SvcError, Unavailable
+from relay.base.logs import logger
+from relay.run.maintenance import Keeper
+
+SOCKET_NAME = "admin.sock"
+REQUEST_BYTES = 16 * 1024
+
+
+class Gc(msgspec.Struct, tag_field="do", tag="gc", forbid_unknown_fields=True):
+    dry_run: bool = False
+
+
+class Audit(msgspec.Struct, tag_field="do", tag="audit", forbid_unknown_fields=True):
+    pass
+
+
+class Backup(msgspec.Struct, tag_field="do", tag="backup", forbid_unknown_fields=True):
+    folder: str
+
+
+class Said(msgspec.Struct, omit_defaults=True):
+    """A line of the answer; `exit` or `error` is the last one."""
+
+    line: str | None = None
+    exit: int | None = None
+    error: str | None = None
+
+
+Request = Gc | Audit | Backup
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Gc | Audit | Backup)
+_answers = msgspec.json.Decoder(Said)
+
+
+async def carry_out(keeper: Keeper, request: Request, say: Callable[[str], None]) -> int:
+    """Do what was asked; the exit code."""
+    if isinstance(request, Gc):
+        return await keeper.gc(say, request.dry_run)
+    if isinstance(request, Audit):
+        return await keeper.audit(say)
+    return await keeper.backup(Path(request.folder), say)
+
+
+class Admin:
+    """The socket of a serving relay. Another process that answers on it already keeps it."""
+
+    def __init__(self, data: Path, keeper: Keeper) -> None:
+        self._path, self._keeper = data / SOCKET_NAME, keeper
+        self._server: asyncio.Server | None = None
+        self._working: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_unix_connection(self._path)
+            writer.close()
+            return
+        self._path.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX)
+        mask = os.umask(0o177)  # nothing else runs until it is put back
+        try:
+            listening.bind(os.fsencode(self._path))
+        finally:
+            os.umask(mask)
+        self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=REQUEST_BYTES)
+
+    async def stop(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for task in self._working:
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+        self._path.unlink(missing_ok=True)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # the server made it
+        self._working.add(task)
+        try:
+            await self._serve(reader, writer)
+        except (OSError, asyncio.LimitOverrunError):
+            pass  # whoever asked is gone, or never spoke this language
+        finally:
+            self._working.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def say(line: str) -> None:
+            writer.write(msgspec.json.encode(Said(line=line)) + b"\n")
+
+        raw = await reader.readline()
+        work = asyncio.create_task(self._work(raw, say))
+        gone = asyncio.create_task(reader.read(1))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            if not work.done():
+                work.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
+        if not work.cancelled():
+            writer.write(msgspec.json.encode(work.result()) + b"\n")
+            await writer.drain()
+
+    async def _work(self, raw: bytes, say: Callable[[str], None]) -> Said:
+        try:
+            return Said(exit=await carry_out(self._keeper, _requests.decode(raw), say))
+        except msgspec.MsgspecError as error:
+            return Said(error=f"the request cannot be read: {error}")
+        except SvcError as error:
+            return Said(error=error.detail)
+        except Exception as error:
+            logger().error("operator's request failed", exc_info=True)
+            return Said(error=f"{type(error).__name__}; the relay's log says more")
+
+
+async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int | None:
+    """Have a running relay do it; the exit code, or None when none serves this folder. Unavailable when it
+    refuses or goes away."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(data / SOCKET_NAME)
+    except OSError:
+        return None
+    try:
+        writer.write(msgspec.json.encode(request) + b"\n")
+        while raw := await reader.readline():
+            said = _answers.decode(raw)
+            if said.error is not None:
+                raise Unavailable(said.error)
+            if said.exit is not None:
+                return said.exit
+            say(said.line or "")
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Unavailable(f"the relay broke off: {error}") from None
+    finally:
+        writer.close()
+    raise Unavailable("the relay went away before it had finished")

@@ -1,0 +1,267 @@
+"""The commands of `relay`. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from localstore.core.errors import SvcError
+from relay.base import edition
+
+What = Literal["bytes", "objects", "repositories"]
+
+STATES = ("suspend", "resume", "kill")
+QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; answers the exit code. A refusal is one line on standard error and exit code 1."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except SvcError as error:
+        print(f"relay: {error.detail}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("relay", description="Serve, migrate and look after a node.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--data", type=Path, metavar="DIR", help="data folder (TR_DATA_DIR, ./relay-data)")
+
+    serve = commands.add_parser("serve", parents=[common], help="serve the node")
+    serve.add_argument("--dev", action="store_true", help="make secrets, migrate and start the signer")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=int, default=8080, help="0 takes a free one")
+    serve.set_defaults(run=_serve)
+
+    migrate = commands.add_parser(
+        "migrate", parents=[common], help="bring the database to this build's schema"
+    )
+    migrate.set_defaults(run=_migrate)
+
+    signer = commands.add_parser("signer", parents=[common], help="serve tokens from the root keys")
+    signer.set_defaults(run=_signer)
+
+    repo = commands.add_parser("repo", parents=[common], help="take a repository offline or back")
+    repo.add_argument("action", choices=STATES)
+    repo.add_argument("repository", metavar="OWNER/NAME")
+    repo.set_defaults(run=_repo)
+
+    account = commands.add_parser("account", parents=[common], help="make an account for somebody")
+    account.add_argument("action", choices=["add"])
+    account.add_argument("handle", metavar="HANDLE")
+    account.add_argument("--hours", type=int, default=24, help="for which its pairing code is good (24)")
+    account.set_defaults(run=_account)
+
+    quota = commands.add_parser("quota", parents=[common], help="what accounts use, and what they may")
+    quota.add_argument("handle", metavar="HANDLE", nargs="?", help="this account; without: all of them")
+    for what in QUOTAS:
+        quota.add_argument(
+            f"--{what}",
+            type=_limit,
+            metavar="N",
+            default=argparse.SUPPRESS,
+            help=f"let it have so many {what} (10G, 5M), or 'default'",
+        )
+    quota.set_defaults(run=_quota)
+
+    collect = commands.add_parser("gc", parents=[common], help="free what nobody has referred to for a day")
+    collect.add_argument("--dry-run", action="store_true", help="say what would go, take nothing away")
+    collect.set_defaults(run=_gc)
+
+    audit = commands.add_parser("audit", parents=[common], help="read and verify everything that is stored")
+    audit.set_defaults(run=_audit)
+
+    backup = commands.add_parser("backup", parents=[common], help="copy database, packs and keys")
+    backup.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one with a backup")
+    backup.set_defaults(run=_backup)
+
+    restore = commands.add_parser("restore", help="make a node from a backup: data folder, database, bucket")
+    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder of the backup")
+    restore.add_argument("--data", type=Path, metavar="NEW", required=True, help="a new or empty folder")
+    restore.set_defaults(run=_restore)
+
+    commands.add_parser("version", help="print version and edition").set_defaults(run=_version)
+    commands.add_parser("routes", help="print the route table").set_defaults(run=_routes)
+    return parser
+
+
+def _serve(asked: argparse.Namespace) -> int:
+    from relay import config as configuration
+    from relay import migrations
+    from relay.base import logs
+    from relay.base.environment import StartRefused
+    from relay.run import data_folder, server
+
+    given = dict(os.environ)
+    config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
+    logs.configure(config.log_level)
+    data_folder.make(config.data)
+    with data_folder.serving(config.data, config.shared):
+        if config.dev:
+            completed = data_folder.dev_secrets(config.data, given)
+            config = configuration.read(
+                completed, dev=True, host=asked.host, port=asked.port, data=asked.data
+            )
+            migrations.upgrade(config.migration_database_url, config.database_url)
+        migrations.check(config.database_url)
+        try:
+            bound = server.bind(config.host, config.port)
+        except OSError as error:
+            raise StartRefused(
+                f"cannot listen on {config.host} port {config.port}: {error.strerror}"
+            ) from None
+        config = config.at(bound.getsockname()[1])
+        line = f"relay: listening on {_scheme(config)}://{_host(config.host)}:{config.port}"
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(server.serve(config, bound, lambda: print(line, flush=True)))
+    return 0
+
+
+def _migrate(asked: argparse.Namespace) -> int:
+    from relay import config, migrations
+
+    revision = migrations.upgrade(*config.migration_urls(os.environ, asked.data))
+    print(f"relay: the database is at revision {revision}")
+    return 0
+
+
+def _signer(asked: argparse.Namespace) -> int:
+    from relay.run import data_folder
+    from relay.signing.process import run
+
+    folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
+    data_folder.make(folder)
+    run(folder)
+    return 0
+
+
+def _repo(asked: argparse.Namespace) -> int:
+    from relay import config
+    from relay.run import operator_commands
+
+    url, _ = config.migration_urls(os.environ, asked.data)
+    asyncio.run(operator_commands.set_state(url, asked.repository, asked.action))
+    print(f"relay: {asked.repository}: {asked.action} done")
+    return 0
+
+
+def _account(asked: argparse.Namespace) -> int:
+    from relay import config
+    from relay.run import operator_commands
+
+    if not 1 <= asked.hours <= 24 * 30:
+        print("relay: --hours is 1 to 720", file=sys.stderr)
+        return 2
+    url, _ = config.migration_urls(os.environ, asked.data)
+    code = asyncio.run(operator_commands.add_account(url, asked.handle, asked.hours))
+    print(f"relay: made the account {asked.handle.lower()}; within {asked.hours} h its first device runs:")
+    print(f"svc login --device-key --handle {asked.handle.lower()} --pair {code}")
+    return 0
+
+
+def _quota(asked: argparse.Namespace) -> int:
+    from relay import config
+    from relay.run import operator_commands
+
+    limits = {what: getattr(asked, what) for what in QUOTAS if hasattr(asked, what)}
+    if limits and asked.handle is None:
+        print("relay: name the account whose limits these are: relay quota HANDLE --bytes N", file=sys.stderr)
+        return 2
+    url, _ = config.migration_urls(os.environ, asked.data)
+    handle = asked.handle.lower() if asked.handle else None
+    if handle and limits:
+        asyncio.run(operator_commands.set_limits(url, handle, limits))
+    of_node = config.quotas(os.environ)
+    heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
+    print("\t".join(["ACCOUNT", *heads]))
+    for name, used in asyncio.run(operator_commands.usages(url, handle)):
+        told = [
+            str(count)
+            for what in QUOTAS
+            for count in (getattr(used, what), of_node.limit(used, what), getattr(used, f"deleted_{what}"))
+        ]
+        print("\t".join([name, *told]))
+    return 0
+
+
+def _limit(text: str) -> int | None:
+    """A number, with K, M, G or T for powers of 1024; None for `default`."""
+    if text == "default":
+        return None
+    power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0
+    digits = text[:-1] if power else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 500, 10G or default")
+    return min(int(digits) << 10 * power, 2**61)
+
+
+def _gc(asked: argparse.Namespace) -> int:
+    from relay.run import admin, maintenance_commands
+
+    return maintenance_commands.run(os.environ, asked.data, admin.Gc(dry_run=asked.dry_run))
+
+
+def _audit(asked: argparse.Namespace) -> int:
+    from relay.run import admin, maintenance_commands
+
+    return maintenance_commands.run(os.environ, asked.data, admin.Audit())
+
+
+def _backup(asked: argparse.Namespace) -> int:
+    from relay.run import admin, maintenance_commands
+
+    return maintenance_commands.run(os.environ, asked.data, admin.Backup(folder=str(asked.folder.absolute())))
+
+
+def _restore(asked: argparse.Namespace) -> int:
+    from relay import config
+    from relay.backup.restore import restore
+
+    storage = config.storage(os.environ, asked.data)
+    restore(asked.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)
+    print(f"check it with: relay audit --data {asked.data}")
+    return 0
+
+
+def _version(asked: argparse.Namespace) -> int:
+    print(f"relay {edition.VERSION} ({edition.EDITION}, {edition.COMMIT})")
+    return 0
+
+
+def _routes(asked: argparse.Namespace) -> int:
+    from relay import routes
+    from relay.http.routing import TABLE
+
+    routes.load()
+    for route in sorted(TABLE, key=lambda r: (r.path, r.method)):
+        flag = route.flag or "-"
+        print(f"{route.method:6} {route.path:64} {_access(route.access):28} {flag}")
+    return 0
+
+
+def _access(rule: object) -> str:
+    return repr(rule).removesuffix("()")
+
+
+def _scheme(config: object) -> str:
+    return "https" if getattr(config, "tls", None) else "http"
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.Loop

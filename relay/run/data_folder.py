@@ -1,0 +1,67 @@
+"""The data folder: private to its owner, of one process where that uses SQLite, with the secrets of a first
+look in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from relay.base.environment import StartRefused
+from relay.config import DEV_SECRETS
+
+
+def make(folder: Path) -> None:
+    """Create the folder (0700) where it is missing, and take it away from other people where it is not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise StartRefused(f"the data folder {folder} cannot be used: {error.strerror}") from None
+
+
+def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """`given` completed with secrets made on the first `--dev` start and kept in `secrets/` (0600)."""
+    kept = folder / "secrets"
+    kept.mkdir(mode=0o700, exist_ok=True)
+    completed = dict(given)
+    for name in DEV_SECRETS:
+        if given.get(name) or given.get(f"{name}_FILE"):
+            continue
+        completed[name] = _kept(kept / name.lower())
+    return completed
+
+
+def _kept(path: Path) -> str:
+    try:
+        return path.read_text("ascii")
+    except FileNotFoundError:
+        value = secrets.token_hex(32)
+        write_private(path, value.encode("ascii"))
+        return value
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file that only its owner can read (0600)."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def serving(folder: Path, shared: bool) -> Iterator[None]:
+    """Hold `relay.lock`: SQLite belongs to one serving process; those of one PostgreSQL database hold it
+    together (`shared`). The kernel gives the lock back however a process ends."""
+    with (folder / "relay.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartRefused(
+                f"another relay is serving {folder}; SQLite takes one process, stop that one first"
+            ) from None
+        yield

@@ -1,0 +1,79 @@
+"""The long works of a node: collecting, auditing, backing up. One at a time, because they would disturb each
+other; beside everything else that the node does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from localstore.core.errors import SvcError, Unavailable
+from relay.backup.make import make
+from relay.base.logs import logger
+from relay.db.engine.database import Contended, Database
+from relay.objects.store import ObjectStore
+from relay.service.storage.collect import collect
+from relay.service.storage.verification import audit
+
+PAUSE = 10.0  # seconds; see `collect`
+Say = Callable[[str], None]
+
+
+class Keeper:
+    """`serving`: others read and write meanwhile. Each work answers an exit code and says lines to `say`."""
+
+    def __init__(self, data: Path, db: Database, store: ObjectStore, *, serving: bool) -> None:
+        self._data, self._db, self._store = data, db, store
+        self._pause = PAUSE if serving else 0
+        self._alone = asyncio.Lock()
+        self._daily: asyncio.Task[None] | None = None
+
+    async def gc(self, say: Say, dry_run: bool = False) -> int:
+        async with self._undisturbed(say):
+            try:
+                await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
+            except Contended:
+                raise Unavailable("the collector gave way to somebody's request; run it again") from None
+        return 0
+
+    async def audit(self, say: Say) -> int:
+        findings = 0
+        async with self._undisturbed(say):
+            async for finding in audit(self._db, self._store):
+                findings += 1
+                say(finding)
+        say(f"{findings} findings" if findings else "everything is as it should be")
+        return 1 if findings else 0
+
+    async def backup(self, target: Path, say: Say) -> int:
+        async with self._undisturbed(say):
+            await make(self._data, self._db, self._store.packs, target, say)
+        say("it holds the signer's key and the secrets in the data folder: keep it as private as those")
+        return 0
+
+    @contextlib.asynccontextmanager
+    async def _undisturbed(self, say: Say) -> AsyncIterator[None]:
+        """One such work at a time, in all processes of the database."""
+
+        def waits() -> None:
+            say("another relay collects, audits or backs up; waiting for it")
+
+        async with self._alone, self._db.alone("keeper", waits):
+            yield
+
+    def start_daily(self) -> None:
+        """Collect in the background, unless that is under way."""
+        if self._daily is None or self._daily.done():
+            self._daily = asyncio.create_task(self._collect())
+
+    async def stop(self) -> None:
+        if self._daily is not None:
+            self._daily.cancel()
+            await asyncio.gather(self._daily, return_exceptions=True)
+
+    async def _collect(self) -> None:
+        try:
+            await self.gc(lambda line: logger().info("gc", said=line))
+        except SvcError as error:
+            logger().error("gc stopped", reason=error.detail)

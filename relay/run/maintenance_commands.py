@@ -1,0 +1,51 @@
+"""`relay gc`, `audit`, `backup`: through the running relay, or on the folder itself when none serves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from relay import config, migrations
+from relay.base import database_url as urls
+from relay.base.environment import StartRefused
+from relay.db.engine import connect
+from relay.objects.place import open_packs
+from relay.objects.store import ObjectStore
+from relay.run import admin, data_folder
+from relay.run.maintenance import Keeper
+
+
+def run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
+    """Carry `request` out and print what it says; the exit code."""
+    return asyncio.run(_run(variables, folder, request))
+
+
+async def _run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
+    storage = config.storage(variables, folder)
+    answered = await admin.ask(storage.data, request, _say)
+    return answered if answered is not None else await _alone(variables, storage, request)
+
+
+async def _alone(variables: Mapping[str, str], storage: config.Storage, request: admin.Request) -> int:
+    if not storage.data.is_dir():
+        raise StartRefused(f"there is no data folder {storage.data}; name it with --data")
+    _, url = config.migration_urls(variables, storage.data)
+    shared = urls.is_postgres(url)  # then others may serve it meanwhile, from other folders
+    with data_folder.serving(storage.data, shared):
+        await asyncio.to_thread(migrations.check, url)
+        db = connect.database(url)
+        try:
+            await db.open()
+            store = ObjectStore(storage.data, db, await open_packs(storage))
+            try:
+                keeper = Keeper(storage.data, db, store, serving=shared)
+                return await admin.carry_out(keeper, request, _say)
+            finally:
+                await store.close()
+        finally:
+            await db.close()
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

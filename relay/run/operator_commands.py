@@ -1,0 +1,122 @@
+"""What an operator does to repositories and accounts from the command line, beside a running relay."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+
+from localstore.core import names
+from localstore.core.errors import Conflict, NotFound
+from localstore.core.identity import device_grant
+from relay import migrations
+from relay.base.clock import now_ms
+from relay.base.ids import new_account_id
+from relay.caller import repo_name
+from relay.capacity.quota import What
+from relay.db import operator as rows
+from relay.db.engine import connect
+from relay.db.engine.database import Database
+from relay.db.identity import device_key
+from relay.db.storage import usage
+from relay.db.storage.usage import UsageRow
+from relay.events.hub import Hub
+from relay.service.identity import account as accounts
+from relay.service.identity import audit
+
+LISTED = 1000  # accounts, those that use most
+HOUR = 3600_000  # milliseconds
+TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
+
+
+async def set_state(url: str, full_name: str, action: str) -> str:
+    """suspend, resume or kill; answers the new state. Readers get the constant 404 from the next request
+    on, because the gate reads the state each time. NotFound names the repository, Conflict its state."""
+    async with _opened(url) as db:
+        return await _set_state(db, full_name, action)
+
+
+async def add_account(url: str, handle: str, hours: int) -> str:
+    """A new account without keys or password; the pairing code with which its first device joins, for so many
+    hours. NameTaken, or Invalid for what can be no handle."""
+    name = names.handle(handle)
+    code, now = device_grant.new_pairing_code(), now_ms()
+    async with _opened(url) as db, db.write(f"handle {name}") as tx:
+        made = await accounts.create(tx, name, new_account_id())
+        await tx.run(
+            device_key.INSERT_PAIRING,
+            hash=hashlib.sha256(code.encode("ascii")).digest(),
+            account_id=made.id,
+            expires_at=now + hours * HOUR,
+            used_at=None,
+        )
+        await audit.record(tx, "operator", "account.create", made.id, handle=name)
+    return code
+
+
+async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
+    """What accounts use, those that use most first, or one of them. NotFound for a handle nobody has."""
+    async with _opened(url) as db, db.read() as tx:
+        if handle is None:
+            found = await tx.all(usage.LISTED, limit=LISTED)
+            return [(str(row[0]), usage.row(row[1:])) for row in found]
+        account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
+        if account_id is None:
+            raise NotFound(f"there is no account {handle}")
+        row = await tx.one(usage.ONE, of_account=account_id)
+    return [(handle, usage.row(row or [*usage.unused(account_id).values()]))]
+
+
+async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
+    """Give an account limits of its own; None: that of the node again. What it keeps above them stays."""
+    async with _opened(url) as db, db.write() as tx:
+        account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
+        if account_id is None:
+            raise NotFound(f"there is no account {handle}")
+        await tx.many(usage.ENSURE_ACCOUNT, [usage.unused(account_id)])
+        row = await tx.one(usage.ONE, of_account=account_id)
+        assert row is not None  # noqa: S101  # it was made
+        used = usage.row(row)
+        whats: tuple[What, ...] = ("bytes", "objects", "repositories")
+        wanted = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
+        await tx.run(usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in wanted.items()})
+        await audit.record(tx, "operator", "account.quota", account_id, **wanted)
+
+
+@contextlib.asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[Database]:
+    await asyncio.to_thread(migrations.check, url)
+    db = connect.database(url)
+    try:
+        await db.open()
+        yield db
+    finally:
+        await db.close()
+
+
+async def _set_state(db: Database, full_name: str, action: str) -> str:
+    owner, _, name = full_name.partition("/")
+    async with db.read() as tx:
+        repo_id = await tx.value(rows.STATE, owner=owner, name=name)
+    if repo_id is None:
+        raise NotFound(f"there is no repository {full_name}")
+    async with db.write(repo_name(repo_id)) as tx:
+        row = await tx.one(rows.STATE, owner=owner, name=name)
+        if row is None or row[0] != repo_id:
+            raise Conflict(f"{full_name} was renamed just now; try again")
+        _, state, resume = row
+        if action == "resume":
+            if state not in TAKEN_OFF.values():
+                raise Conflict(f"{full_name} is {state}; there is nothing to resume")
+            state, resume = resume or "active", None
+        elif state == TAKEN_OFF[action]:
+            raise Conflict(f"{full_name} is {state} already")
+        else:
+            resume = resume if state in TAKEN_OFF.values() else state
+            state = TAKEN_OFF[action]
+        now = now_ms()
+        await tx.run(rows.SET_STATE, repo_id=repo_id, new_state=state, resume=resume, now=now)
+        await audit.record(tx, "operator", f"repo.{action}", repo_id, state=state)
+        await Hub(db).announce(tx, repo_id, "repo", state=state)
+    return str(state)

@@ -1,0 +1,161 @@
+"""The life of a serving node: open everything, answer, and close it again in an order that loses nothing.
+
+    async with serving(config, socket) as node: ...
+
+On leaving: `/readyz` says 503, no new connections, answers in flight finish (bounded), sockets close, then
+hub, jobs, objects, database and signer. Sanic's worker manager is not used; it left orphans when killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from sanic import Sanic
+from sanic.application.state import ApplicationServerInfo
+from sanic.http.constants import HTTP
+
+from relay.base.logs import logger
+from relay.base.metrics import Metrics
+from relay.config import Config
+from relay.db.engine import connect
+from relay.events.hub import Hub
+from relay.events.jobs import Jobs
+from relay.http import app as http
+from relay.http.limiter import Limiter
+from relay.http.wire import StrictProtocol
+from relay.memory.lanes import Lanes
+from relay.node import Node
+from relay.objects.place import open_packs
+from relay.objects.store import ObjectStore
+from relay.run.admin import Admin
+from relay.run.maintenance import Keeper
+from relay.service import upkeep
+from relay.signing.client import Signer
+from relay.signing.process import Child, listens
+
+NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
+DRAIN_SECONDS = 20.0
+BACKLOG = 512
+COLLECTED_AFTER = 10_000  # new objects: a batch of updates makes some thousands that stay, none in a cycle
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound, not yet listening TCP socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((host, port))
+    bound.setblocking(False)
+    return bound
+
+
+async def serve(config: Config, bound: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `ready` is called when requests are answered."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with serving(config, bound):
+        gc.collect()
+        gc.freeze()  # what stays until the end is no work for the collector: 50 ms at each full pass
+        gc.set_threshold(COLLECTED_AFTER)
+        ready()
+        await stop.wait()
+        logger().info("stopping")
+
+
+@contextlib.asynccontextmanager
+async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
+    """A node that answers on `bound`, whose data folder exists and whose database is migrated."""
+    async with _open(config) as node:
+        app = http.build(node)
+        server: Any = await app.create_server(
+            sock=bound,
+            protocol=StrictProtocol,
+            return_asyncio_server=True,
+            backlog=BACKLOG,
+            ssl=_tls(config.tls),
+        )
+        if server is None:
+            raise RuntimeError("no server was made")
+        app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
+        await server.startup()
+        await server.start_serving()
+        try:
+            yield node
+        finally:
+            node.stopping = True
+            await asyncio.sleep(0 if config.dev else NOTICE_SECONDS)
+            server.close()
+            await _drain(server.connections)
+            Sanic.unregister_app(app)
+
+
+@contextlib.asynccontextmanager
+async def _open(config: Config) -> AsyncIterator[Node]:
+    """What stands behind the surface; closed in reverse order, also when opening fails half-way."""
+    async with contextlib.AsyncExitStack() as stack:
+        signer = Signer(config.data)
+        if config.dev and not (config.shared and await listens(config.data)):
+            child = await Child.start(config.data)
+            stack.push_async_callback(child.stop)
+        stack.push_async_callback(signer.close)
+        db = connect.database(config.database_url)
+        stack.push_async_callback(db.close)
+        await db.open()
+        objects = ObjectStore(config.data, db, await open_packs(config.storage), quota=config.quota)
+        stack.push_async_callback(objects.close)
+        lanes = Lanes()
+        stack.callback(lanes.close)
+        node = Node(
+            config=config,
+            db=db,
+            objects=objects,
+            signer=signer,
+            hub=Hub(db),
+            jobs=Jobs(db),
+            lanes=lanes,
+            limiter=Limiter(enabled=config.rate_limits),
+            metrics=Metrics(),
+        )
+        stack.callback(node.share.close)
+        keeper = Keeper(config.data, db, objects, serving=True)
+        stack.push_async_callback(keeper.stop)
+        upkeep.register(node, keeper.start_daily)
+        await node.jobs.start()
+        stack.push_async_callback(node.jobs.stop)
+        await node.hub.start()
+        stack.push_async_callback(node.hub.stop)
+        admin = Admin(config.data, keeper)
+        stack.push_async_callback(admin.stop)
+        await admin.start()
+        yield node
+
+
+async def _drain(connections: set[Any]) -> None:
+    """Let answers in flight end, for a while; close what is idle at once and the rest by force."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + DRAIN_SECONDS
+    while connections and loop.time() < until:
+        for connection in list(connections):
+            connection.close_if_idle()
+        await asyncio.sleep(0.02)
+    for connection in list(connections):
+        connection.abort()
+
+
+def _tls(files: tuple[Path, Path] | None) -> ssl.SSLContext | None:
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(*files)
+    return context

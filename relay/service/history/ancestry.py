@@ -1,0 +1,93 @@
+"""The graph of seals around two of them: what is common, what is ahead, what is behind."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from relay.db import history as walks
+from relay.db.engine.database import LIST_CHUNK, Tx
+
+WINDOW = 256  # generations read at once
+_BASE, _HEAD = 1, 2
+_BOTH = _BASE | _HEAD
+
+
+@dataclass(slots=True, frozen=True)
+class Relation:
+    """`merge_base`: the nearest common ancestor, None for unrelated histories. `ahead`, `behind`: how many
+    seals only the head, only the base has."""
+
+    merge_base: str | None
+    ahead: int
+    behind: int
+
+
+class Graph:
+    """Seals and their parents, read a window of generations at a time, below all seals at its edge at once:
+    below each alone, lines side by side would be read as often as there are lines."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self._generation: dict[str, int] = {}
+        self._parents: dict[str, list[str]] = {}
+        self._edge: set[str] = set()  # named as parents, not read yet
+
+    async def generation(self, seal_id: str) -> int:
+        if seal_id not in self._generation:
+            await self._load(seal_id)
+        return self._generation[seal_id]
+
+    async def parents(self, seal_id: str) -> list[str]:
+        """In order; none for a root."""
+        if seal_id not in self._parents:
+            await self._load(seal_id)
+        return self._parents[seal_id]
+
+    async def _load(self, seal_id: str) -> None:
+        ids = sorted(self._edge | {seal_id})
+        top = max(row[0] for row in await self._tx.all(walks.TOP_GENERATION, ids=ids))
+        for start in range(0, len(ids), LIST_CHUNK):
+            part = ids[start : start + LIST_CHUNK]
+            found: dict[str, list[str]] = {}
+            for one, generation, parent in await self._tx.all(walks.GRAPH, ids=part, floor=top - WINDOW):
+                self._generation[one] = generation
+                above = found.setdefault(one, [])
+                if parent is not None:
+                    above.append(parent)
+            self._parents.update(found)
+            self._edge.update(parent for above in found.values() for parent in above)
+        self._edge = {one for one in self._edge if one not in self._parents}
+
+
+async def relation(tx: Tx, base: str, head: str) -> Relation:
+    """Walk both histories from the highest generation down until only common seals are left.
+
+    A seal is looked at after all its descendants, so its marks are complete by then, and the first with
+    both marks is the nearest common one.
+    """
+    graph = Graph(tx)
+    marks = {base: _BASE}
+    marks[head] = marks.get(head, 0) | _HEAD
+    heap = [(-await graph.generation(one), one) for one in marks]
+    heapq.heapify(heap)
+    merge_base: str | None = None
+    counts = {_BASE: 0, _HEAD: 0, _BOTH: 0}
+    partial = sum(mark != _BOTH for mark in marks.values())
+    while heap and (partial or merge_base is None):
+        _, seal_id = heapq.heappop(heap)
+        mark = marks[seal_id]
+        counts[mark] += 1
+        if mark == _BOTH:
+            merge_base = merge_base or seal_id
+        else:
+            partial -= 1
+        for parent in await graph.parents(seal_id):
+            before = marks.get(parent)
+            marks[parent] = (before or 0) | mark
+            if before is None:
+                heapq.heappush(heap, (-await graph.generation(parent), parent))
+                partial += mark != _BOTH
+            elif before != _BOTH and marks[parent] == _BOTH:
+                partial -= 1
+    return Relation(merge_base, counts[_HEAD], counts[_BASE])

@@ -1,0 +1,97 @@
+"""Bytes of a repository as the frontier and the seals need them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Container, Iterable, Mapping
+
+from localstore.core.errors import Invalid, NotFound, PayloadMissing, Unavailable
+from localstore.core.limits import MIB
+from localstore.core.storage.file_kind import kind_of
+from relay.base.batches import portions
+from relay.db.engine.database import Tx
+from relay.db.storage import object as objects
+from relay.node import Node
+from relay.service.storage import chunked
+
+READ_AT_ONCE = 32 * MIB
+NOT_HELD = "the repository does not hold these bytes; send them first"
+FileEntry = tuple[str, bytes, int]
+"""Kind, digest and size of a file."""
+
+
+async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Which of these objects the repository holds, and their sizes in bytes."""
+    if not digests:
+        return {}
+    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
+    return {bytes(digest): size for digest, size, _ in found}
+
+
+async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """As `held`, for somebody who is about to refer to them: the collector leaves them for another day."""
+    if not digests:
+        return {}
+    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
+    stale = sorted(bytes(digest) for digest, _, seen in found if node.objects.stale(seen))
+    if not stale:
+        return {bytes(digest): size for digest, size, _ in found}
+    await node.objects.touch(tx, stale)
+    return await held(tx, repo_id, digests)  # the collector may have been faster
+
+
+async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
+    """The bytes of objects of the repository, which nobody is about to ask for again. PayloadMissing lists
+    those it does not hold."""
+    wanted = sorted(set(digests))
+    if not wanted:
+        return {}
+    placed = await node.objects.locate(wanted, repo_id, tx)
+    found = {digest: one for digest, one in placed.items() if not one.directory}
+    _require_all(wanted, found)
+    return await node.objects.read_located(list(found.values()), tx, cache=False)
+
+
+async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Sizes of objects that the repository must hold. PayloadMissing lists those it does not."""
+    sizes = await held(tx, repo_id, digests)
+    _require_all(digests, sizes)
+    return sizes
+
+
+def _require_all(wanted: Collection[bytes], here: Container[bytes]) -> None:
+    missing = sorted(digest.hex() for digest in set(wanted) if digest not in here)
+    if missing:
+        raise PayloadMissing(NOT_HELD, missing=missing)
+
+
+async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
+    """Files that the repository must hold, and keeps, each as its kind says: whole, or as chunks.
+    PayloadMissing lists those it does not hold, Invalid names one of another size."""
+    small = {digest for kind, digest, _ in files if kind != "chunked"}
+    large = {digest for kind, digest, _ in files if kind == "chunked"}
+    sizes = await kept(node, tx, repo_id, small)
+    large_sizes = await chunked.held(tx, repo_id, large)
+    _require_all(small | large, sizes.keys() | large_sizes.keys())
+    for kind, digest, size in files:
+        here = (large_sizes if kind == "chunked" else sizes)[digest]
+        if here != size:
+            raise Invalid(f"the file {digest.hex()[:12]} has {here} bytes, not {size}")
+
+
+async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
+    """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
+    and one object are in memory. Unavailable when the collector took one since it was found."""
+    found: set[bytes] = set()
+    for part in portions(sizes, READ_AT_ONCE, sizes.__getitem__):
+        try:
+            data = await node.objects.read_many(part, repo_id, tx, cache=False)
+        except NotFound:
+            raise Unavailable("the upload met a clean-up of old bytes; send it again") from None
+        small = sum(map(len, data.values())) <= MIB
+        found |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
+    return found
+
+
+def _text_among(data: Mapping[bytes, bytes]) -> set[bytes]:
+    return {digest for digest, raw in data.items() if kind_of(raw) == "text"}

@@ -1,0 +1,93 @@
+"""The history of one file under all the names that it had, as `git log --follow`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.model import Page, SealSummary
+from localstore.core.tree import check_path
+from relay.caller import View
+from relay.db import seal as seals
+from relay.http.paging import Cursor, page_size
+from relay.service.history import history, renames, sealed
+from relay.service.sealing.seal import shown
+
+NAMES_MAX = 100  # of one file that a page goes through
+
+
+class _Way(NamedTuple):
+    """Where the walk is: `skip` candidates from the seal `at` back, after the file called `path`."""
+
+    at: str
+    skip: int
+    path: str
+
+
+async def commits(
+    view: View, ref: str | None, sha: str | None, path: str | None, cursor: str | None, limit: int | None
+) -> Page[SealSummary]:
+    """Seals that changed the file, newest first, from a ref or seal back. Where a seal brought it by moving
+    another one, the walk goes on with that one, from the seal before."""
+    if not path:
+        raise Invalid("following needs the path of one file", pointer="/path")
+    check_path(path)
+    if ref is not None and sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    size = page_size(limit)
+    way = await _start(view, sha or ref, path, cursor)
+    found: list[str] = []
+    for _ in range(NAMES_MAX):
+        if way is None or len(found) >= size:
+            break
+        way = await _further(view, way, size, found)
+    async with view.read() as tx:
+        listed = await history.seals(tx, view, found)
+    return Page(
+        items=[history.summary(shown(row)) for row in listed], next_cursor=Cursor.write(*way) if way else None
+    )
+
+
+async def _start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
+    """None for a branch without a seal."""
+    if cursor is not None:
+        at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
+        if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:
+            raise Invalid(
+                "this cursor does not belong to this list; start again without it", pointer="/cursor"
+            )
+        check_path(then)
+        return _Way(at, skip, then)
+    async with view.read() as tx:
+        head = await sealed.head(view, tx, name or view.repo.default_branch)
+    return _Way(head, 0, path) if head is not None else None
+
+
+async def _further(view: View, way: _Way, size: int, found: list[str]) -> _Way | None:
+    """Add seals under the present name, `size` together at most; where to go on, None at the end."""
+    ids, behind = await history.touching(view, way.at, way.path, way.skip, size - len(found))
+    for seal_id in ids:
+        found.append(seal_id)
+        before = await _before(view, seal_id, way.path)
+        if before is not None:
+            return before
+    return way._replace(skip=behind) if behind is not None else None
+
+
+async def _before(view: View, seal_id: str, path: str) -> _Way | None:
+    """The way on where the seal brought the file by moving another one."""
+    async with view.read() as tx:
+        parents = (await seals.parents(tx, [seal_id]))[seal_id]
+        rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1]])}
+    if not parents or parents[0] not in rows:
+        return None
+    parent = rows[parents[0]]
+    try:
+        there = await sealed.entries(view, parent.root, [path])
+    except NotFound:
+        return None
+    if path in there:
+        return None
+    source = await renames.source(view, rows[seal_id], parent, path)
+    return _Way(parent.id, 0, source[0]) if source is not None else None

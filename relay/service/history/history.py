@@ -1,0 +1,270 @@
+"""Reading sealed history: the walk of seals, one seal, trees and files."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import cast
+
+import msgspec
+
+from localstore.core import seal as kernel
+from localstore.core.encoding import b64u, is_hex_digest
+from localstore.core.errors import Invalid, NotFound, SvcError
+from localstore.core.identity import keys
+from localstore.core.limits import BLOB_INLINE
+from localstore.core.model import Blob, Page, Seal, SealSummary, Tree
+from localstore.core.model import Entry as WireEntry
+from localstore.core.model.history import SealLine
+from localstore.core.tree import Entry, check_path
+from localstore.core.tree.directory import join
+from relay.caller import View
+from relay.db import history as walks
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.seal import SealRow
+from relay.http.paging import Cursor, page_size
+from relay.http.routing import Reply
+from relay.service.history import sealed
+from relay.service.sealing.seal import shown
+from relay.service.storage import chunked
+
+PAGE_SKIP_MAX = 2**53
+PUBLIC_SECONDS = 60  # that a cache may show public bytes after they were hidden
+BEGINNINGS = 1024  # seals without parents whose trees one page of a path's log may look into
+PREFIX_MIN = 4
+PREFIX = re.compile(f"[0-9a-f]{{{PREFIX_MIN},64}}")
+_SNIFFED = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+RAW_POLICY = "default-src 'none'; sandbox"
+
+
+# --- the walk
+
+
+async def commits(
+    view: View, ref: str | None, sha: str | None, path: str | None, cursor: str | None, limit: int | None
+) -> Page[SealSummary]:
+    """Seals from a ref or seal back, newest first; with `path` those that changed it or something below."""
+    if ref is not None and sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    if sha is not None and not is_hex_digest(sha):
+        raise NotFound
+    found, next_cursor = await _page(view, sha if sha is not None else ref, path, cursor, limit)
+    return Page(items=[summary(shown(row)) for row in found], next_cursor=next_cursor)
+
+
+async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
+    """Seals whose ids begin with `prefix`, one page at most: those that a branch or tag leads to, so that
+    nobody finds by trial what was dropped with its branch."""
+    if not PREFIX.fullmatch(prefix):
+        raise Invalid(f"a shortened id has {PREFIX_MIN} to 64 characters 0-9, a-f", pointer="/prefix")
+    span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
+    async with view.read(snapshot=True) as tx:
+        floor: int | None = await tx.value(walks.LOWEST, **span)
+        if floor is None:
+            return Page(items=[], next_cursor=None)
+        found = await tx.all(walks.REACHED, **span, floor=floor, limit=page_size(limit))
+        listed = await seals(tx, view, [row[0] for row in found])
+    return Page(items=[summary(shown(row)) for row in listed], next_cursor=None)
+
+
+async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
+    """The same walk, each seal with the result of really verifying it."""
+    found, next_cursor = await _page(view, ref, None, cursor, limit)
+    return Page(items=[_verified(row) for row in found], next_cursor=next_cursor)
+
+
+async def lines(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[SealLine]:
+    """The same walk, ids and messages only."""
+    found, next_cursor = await _page(view, ref, None, cursor, limit)
+    return Page(items=[SealLine(id=row.id, message=row.message) for row in found], next_cursor=next_cursor)
+
+
+async def seal(view: View, seal_id: str) -> Seal:
+    return _verified(await sealed.seal(view, seal_id))
+
+
+async def _page(
+    view: View, start: str | None, path: str | None, cursor: str | None, limit: int | None
+) -> tuple[list[SealRow], str | None]:
+    """A page of the walk. The cursor names the seal it began at, so pages fit together while refs move."""
+    size = page_size(limit)
+    if path:
+        check_path(path)
+    at, skip = _position(cursor)
+    async with view.read(snapshot=True) as tx:
+        head = at or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
+        if head is None:
+            return [], None
+        if not path:
+            ids = await walk(tx, view, head, skip, size + 1)
+            found = await seals(tx, view, ids[:size])
+            return found, Cursor.write(head, skip + size) if len(ids) > size else None
+    ids, behind = await touching(view, head, path, skip, size)
+    async with view.read() as tx:
+        found = await seals(tx, view, ids)
+    return found, Cursor.write(head, behind) if behind is not None else None
+
+
+def _position(cursor: str | None) -> tuple[str, int]:
+    at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
+        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
+    return at, skip
+
+
+async def walk(tx: Tx, view: View, head: str, skip: int, limit: int) -> list[str]:
+    """Ids `skip` … `skip + limit` of the walk from `head`. NotFound unless it is a seal of the repository."""
+    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "skip": skip}
+    floor = max(0, await _generation(tx, view, head) - skip - limit)
+    return [row[0] for row in await tx.all(walks.WALK, **params, floor=floor)]
+
+
+async def _generation(tx: Tx, view: View, head: str) -> int:
+    generation: int | None = await tx.value(walks.GENERATION, head=head, repo_id=view.repo.id)
+    if generation is None:
+        raise NotFound
+    return generation
+
+
+async def touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
+    """At most `size` ids of the walk from `head`, `skip` of its candidates left out, that changed the path;
+    where to go on, None at the end. A seal without parents changed what its tree holds. Fewer than `size` are
+    found where a great many such seals hold other files only."""
+    span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
+    limit = size + BEGINNINGS
+    async with view.read() as tx:
+        await _generation(tx, view, head)
+        candidates = await tx.all(
+            walks.WALK_PATH, head=head, repo_id=view.repo.id, limit=limit, skip=skip, floor=0, **span
+        )
+    found: list[str] = []
+    for at, (seal_id, generation, root) in enumerate(candidates, skip):
+        if generation > walks.FIRST or await sealed.holds(view, bytes(root), path):
+            if len(found) == size:
+                return found, at
+            found.append(seal_id)
+    return found, skip + limit if len(candidates) == limit else None
+
+
+async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
+    """Seals in the order of their ids."""
+    found = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
+    return [found[one] for one in ids if one in found]
+
+
+def summary(full: Seal) -> SealSummary:
+    return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
+
+
+def _verified(row: SealRow) -> Seal:
+    return msgspec.structs.replace(shown(row), verified=verify(row))
+
+
+def verify(row: SealRow) -> bool:
+    """Whether the id is the digest of the payload, the payload says what the row says, and the key that it
+    names signed it, before that key was revoked."""
+    try:
+        payload = kernel.decode(row.payload)
+        kernel.verify(row.payload, row.signature, row.key_ed25519)
+    except SvcError:
+        return False
+    return (
+        kernel.seal_id(row.payload) == row.id
+        and payload.content_digest == row.root.hex()
+        and payload.provenance.account_id == row.account_id
+        and payload.provenance.device_key_id == row.device_key_id == keys.key_id(row.key_ed25519)
+        and (row.key_revoked_at is None or row.created_at <= row.key_revoked_at)
+    )
+
+
+# --- trees and files
+
+
+async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
+    """A directory of the tree at a seal, or every file below it."""
+    found = await sealed.seal(view, sha)
+    path = path.strip("/")
+    if path:
+        check_path(path)
+    if recursive:
+        listed = [wire_entry(full, file) async for full, file in sealed.files(view, found.root, path)]
+    else:
+        listed = [
+            WireEntry(path=join(path, one.name), kind=one.kind, blake3=one.digest.hex(), size=one.size)
+            for one in await sealed.children(view, found.root, path)
+        ]
+    return Tree(
+        sha=found.id,
+        content_digest=found.root.hex(),
+        path=path,
+        recursive=recursive,
+        filtered=False,
+        entries=listed,
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+    )
+
+
+def wire_entry(path: str, file: Entry) -> WireEntry:
+    return WireEntry(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size)
+
+
+async def blob(view: View, sha: str, path: str) -> Blob:
+    """A file with its content, unless that is over the inline limit."""
+    found = await sealed.seal(view, sha)
+    file = await sealed.entry(view, found.root, path)
+    text = file.kind == "text"
+    content = None
+    if file.size <= BLOB_INLINE:
+        await view.lease.wait(2 * file.size)  # as bytes and as text
+        data = await sealed.content(view, file)
+        content = data.decode("utf-8") if text else base64.b64encode(data).decode("ascii")
+    return Blob(
+        path=path,
+        kind=file.kind,
+        blake3=file.digest.hex(),
+        size=file.size,
+        encoding="utf-8" if text else "base64",
+        content=content,
+        truncated=content is None,
+    )
+
+
+async def raw(view: View, sha: str, path: str) -> Reply:
+    """A file's bytes, of a type that no browser runs."""
+    found = await sealed.seal(view, sha)
+    file = await sealed.entry(view, found.root, path)
+    headers = {
+        "cache-control": caching(view),
+        "x-content-type-options": "nosniff",
+        "content-security-policy": RAW_POLICY,
+    }
+    if file.kind == "chunked":
+        return chunked.reply(view, file.digest, file.size, headers)
+    await view.lease.wait(file.size)
+    data = await sealed.content(view, file)
+    return Reply(
+        body=data,
+        content_type="text/plain; charset=utf-8" if file.kind == "text" else sniff(data),
+        etag=f'"{file.digest.hex()}"',
+        headers=headers,
+    )
+
+
+def sniff(data: bytes) -> str:
+    """A media type of the short list that is safe to show, else bytes."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
+
+
+def caching(view: View) -> str:
+    """Cache-Control of what a seal id names. The bytes never change, but who may read them does: a cache asks
+    again after PUBLIC_SECONDS, or every time where they are private, and gets a 304 for what it holds."""
+    return f"public, max-age={PUBLIC_SECONDS}" if view.repo.public else "private, no-cache"

@@ -1,0 +1,198 @@
+"""A slice of the walk of seals with the files they brought, as one tar stream.
+
+`manifest.jsonl` comes first, a seal on each line as `Seal` and beside it:
+- first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`;
+- later lines: `changes`, arrays (path, kind or null, digest, size) that make its tree from the tree of the
+  line above.
+Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
+out the files of the seal before it in the walk: who follows the walk has them already. A slice may end before
+`limit`, and its link says where the next one goes on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from localstore.core.encoding import b64u, is_hex_digest
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, HISTORY_PACK_MAX, MIB
+from localstore.core.model.seal import SealChange
+from localstore.core.tree import Entry
+from relay.base.threads import apart
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.http.routing import Reply
+from relay.memory.trees import MANY
+from relay.service.history import sealed
+from relay.service.history.archive import end, header, padding
+from relay.service.history.history import PAGE_SKIP_MAX, seals, walk, wire_entry
+from relay.service.sealing.seal import shown
+
+PIECE = 256 * 1024
+LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(slots=True)
+class _Manifest:
+    """The lines, spooled to disk when they are many, and the files to send behind them, by digest."""
+
+    file: IO[bytes]
+    lines: int = 0
+    size: int = 0
+    blobs: dict[bytes, Entry] = field(default_factory=dict)
+    pending: list[bytes] = field(default_factory=list)
+    held: int = 0
+    leased: int = LEASED
+
+    async def lease(self, view: View) -> None:
+        """Count the memory of some more files."""
+        await view.lease.wait(LEASED * BLOB_BYTES)
+        self.leased += LEASED
+
+    async def write(self, data: bytes) -> None:
+        self.pending.append(data)
+        self.held += len(data)
+        self.size += len(data)
+        if self.held >= PIECE:
+            await self.flush()
+
+    async def flush(self) -> None:
+        data, self.pending, self.held = b"".join(self.pending), [], 0
+        await apart(self.file.write, data)
+
+
+async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
+    """`start`: a seal id, else the head of the default branch."""
+    sealed.require_plaintext(view)
+    size, skip = _slice(limit, skip)
+    if start is not None and not is_hex_digest(start):
+        raise NotFound
+    async with view.read(snapshot=True) as tx:
+        head = start or await sealed.head(view, tx, view.repo.default_branch)
+        if head is None:
+            raise NotFound
+        before = min(skip, 1)  # the seal in front of the slice, for what its reader has already
+        ids = await walk(tx, view, head, skip - before, before + size + 1)
+        rows = await seals(tx, view, ids[: before + size])
+    manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
+    more = len(ids) > before + manifest.lines
+    length = 512 + manifest.size + len(padding(manifest.size))
+    length += sum(len(_head(file)) + file.size + len(padding(file.size)) for file in manifest.blobs.values())
+    headers = {"link": _next(view, head, size, skip + manifest.lines)} if more else {}
+    return Reply(
+        stream=_stream(view, manifest, length),
+        length=length + len(end(length)),
+        content_type="application/x-tar",
+        headers=headers,
+    )
+
+
+def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
+    size = HISTORY_PACK_DEFAULT if limit is None else limit
+    if not 1 <= size <= HISTORY_PACK_MAX:
+        raise Invalid(f"limit is 1 to {HISTORY_PACK_MAX}", pointer="/limit")
+    if skip is not None and not 0 <= skip < PAGE_SKIP_MAX:
+        raise Invalid("skip counts seals of the walk, from 0", pointer="/skip")
+    return size, skip or 0
+
+
+def _next(view: View, head: str, limit: int, skip: int) -> str:
+    path = f"/api/v1/repos/{view.repo.id}/history-pack"
+    return f'<{path}?from={head}&limit={limit}&skip={skip}>; rel="next"'
+
+
+async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> _Manifest:
+    manifest = _Manifest(tempfile.SpooledTemporaryFile(max_size=MIB))  # noqa: SIM115 - closed by the stream
+    try:
+        if rows:
+            await _first_line(view, manifest, rows[0], before)
+        enough = manifest.size + HISTORY_PACK_LINES
+        for older, row in itertools.pairwise(rows):
+            if manifest.size > enough:
+                break  # side branches with large trees take turns in the walk: each line may change all files
+            await _line(view, manifest, row, older)
+        await manifest.flush()
+    except BaseException:
+        manifest.file.close()
+        raise
+    return manifest
+
+
+async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
+    whole = {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id, "filtered": False}
+    await manifest.write(_open(row, whole) + b',"tree":[')
+    comma = b""
+    async for path, file in sealed.files(view, row.root):
+        await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
+        comma = b","
+        if before is None:
+            manifest.blobs.setdefault(file.digest, file)
+            if len(manifest.blobs) >= manifest.leased:
+                await manifest.lease(view)
+    await manifest.write(b"]}\n")
+    manifest.lines += 1
+    if before is not None:
+        found = await sealed.changes(view, before.root, row.root)
+        sent = {old.digest for old, _ in found.values() if old is not None}
+        for _, new in found.values():
+            _name(manifest, new if new is not None and new.digest not in sent else None)
+
+
+async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
+    found = await sealed.changes(view, above.root, row.root)
+    brought = {path: file for path, (_, file) in found.items()}
+    for file in brought.values():
+        _name(manifest, file)
+    while len(manifest.blobs) >= manifest.leased:
+        await manifest.lease(view)
+    listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
+    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + listed + b"}\n")
+    manifest.lines += 1
+
+
+def _changes(brought: dict[str, Entry | None]) -> bytes:
+    listed = [
+        SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
+        if file
+        else SealChange(path=path, kind=None)
+        for path, file in brought.items()
+    ]
+    return msgspec.json.encode(listed)
+
+
+def _name(manifest: _Manifest, file: Entry | None) -> None:
+    if file is not None:
+        manifest.blobs.setdefault(file.digest, file)
+
+
+def _head(file: Entry) -> bytes:
+    return header(f"blobs/{file.digest.hex()}", file.size)
+
+
+def _open(row: SealRow, more: dict[str, object]) -> bytes:
+    """The members of the seal and `more`, without the closing brace."""
+    return _ENCODER.encode(shown(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+
+
+async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:
+    try:
+        yield header("manifest.jsonl", manifest.size)
+        manifest.file.seek(0)
+        while data := await apart(manifest.file.read, PIECE):
+            yield data
+        yield padding(manifest.size)
+        files = list(manifest.blobs.values())
+        async for piece in sealed.contents(view, files):
+            file = files[piece.at]
+            before = _head(file) if piece.first else b""
+            yield before + piece.data + (padding(file.size) if piece.last else b"")
+        yield end(length)
+    finally:
+        manifest.file.close()

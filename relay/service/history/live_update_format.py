@@ -1,0 +1,130 @@
+"""How the accepted live updates behind a seal are kept: one row for each request that brought some.
+
+`changes` says who changed which path when, for every update; `edits` holds what the signature of each edit
+covers, so that it can be verified for as long as the seal is read. Both are msgpack, behind one byte: 0 as it
+stands, 1 compressed by zstd. Of files that came, went or were replaced the signatures are not kept: what came
+is in the seal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import zstandard
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.lane.update import LiveUpdate, UpdateKind
+from localstore.core.model.live import UpdateAnswer
+
+SMALL = 256  # bytes that are not worth compressing
+_LEVEL = 1
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One update: the branch's number for it, what it did to which path, when it was taken (milliseconds)."""
+
+    seq: int
+    kind: UpdateKind
+    path: str
+    at: int
+
+
+class Author(msgspec.Struct, frozen=True, array_like=True):
+    """Updates of one replica, in the order of their numbers."""
+
+    account_id: str
+    device_key_id: str
+    replica: int
+    changes: list[Change]
+
+
+class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The members of a signed edit that its Change lacks."""
+
+    seq: int
+    n: int
+    settled: int
+    gen: int
+    base: int
+    epoch: int
+    signature: bytes
+    ops: list[bytes]
+    typed: bool = False
+
+    def update(self, path: str) -> LiveUpdate:
+        """The update as its device sent it."""
+        return LiveUpdate(
+            n=self.n,
+            settled=self.settled,
+            path=path,
+            kind="edit_text",
+            gen=self.gen,
+            base=self.base,
+            signature=b64u(self.signature),
+            epoch=self.epoch,
+            ops=[b64u(one) for one in self.ops],
+            typed=self.typed,
+        )
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_authors = msgspec.msgpack.Decoder(list[Author])
+_edits = msgspec.msgpack.Decoder(list[Edit])
+
+
+def taken(
+    asked: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
+) -> tuple[list[Change], list[Edit]]:
+    """Of a request's updates those that changed something: each took a number above `before`, in order. What
+    was there already, was answered before or was refused took none."""
+    changes: list[Change] = []
+    edits: list[Edit] = []
+    last = before
+    for (update, ops), answer in zip(asked, answers, strict=True):
+        if answer.result != "ok" or answer.seq <= last:
+            continue
+        last = answer.seq
+        changes.append(Change(last, update.kind, update.path, now))
+        if update.kind == "edit_text":
+            signature = unb64u(update.signature)
+            edits.append(
+                Edit(
+                    last,
+                    update.n,
+                    update.settled,
+                    update.gen,
+                    update.base,
+                    update.epoch or 0,
+                    signature,
+                    ops,
+                    update.typed,
+                )
+            )
+    return changes, edits
+
+
+def pack_changes(authors: list[Author]) -> bytes:
+    return _pack(_encode(authors))
+
+
+def pack_edits(edits: list[Edit]) -> bytes | None:
+    return _pack(_encode(edits)) if edits else None
+
+
+def changes_of(raw: bytes) -> list[Author]:
+    return _authors.decode(_unpack(raw))
+
+
+def edits_of(raw: bytes | None) -> list[Edit]:
+    return _edits.decode(_unpack(raw)) if raw is not None else []
+
+
+def _pack(raw: bytes) -> bytes:
+    if len(raw) < SMALL:
+        return b"\0" + raw
+    return b"\1" + zstandard.ZstdCompressor(level=_LEVEL).compress(raw)
+
+
+def _unpack(raw: bytes) -> bytes:
+    return raw[1:] if raw[:1] == b"\0" else zstandard.ZstdDecompressor().decompress(raw[1:])

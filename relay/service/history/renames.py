@@ -1,0 +1,56 @@
+"""Which files of a change moved. Work is bounded: beyond it, files came and went."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from localstore.core.diff import renames as kernel
+from localstore.core.diff.renames import File, Rename
+from localstore.core.tree import Entry
+from localstore.core.tree.read import Change
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.service.history import sealed
+
+Changes = Mapping[str, Change]
+
+
+async def find(view: View, changes: Changes) -> list[Rename]:
+    """The moves among changes of a tree (path → before, after)."""
+    removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
+    added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
+    if not removed or not added:
+        return []
+    moved = kernel.exact(removed, added)
+    left = kernel.candidates(removed, added, moved)
+    if not left:
+        return moved
+    digests = {file.digest for side in left for file in side.values()}
+    texts = await view.node.objects.read_many(sorted(digests), view.repo.id)
+
+    def old(path: str) -> bytes:
+        return texts[left.removed[path].digest]
+
+    def new(path: str) -> bytes:
+        return texts[left.added[path].digest]
+
+    return moved + await asyncio.to_thread(kernel.similar, left, old, new)
+
+
+async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, Entry] | None:
+    """What the file at `path`, which the seal `row` brought, was in its first parent: path and file. None if
+    it is no file that moved."""
+    changes = await sealed.changes(view, parent.root, row.root)
+    before, after = changes.get(path, (None, None))
+    if before is not None or after is None:
+        return None
+    for rename in await find(view, changes):
+        was = changes[rename.old][0]
+        if rename.new == path and was is not None:
+            return rename.old, was
+    return None
+
+
+def _file(side: Entry) -> File:
+    return File(side.digest, side.size, side.kind == "text")

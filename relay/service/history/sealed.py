@@ -1,0 +1,222 @@
+"""What of a sealed tree a View may read. Every route that shows content goes through here.
+
+Paths that are missing, hidden or not of the kind asked for are one answer: not found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from localstore.core import tree
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import NotFound
+from localstore.core.limits import MIB
+from localstore.core.tree import Child, Entry
+from localstore.core.tree.directory import decode, join
+from localstore.core.tree.read import Change
+from relay.base.batches import portions
+from relay.caller import View
+from relay.db import history as walks
+from relay.db import seal as seals
+from relay.db.engine.database import Tx
+from relay.db.seal import SealRow
+from relay.http.buffers import BEGUN_PATIENCE
+from relay.memory import trees
+from relay.service.storage import chunked
+
+BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
+BATCH_FILES = 256
+TURN = 1000  # files of a walk after which the event loop serves others
+AHEAD_BYTES = 4 * MIB  # of directories that are read together
+DECODED = 8  # bytes in memory for each byte of a directory
+AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
+
+_size = attrgetter("size")
+
+
+async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
+    """The seal with this full id. Deleted branches do not matter: seals stay readable by id."""
+    if not is_hex_digest(seal_id):
+        raise NotFound
+    if tx is None:
+        async with view.read() as own:
+            return await seal(view, seal_id, own)
+    row = await tx.one(seals.MANY, repo_id=view.repo.id, ids=[seal_id])
+    if row is None:
+        raise NotFound
+    return seals.row(row)
+
+
+async def head(view: View, tx: Tx, name: str) -> str | None:
+    """The seal at a branch, a tag or a full seal id; None for a branch without one. NotFound otherwise."""
+    found = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
+    if found is not None:
+        at: str | None = found[1]
+        return at
+    return (await seal(view, name, tx)).id
+
+
+def require_plaintext(view: View) -> None:
+    """End-to-end encrypted repositories have seals, but no trees that a server reads."""
+    if view.repo.class_ == "private_e2ee":
+        raise NotFound
+
+
+# --- trees
+
+
+def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]:
+    require_plaintext(view)
+    return view.node.objects.read_many
+
+
+async def entry(view: View, root: bytes, path: str) -> Entry:
+    """The file at `path`. PathInvalid for what can be no path."""
+    tree.check_path(path)
+    found = await entries(view, root, [path])
+    if path not in found:
+        raise NotFound
+    return found[path]
+
+
+async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, Entry]:
+    """The files among `paths`."""
+    wanted = list(paths)
+    return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
+
+
+async def holds(view: View, root: bytes, path: str) -> bool:
+    """Whether a file or a directory is at `path`."""
+    above, _, name = path.rpartition("/")
+    try:
+        return any(child.name == name for child in await children(view, root, above))
+    except NotFound:
+        return False
+
+
+async def children(view: View, root: bytes, path: str) -> list[Child]:
+    """The directory at `path`, "" being the root."""
+    if path:
+        tree.check_path(path)
+    return await trees.drive(tree.list_directory(root, path), _loader(view))
+
+
+async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
+    """What differs between two trees: path → (old, new), None where a side has no such file."""
+    return await trees.drive(tree.diff(old, new), _loader(view))
+
+
+async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, Entry]]:
+    """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
+    file at hand, and some of those that come next; the caller's lease holds large ones."""
+    above, _, name = prefix.rpartition("/")
+    require_plaintext(view)
+    if not prefix:
+        top = [Child("", "dir", root, 0)] if root != tree.EMPTY_ROOT else []
+    else:
+        top = [child for child in await children(view, root, above) if child.name == name]
+        if not top:
+            raise NotFound
+    stack = [(prefix, child) for child in top]
+    met = held = 0
+    ready: dict[bytes, bytes] = {}
+    while stack:
+        path, child = stack.pop()
+        if child.kind != "dir":
+            yield path, child.entry
+            met += 1
+            if met % TURN == 0:
+                await asyncio.sleep(0)  # others have a turn: this may go on for a million files
+            continue
+        if child.digest not in ready:
+            ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
+            ready = await _some(view, child.digest, ahead)
+        raw = ready[child.digest]
+        if len(raw) > trees.LARGE and len(raw) * DECODED > held:
+            more = len(raw) * DECODED - held
+            held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
+        below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
+        stack += [(join(path, one.name), one) for one in below]
+
+
+async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
+    """A directory, and of those that come next as many as are small enough together."""
+    store = view.node.objects
+    located = await store.locate(list(dict.fromkeys([first, *ahead])))
+    if first not in located:
+        raise NotFound
+    rest = sorted((one for digest, one in located.items() if digest != first), key=_size)
+    part = next(portions([located[first], *rest], AHEAD_BYTES, _size))
+    return await store.read_located(part)
+
+
+def _below(raw: bytes) -> list[Child]:
+    """The children of a directory object, the last path first."""
+    return sorted(decode(raw).children, key=_path_order, reverse=True)
+
+
+def _path_order(child: Child) -> str:
+    """Files and directories of one parent in the order of the full paths: `a.txt` before `a/b`."""
+    return child.name + "/" if child.kind == "dir" else child.name
+
+
+# --- bytes
+
+
+async def content(view: View, file: Entry) -> bytes:
+    """All bytes of a text or a blob; no object is larger than a frame."""
+    return await view.node.objects.read(file.digest, view.repo.id)
+
+
+@dataclass(slots=True, frozen=True)
+class Piece:
+    """Bytes of the file at `at` in the list asked for; `first` and `last` of that file."""
+
+    at: int
+    data: bytes
+    first: bool
+    last: bool
+
+
+async def contents(view: View, files: Sequence[Entry]) -> AsyncIterator[Piece]:
+    """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces.
+    The caller's lease holds what is read until it is taken; Unavailable when it waits too long for that."""
+    batch: list[int] = []
+    weight = 0
+    for at, file in enumerate(files):
+        large = file.kind == "chunked"
+        if batch and (large or weight + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            async for piece in _read(view, files, batch):
+                yield piece
+            batch, weight = [], 0
+        if large:
+            async for piece in _large(view, at, file):
+                yield piece
+        else:
+            batch.append(at)
+            weight += file.size
+    async for piece in _read(view, files, batch):
+        yield piece
+
+
+async def _read(view: View, files: Sequence[Entry], batch: list[int]) -> AsyncIterator[Piece]:
+    if not batch:
+        return
+    held = await view.lease.wait(sum(files[at].size for at in batch), BEGUN_PATIENCE)
+    try:
+        digests = [files[at].digest for at in batch]
+        found = await view.node.objects.read_many(digests, view.repo.id, heavy=True)
+        for at in batch:
+            yield Piece(at, found[files[at].digest], True, True)
+    finally:
+        view.lease.give_back(held)
+
+
+async def _large(view: View, at: int, file: Entry) -> AsyncIterator[Piece]:
+    left = file.size
+    async for data in chunked.read(view, file.digest):
+        yield Piece(at, data, left == file.size, left == len(data))
+        left -= len(data)

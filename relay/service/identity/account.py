@@ -1,0 +1,163 @@
+"""Accounts: local sign-up and sign-in, and the handle people are addressed by."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from localstore.core import limits, names
+from localstore.core.errors import Invalid, NameTaken, SignUpClosed, Unauthorized
+from localstore.core.model import Handle
+from relay.base.clock import now_ms
+from relay.base.ids import new_account_id
+from relay.caller import Caller
+from relay.capacity import quota
+from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.identity import account as rows
+from relay.db.identity.account import AccountRow
+from relay.http.limiter import Attempts
+from relay.service.identity import audit
+from relay.service.identity import session as sessions
+from relay.service.identity.guesses import Guesses, is_known
+from relay.service.identity.session import Made
+
+PHASE = "local"  # an account that a person holds by password or device key
+ASK = (
+    "ask its operator for one (relay account add HANDLE), then run: svc login --device-key --handle HANDLE "
+    "--pair CODE"
+)
+
+_PASSWORDS = Guesses("password", 100, 3600)
+_PER_ADDRESS = Attempts("password.address", 40, 600)
+_SIGN_UPS = Attempts("sign_up.address", 200, 3600)
+
+
+async def sign_up(caller: Caller, handle: str, password: str) -> Made:
+    """A new account with a password, signed in. NameTaken, or Invalid with what is wrong."""
+    config, state = caller.node.config, caller.node.sign_in
+    if not config.local_sign_up:
+        raise SignUpClosed(f"this node makes no accounts by password; {ASK}")
+    name = names.handle(handle)
+    _check_password(password, name)
+    _SIGN_UPS.take(caller.node.limiter, caller.network)
+    async with caller.read() as tx:
+        await require_free(tx, name)
+    password_hash = await state.passwords.hash(password)
+    async with caller.write(f"handle {name}") as tx:
+        made = await create_counted(tx, caller, name, new_account_id(), password_hash)
+        await audit.record(tx, made.id, "account.create", made.id, handle=name, address=caller.address)
+    return await sessions.start_browser(caller, made, "password")
+
+
+async def sign_in(caller: Caller, handle: str, password: str) -> Made:
+    """A browser session by password. One answer, at one cost, for a wrong password and for nobody."""
+    state = caller.node.sign_in
+    name = handle.strip().lower()[: limits.HANDLE_CHARS]
+    _PER_ADDRESS.take(caller.node.limiter, caller.network)
+    account, known = await _by_handle(caller, name)
+    _PASSWORDS.take(caller, name, known)
+    stored = account.password_hash if account else None
+    if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
+        password = ""
+    if not await state.passwords.matches(stored, password) or account is None:
+        async with caller.write() as tx:
+            await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
+        raise Unauthorized("the handle or the password is wrong")
+    _PASSWORDS.give_back(caller, name, known)
+    _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
+    return await sessions.start_browser(caller, account, "password")
+
+
+async def create_counted(
+    tx: Tx, caller: Caller, handle: str, account_id: str, password_hash: str | None = None
+) -> AccountRow:
+    """As `create`, for somebody who signs up: QuotaExceeded when the address made too many accounts."""
+    caller.node.reserve.require()
+    await quota.count_account(tx, caller.network, caller.node.config.quota)
+    return await create(tx, handle, account_id, password_hash)
+
+
+async def create(tx: Tx, handle: str, account_id: str, password_hash: str | None = None) -> AccountRow:
+    """A new account under a free handle; NameTaken when somebody else was quicker."""
+    await require_free(tx, handle)
+    made = AccountRow(account_id, "user", handle, None, None, password_hash, PHASE)
+    try:
+        await tx.run(
+            rows.INSERT,
+            id=made.id,
+            kind=made.kind,
+            handle=made.handle,
+            email=None,
+            name=None,
+            password_hash=password_hash,
+            phase=made.phase,
+            operator=False,
+            created_at=now_ms(),
+            disabled_at=None,
+        )
+    except UniqueViolation:
+        raise _taken(handle) from None
+    return made
+
+
+async def require_free(tx: Tx, handle: str, account_id: str = "") -> None:
+    """NameTaken while the handle is, or lately was, somebody else's."""
+    owner = await tx.value(rows.HANDLE_OWNER, handle=handle)
+    owner = owner or await tx.value(rows.HANDLE_FORMER_OWNER, handle=handle, now=now_ms())
+    if owner not in (None, account_id):
+        raise _taken(handle)
+
+
+async def handle(caller: Caller) -> Handle:
+    me = caller.me
+    return Handle(handle=me.handle, user_id=me.account_id)
+
+
+async def change_handle(caller: Caller, wish: str) -> Handle:
+    """Take another handle. Repositories stay reachable under the former one for 90 days, and nobody else
+    may take it meanwhile."""
+    me, name = caller.me, names.handle(wish)
+    if name == me.handle:
+        return Handle(handle=name, user_id=me.account_id)
+    async with caller.write(f"handle {name}", f"handle {me.handle}") as tx:
+        await require_free(tx, name, me.account_id)
+        try:
+            await tx.run(rows.SET_HANDLE, account_id=me.account_id, new_handle=name)
+        except UniqueViolation:
+            raise _taken(name) from None
+        await tx.run(rows.DROP_ALIASES, handle=name)
+        if me.handle is not None:
+            await _leave_aliases(tx, me.account_id, me.handle)
+        await audit.record(tx, me.account_id, "account.handle", me.account_id, old=me.handle, new=name)
+    return Handle(handle=name, user_id=me.account_id)
+
+
+async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
+    until = now_ms() + limits.HANDLE_RESERVED * 1000
+    owned = await tx.all(rows.OWNED_REPOS, account_id=account_id)
+    for _, name in owned:
+        await tx.run(rows.DROP_ALIAS, handle=former, name=name)
+    await tx.many(
+        rows.INSERT_ALIAS,
+        [{"owner": former, "name": name, "repo_id": repo, "expires_at": until} for repo, name in owned],
+    )
+
+
+async def _by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
+    """The account, and whether it was signed in from this network lately."""
+    async with caller.read() as tx:
+        found = await tx.one(rows.BY_HANDLE, handle=name)
+        known = await is_known(tx, caller, name)
+    return rows.row(found) if found else None, known
+
+
+def _check_password(password: str, handle: str) -> None:
+    if len(password) < limits.PASSWORD_CHARS_MIN:
+        raise Invalid(f"a password has at least {limits.PASSWORD_CHARS_MIN} characters", pointer="/password")
+    if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
+        raise Invalid(f"a password has at most {limits.PASSWORD_BYTES_MAX} bytes", pointer="/password")
+    if len(set(unicodedata.normalize("NFKC", password))) < 3 or handle in password.lower():
+        raise Invalid("this password is too easy to guess; choose another", pointer="/password")
+
+
+def _taken(handle: str) -> NameTaken:
+    return NameTaken(f"the handle {handle} is taken; choose another")

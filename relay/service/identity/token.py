@@ -1,0 +1,58 @@
+"""Tokens for scripts: made in a browser session, shown once, each bound to a key of its own."""
+
+from __future__ import annotations
+
+from localstore.core.errors import Forbidden, IdentityLevel, Invalid
+from localstore.core.identity import bearer
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.limits import SCRIPT_TOKEN_DAYS
+from localstore.core.model import ScriptToken
+from localstore.core.model.auth import ScriptTokenRequest
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import Caller
+from relay.http.limiter import Attempts
+from relay.service.identity import audit
+from relay.service.identity import session as sessions
+from relay.service.identity.device_key import label
+from relay.service.once import NEVER_BEFORE, Once
+
+DAY = 24 * 3600 * 1000  # milliseconds
+CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
+
+_NEW = Attempts("script_token.account", 60, 3600)
+
+
+async def create(caller: Caller, wish: ScriptTokenRequest, once: Once = NEVER_BEFORE) -> ScriptToken:
+    """A token for SVC_TOKEN. Neither it nor the binding seed inside is kept here: lost is lost."""
+    me = caller.me
+    if me.via != "cookie":
+        raise Forbidden("script tokens are made in a browser session, not with another token")
+    if me.is_guest:
+        raise IdentityLevel("a guest has no script tokens; sign in with an account")
+    name = label(wish.label)
+    if not name:
+        raise Invalid("name the token after what will use it", pointer="/label")
+    if not 1 <= wish.days <= SCRIPT_TOKEN_DAYS:
+        raise Invalid(f"a token lives 1 to {SCRIPT_TOKEN_DAYS} days", pointer="/days")
+    _NEW.take(caller.node.limiter, me.account_id)
+    binding = DeviceKey.generate()
+    plan = await sessions.plan(
+        caller.node,
+        me.account_id,
+        "script",
+        name,
+        now_ms() + wish.days * DAY,
+        bound_key=binding.public,
+        caps=CAPS[wish.access],
+    )
+    text = bearer.format_script_token(caller.node.config.public_url, bearer.from_text(plan.token), binding)
+    answer = ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
+    async with caller.write() as tx:
+        if (before := await once.answer(tx, me, ScriptToken)) is not None:
+            return before
+        await plan.write(tx)
+        await audit.record(
+            tx, me.account_id, "token.create", plan.id, label=name, access=wish.access, address=caller.address
+        )
+        await once.remember(tx, me, answer)
+    return answer

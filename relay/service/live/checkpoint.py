@@ -1,0 +1,59 @@
+"""Auto-checkpoints between seals: disposable marks, one for each agent turn and one when a branch goes quiet.
+
+They are no roots of garbage collection; a seal squashes what lies between them.
+"""
+
+from __future__ import annotations
+
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.db.engine.database import Tx
+from relay.db.live import lane as rows
+from relay.node import Node
+
+IDLE = 30_000  # milliseconds without an update after which a branch gets a checkpoint
+
+
+async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
+    """See to it that somebody looks at this branch once it may have been quiet for `IDLE`: one job for all
+    updates of the same half minute, run when the last of them is old enough."""
+    window = now_ms() // IDLE
+    await node.jobs.add(
+        tx,
+        "checkpoint",
+        {"branch_id": branch_id},
+        key=f"checkpoint:{branch_id}:{window}",
+        run_at=(window + 2) * IDLE,
+    )
+
+
+async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
+    """A checkpoint when the turn changes. `turn_id`: the agent's name for its turn."""
+    if turn_id is None:
+        return False
+    last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
+    if last is not None and last[1] == turn_id:
+        return False
+    await _mark(tx, branch_id, seq, "turn", turn_id)
+    return True
+
+
+async def if_idle(node: Node, branch_id: str) -> bool:
+    """Checkpoint the branch if it changed and has been quiet for `IDLE`. For the job queue."""
+    async with node.db.write(f"idle checkpoint {branch_id}") as tx:
+        seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)
+        if seq is not None:
+            await _mark(tx, branch_id, seq, "idle", None)
+    return seq is not None
+
+
+async def _mark(tx: Tx, branch_id: str, seq: int, reason: str, turn_id: str | None) -> None:
+    await tx.run(
+        rows.CHECKPOINT,
+        id=new_id(),
+        branch_id=branch_id,
+        seq=seq,
+        reason=reason,
+        turn_id=turn_id,
+        created_at=now_ms(),
+    )

@@ -1,0 +1,159 @@
+"""Epochs: a sealed text becomes the genesis of a new, short log; the last states of older ones are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+
+from localstore.core.errors import UpdateInvalid
+from localstore.core.limits import EPOCHS_RETAINED, MIB
+from relay.base.batches import portions
+from relay.db.engine.database import Tx
+from relay.db.live import lane as rows
+from relay.db.live.lane import LaneRow
+from relay.memory.lanes import Desk, LaneKey, Source
+from relay.node import Node
+from relay.objects.store import FrameAt
+from relay.service.history import content
+from relay.service.live import frontier
+
+R = TypeVar("R")
+PORTION = 32 * MIB
+ENDS_AT_ONCE = 64 * MIB  # of older epochs, for one request
+LOG_ROW = 256  # bytes that a row of a log takes besides its operation
+Behind = tuple[int, int]  # a lane, and the epoch it was seen in
+Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
+_size = attrgetter("size")
+Wanted = list[tuple[LaneKey, LaneRow]]
+
+
+class Texts(NamedTuple):
+    """Texts that a repository is to reach, by digest, and where those lie that nobody had stored before."""
+
+    digests: Sequence[bytes] = ()
+    placed: Sequence[FrameAt] = ()
+
+
+async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
+    """Write the current texts of edited lanes whose text the repository does not hold as bytes yet. One
+    portion of them is in memory: a few bytes of an edit make a whole new text."""
+    edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
+    held = await content.held(tx, repo_id, edited.keys())
+    placed: list[FrameAt] = []
+    lacking = {digest: row for digest, row in edited.items() if digest not in held}
+    for part in portions(lacking.values(), PORTION, _size):
+        texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
+        placed += await node.objects.place(texts, repo_id, tx)
+    return Texts([*lacking], placed)
+
+
+async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> None:
+    """Start a new epoch of every edited lane that was not touched after `at`: its text is in the seal."""
+    found = await tx.all(rows.EDITED, branch_id=branch_id, at=at)
+    edited = [rows.row(one) for one in found]
+    if not edited:
+        return
+    short = await _short_logs(tx, branch_id, edited)
+    await _keep_finals(tx, branch_id, [row for row in edited if row.path in short], {})
+    for part in portions([row for row in edited if row.path not in short], PORTION, _size):
+        states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
+        await _keep_finals(tx, branch_id, part, states)
+        await tx.many(
+            rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in part]
+        )
+    dropped = [
+        {"branch_id": branch_id, "gen": row.gen, "oldest": row.epoch + 1 - EPOCHS_RETAINED}
+        for row in edited
+        if row.epoch >= EPOCHS_RETAINED
+    ]
+    await tx.many(rows.DROP_FINALS, dropped)
+    await tx.many(rows.DROP_LOGS, dropped)
+    await tx.many(
+        rows.NEXT_EPOCH,
+        [{"at_branch": branch_id, "at_path": row.path, "epoch": row.epoch + 1} for row in edited],
+    )
+    node.lanes.forget([frontier.key_of(branch_id, row) for row in edited])  # their epoch is over
+
+
+class Ends(NamedTuple):
+    """The ends of older epochs: those that are kept as states, and what the others are made of."""
+
+    known: Finals
+    logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
+
+
+async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
+    """The ends of older epochs that are kept, from the asked one on, by lane and epoch. Of more than
+    ENDS_AT_ONCE bytes some are left out: whoever is behind can do without, less exactly."""
+    kept = [
+        (LaneKey(branch_id, gen, old), bytes(genesis), state)
+        for gen, epoch in sorted(behind)
+        for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch)
+    ]
+    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in kept})
+    known: Finals = {}
+    logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
+    room = ENDS_AT_ONCE
+    for key, genesis, state in kept:
+        room -= sizes.get(genesis, 0) if state is None else len(state)
+        if room < 0 or genesis not in sizes:
+            continue
+        if state is not None:
+            known[key] = (genesis, bytes(state))
+            continue
+        log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
+        logs[key] = (genesis, [bytes(one[0]) for one in log])
+    texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
+    return Ends(known, {key: (one, Source(texts[one], log)) for key, (one, log) in logs.items()})
+
+
+async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
+    """Paths whose log takes no more room than the state of their text would."""
+    sizes = {row.path: row.size for row in edited}
+    counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
+    return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
+
+
+async def _keep_finals(tx: Tx, branch_id: str, part: list[LaneRow], states: Mapping[LaneKey, bytes]) -> None:
+    await tx.many(
+        rows.KEEP_FINAL,
+        [
+            {
+                "branch_id": branch_id,
+                "gen": row.gen,
+                "epoch": row.epoch,
+                "genesis": row.genesis,
+                "state": states.get(frontier.key_of(branch_id, row)),
+            }
+            for row in part
+        ],
+    )
+
+
+async def _on_lanes(
+    tx: Tx,
+    node: Node,
+    repo_id: str,
+    branch_id: str,
+    edited: list[LaneRow],
+    work: Callable[[Wanted, Desk], R],
+) -> R:
+    wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
+    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(wanted, desk))
+
+
+def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
+    """Texts by digest."""
+    found: dict[bytes, bytes] = {}
+    for key, row in wanted:
+        lane = desk.find(key)
+        if lane.digest() != row.digest:
+            raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
+        found[row.digest] = lane.text()
+    return found
+
+
+def _states(wanted: Wanted, desk: Desk) -> dict[LaneKey, bytes]:
+    """Their states by key."""
+    return {key: desk.find(key).state() for key, row in wanted}

@@ -1,0 +1,212 @@
+"""The frontier of a branch in the database: loading the part a change needs, writing what it changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from localstore.core import paths, tree
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.identity.keys import KEY_ID_CHARS
+from localstore.core.limits import MIB
+from localstore.core.tree import Entry
+from relay.base.clock import now_ms
+from relay.db import ref as refs
+from relay.db import seal as seals
+from relay.db.engine.database import Look, Tx
+from relay.db.live import lane as rows
+from relay.db.live import replica as replicas
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.memory import trees
+from relay.memory.lanes import Desk, LaneKey, Source
+from relay.node import Node
+from relay.service.history import content
+from relay.service.live.rules import Frontier
+
+R = TypeVar("R")
+LOADED_AT_ONCE = 256 * MIB
+
+
+async def branch(look: Look, repo_id: str, name: str) -> RefRow:
+    """The branch, or NotFound."""
+    row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
+    if row is None:
+        raise NotFound
+    return refs.row(row)
+
+
+async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
+    """The registered key of this account, None when there is none or it is revoked."""
+    if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
+        return None
+    found = await look(replicas.KEY, key_id=key_id)
+    key = replicas.key(found) if found else None
+    return key if key and key.account_id == account_id and key.revoked_at is None else None
+
+
+async def live_by(
+    tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
+) -> dict[str, list[str]]:
+    """Handles of those who changed these paths since the seal from other devices, by path; of all
+    paths if none are given."""
+    found: dict[str, list[str]] = {}
+    for path, handle in await tx.all(
+        rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
+    ):
+        if among is None or path in among:
+            found.setdefault(path, []).append(handle or "")
+    return found
+
+
+async def lock(tx: Tx, branch_id: str) -> int:
+    """The branch's counter; nobody else moves it until the transaction ends."""
+    seq = await tx.value(rows.LOCK, ref_id=branch_id)
+    if seq is None:
+        raise NotFound
+    return int(seq)
+
+
+async def load(
+    tx: Tx, branch_id: str, seq: int, asked: Iterable[str], staying: Iterable[str] = ()
+) -> Frontier:
+    """The rows of these paths and what tells whether they would clash with directories. `staying`: paths
+    where no file comes or goes, of which the row is enough."""
+    wanted = set(asked)
+    names = sorted(wanted.union(*map(paths.parents, wanted)))
+    rest = sorted(set(staying).difference(names))
+    found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names + rest)]
+    counted = await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)
+    directories = {str(path): int(files) for path, files in counted}
+    return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
+
+
+async def sources(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
+) -> dict[LaneKey, Source]:
+    """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
+    wanted = list(lanes)
+    if sum(row.size for row in wanted) > LOADED_AT_ONCE:
+        raise TooLarge(f"these texts have more than {LOADED_AT_ONCE} bytes together; name fewer at once")
+    texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
+    found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
+    edited = [row.path for row in wanted if row.edited]
+    for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, paths=edited):
+        source = found.get(LaneKey(branch_id, gen, epoch))  # None: of an epoch that began meanwhile
+        if source is not None:
+            source.operations.append(bytes(operation))
+    return found
+
+
+async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
+    """The lanes of these text rows: those in memory are borrowed, of the others there are the sources."""
+    absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
+    found = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
+    late: list[LaneRow] = []  # borrowed by another one meanwhile
+    for row in texts:
+        if (key := key_of(branch_id, row)) in found.sources:
+            continue
+        lane = node.lanes.borrow(key, row.stand)
+        if lane is None:
+            late.append(row)
+        else:
+            found.lanes[key] = lane
+    if late:
+        found.sources |= await sources(node, tx, repo_id, branch_id, late)
+    return found
+
+
+async def with_lanes(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
+) -> R:
+    """What `work` makes of the lanes of these text rows, beside the event loop. It changes none of them."""
+    lent = await desk(node, tx, repo_id, branch_id, texts)
+    result = await node.lanes.run(work, lent)
+    for row in texts:
+        lane = lent.lanes.get(key := key_of(branch_id, row))
+        if lane is not None:
+            node.lanes.give_back(key, row.stand, lane, row.size)
+    return result
+
+
+async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
+    """Write what `after`, a changed copy of `before`, changed. A handful of statements for any number."""
+    if after.seq == before.seq:
+        return
+    branch_id = after.branch_id
+    changed = [after.rows[path] for path in after.changed]
+    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in before.rows])
+    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in before.rows])
+    await _save_directories(tx, branch_id, before.directories, after.directories)
+    await tx.many(
+        rows.APPEND,
+        [
+            {
+                "branch_id": branch_id,
+                "gen": key.gen,
+                "epoch": key.epoch,
+                "seq": one.seq,
+                "part": one.part,
+                "operation": one.data,
+                "account_id": account_id,
+                "device_key_id": device_key_id,
+            }
+            for key, operations in after.log.items()
+            for one in operations
+        ],
+    )
+    await tx.many(rows.COUNT, [{"ref_id": branch_id, "to": after.seq, "now": now_ms()}])
+
+
+async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], after: dict[str, int]) -> None:
+    moved = {path: files for path, files in after.items() if before.get(path) != files}
+    await tx.many(
+        rows.INSERT_DIRECTORY,
+        [{"branch_id": branch_id, "path": p, "files": n} for p, n in moved.items() if p not in before],
+    )
+    await tx.many(
+        rows.COUNT_DIRECTORY,
+        [{"at_branch": branch_id, "at_path": p, "files": n} for p, n in moved.items() if p in before],
+    )
+
+
+def values(branch_id: str, row: LaneRow) -> dict[str, object]:
+    """A row as the parameters of its statements: INSERT, and UPDATE at its own place."""
+    found = msgspec.structs.asdict(row)
+    found["branch_id"] = found["at_branch"] = branch_id
+    found["at_path"] = row.path
+    if row.genesis == row.digest:
+        found["genesis"] = None
+    return found
+
+
+async def start(tx: Tx, node: Node, ref: RefRow) -> None:
+    """The frontier of a new branch: every file of its head's tree, as lanes 1 … n, all of it sealed."""
+    root = await seals.root_of(tx, ref.repo_id, ref.head or "")
+    if root is None:
+        raise NotFound
+    files = await trees.drive(tree.walk(root), trees.stored(node.objects, tx))
+    made = [
+        LaneRow(path, one.kind, n, 0, n, one.digest, one.size, one.digest, False, 0, n, 0)
+        for n, (path, one) in enumerate(files.items(), 1)
+    ]
+    await tx.many(rows.INSERT, [values(ref.id, row) for row in made])
+    counts = Counter(parent for path in files for parent in paths.parents(path))
+    await _save_directories(tx, ref.id, {}, dict(counts))
+    await tx.run(rows.COUNT, ref_id=ref.id, to=len(made), now=now_ms())
+    await tx.run(rows.SEALED, ref_id=ref.id, to=len(made))
+
+
+def key_of(branch_id: str, row: LaneRow) -> LaneKey:
+    return LaneKey(branch_id, row.gen, row.epoch)
+
+
+def entry_of(row: LaneRow | None) -> Entry | None:
+    """The file of a row as a tree holds it; None where there is none."""
+    if row is None or not row.living:
+        return None
+    return Entry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+"""States of lanes, for a device that has to carry its edits onto them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.errors import TooLarge, UpdateInvalid
+from localstore.core.lane.lane import Lane
+from localstore.core.limits import EPOCHS_RETAINED
+from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates
+from localstore.core.model.live import Lane as LaneAsked
+from relay.caller import View
+from relay.db.live import lane as rows
+from relay.db.live.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.memory.lanes import Desk, LaneKey, Lanes, Source
+from relay.service.live import epochs, frontier
+from relay.service.live.epochs import Finals
+
+LANES_PER_REQUEST = 1000
+
+
+async def read(view: View, branch: str, wish: LanesRequest) -> LaneStates:
+    """Full states of lanes, and the last states of the older epochs that are kept."""
+    if len(wish.lanes) > LANES_PER_REQUEST:
+        raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
+    node = view.node
+    node.share.require(view.me.account_id)
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        known = await tx.all(
+            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in wish.lanes if _sane(one)})
+        )
+        by_path = {row.path: row for row in map(rows.row, known) if row.living}
+        there = [
+            (asked, row) for asked in wish.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
+        ]
+        edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
+        desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
+        behind = {
+            (row.gen, asked.epoch)
+            for asked, row in there
+            if asked.epoch is not None and asked.epoch < row.epoch
+        }
+        kept = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+    reading = _Reading(ref.id, list(edited.values()), desk, list(kept.logs.items()))
+    try:
+        await node.share.finish(view.me.account_id, reading.go_on)
+    finally:
+        reading.give_back(node.lanes)
+    states, ends = reading.states, kept.known | reading.ends
+    replica = wish.replica or 0
+    return LaneStates(
+        lanes=[
+            _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
+            for asked, row in there
+        ],
+        missing=[
+            asked.path
+            for asked in wish.lanes
+            if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
+        ],
+    )
+
+
+def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
+    return LaneState(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(asker),
+        digest=row.digest.hex(),
+        size=row.size,
+        genesis=row.genesis.hex(),
+        state=None if state is None else b64u(state),
+        finals=ends,
+    )
+
+
+def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
+    """The ends of the lane's older epochs that are kept, from this one on."""
+    if epoch is None:
+        return {}
+    keys = (
+        LaneKey(ref.id, row.gen, old) for old in range(max(epoch, row.epoch - EPOCHS_RETAINED), row.epoch)
+    )
+    return {
+        str(key.epoch): FinalState(genesis=ends[key][0].hex(), state=b64u(ends[key][1]))
+        for key in keys
+        if key in ends
+    }
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Makes full states, one after the other. `lanes` and `logs` are what is left to do."""
+
+    branch_id: str
+    lanes: list[LaneRow]
+    desk: Desk
+    logs: list[tuple[LaneKey, tuple[bytes, Source]]]
+    states: dict[str, bytes] = field(default_factory=dict)  # by path
+    ends: Finals = field(default_factory=dict)
+    _read: list[tuple[LaneRow, Lane]] = field(default_factory=list)
+
+    def go_on(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self.lanes or self.logs:
+            if self.lanes:
+                self._state(self.lanes.pop())
+            else:
+                key, (genesis, source) = self.logs.pop()
+                self.ends[key] = (genesis, source.build(key).state())
+            if time.monotonic() > until:
+                break
+        return not (self.lanes or self.logs)
+
+    def _state(self, row: LaneRow) -> None:
+        lane = self.desk.find(frontier.key_of(self.branch_id, row))
+        if lane.digest() != row.digest:
+            raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
+        self.states[row.path] = lane.state()
+        self._read.append((row, lane))
+
+    def give_back(self, lanes: Lanes) -> None:
+        """Keep the lanes that were read: they stand where their rows do."""
+        for row, lane in self._read:
+            lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
+
+
+def _sane(asked: LaneAsked) -> bool:
+    return len(asked.path) <= limits.PATH_BYTES and "\0" not in asked.path and asked.path.isprintable()

@@ -1,0 +1,382 @@
+"""The live frontier as devices use it: bootstrap, lane states, updates, checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u, hex_digest
+from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge, Unavailable
+from localstore.core.identity.keys import verify
+from localstore.core.lane import update as updates
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    ProofContext,
+    ProofContextRequest,
+    Row,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.core.names import MANIFEST
+from relay.caller import View
+from relay.db import repo as repos
+from relay.db.engine.database import Look, Tx
+from relay.db.live import lane as rows
+from relay.db.live import replica as replica_rows
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow, ReplicaRow
+from relay.db.ref import RefRow
+from relay.memory.lanes import LaneKey, Source
+from relay.service.history import content, live_updates
+from relay.service.live import checkpoint as checkpoints
+from relay.service.live import frontier, lane_work
+from relay.service.live import replica as replicas
+from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
+from relay.service.live.rules import Asked, Batch, Frontier
+from relay.service.storage import chunked
+
+TURN_ID_CHARS = 200
+VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
+ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
+_encoded = msgspec.msgpack.Encoder().encode
+_ANSWER = msgspec.msgpack.Decoder(tuple)
+
+
+async def bootstrap(view: View, branch: str, wish: BootstrapRequest) -> Bootstrap:
+    """The frontier, whole or since a number, and the replica id this folder writes under."""
+    if not 0 <= wish.since <= updates.NUMBER_MAX or not 0 <= wish.n <= updates.NUMBER_MAX:
+        raise Invalid("since and n are between 0 and 2**53-1")
+    async with view.write() as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        key = await _my_key(tx.one, view, wish.device_key_id)
+        if wish.replica is None:
+            replica = await replicas.issue(tx, view, ref, key)
+        else:
+            known = await replicas.mine(tx, view, ref, key, wish.replica)
+            replicas.require_clock(known, wish.n)
+            replica = known.id
+        if wish.since:
+            found = await tx.all(rows.SINCE, branch_id=ref.id, since=wish.since)
+        else:
+            found = await tx.all(rows.LIVING, branch_id=ref.id)
+        live_by = await frontier.live_by(tx, ref, key.id)
+    return Bootstrap(
+        branch_id=ref.id,
+        replica=replica,
+        seq=ref.seq,
+        sealed_head=ref.head,
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+        rows=[_shown(rows.row(one), replica) for one in found],
+        kind=view.repo.kind,
+        repo=view.repo.full_name,
+        class_=view.repo.class_,
+        live_by=live_by,
+    )
+
+
+async def proof_context(view: View, branch: str, wish: ProofContextRequest) -> ProofContext:
+    """The bytes that the device signs for this update."""
+    async with view.read() as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+    replicas.check_id(wish.replica)
+    raw = updates.signing_bytes(view.repo.id, ref.id, wish.replica, wish.device_key_id, wish.update)
+    return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
+
+
+async def take(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
+    """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
+    signatures = _check_shape(batch)
+    ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
+    key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
+    async with view.read() as tx:
+        texts = await _texts(tx, view, batch)
+    if len(batch.updates) <= VERIFIED_AT_ONCE:
+        operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
+    else:
+        operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
+    asked = list(zip(batch.updates, operations, strict=True))
+    async with view.node.lanes.turn(ref.id):
+        return await _landed(view, ref, batch, asked, texts)
+
+
+async def _landed(
+    view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
+) -> UpdateAnswers:
+    """Decide on the batch and write what it changed. What takes long is worked out before, outside of the
+    transaction, and counts if the lanes still stand where that began."""
+    view.node.share.require(view.me.account_id)
+    known: _Known | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            async with view.write() as tx:
+                done, answers = await _take(tx, view, ref, batch, asked, texts, known)
+        except _Costly as costly:
+            known = await _worked_out(view, costly.work, asked)
+            continue
+        lane_work.keep(view.node.lanes, done.bench, _rows_by_lane(done.frontier))
+        return answers
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def _take(
+    tx: Tx,
+    view: View,
+    ref: RefRow,
+    batch: UpdateBatch,
+    asked: list[Asked],
+    texts: frozenset[bytes],
+    known: _Known | None,
+) -> tuple[Batch, UpdateAnswers]:
+    if known is not None:
+        await _require_still_writer(tx, view)  # much may have happened meanwhile
+    seq = await frontier.lock(tx, ref.id)
+    key = await _my_key(tx.one, view, batch.device_key_id)
+    replica = await replicas.mine(tx, view, ref, key, batch.replica)
+    numbers = [update.n for update in batch.updates]
+    stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
+    named = _named(batch)
+    edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
+    others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
+    before = await frontier.load(tx, ref.id, seq, others, [*edited, MANIFEST])
+    large = _named(batch, above=limits.BLOB_FILE)
+    if large:
+        await chunked.touch(tx, view.repo.id, large)
+    work = Batch(
+        frontier=before,
+        replica=replica.id,
+        repo_kind=view.repo.kind,
+        settled=replica.settled,
+        answers={n: stored_answer(answer) for n, answer in stored},
+        held=await content.kept(view.node, tx, view.repo.id, named),
+        large=await chunked.held(tx, view.repo.id, large),
+        texts=texts,
+        bench=Bench({}, {}),
+        manifests=await _manifests(tx, view, before, batch),
+        highest=replica.highest,
+    )
+    done = await _decide(tx, view, work, asked, known)
+    await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
+    await _remember(tx, replica, done)
+    await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, asked, done.done)
+    after = done.frontier
+    checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
+    if after.seq != seq:
+        await checkpoints.when_idle(tx, view.node, ref.id)
+        await view.node.hub.announce(
+            tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
+        )
+    return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
+
+
+class _Known(NamedTuple):
+    """What was worked out: what the rules were given, and the batch that has taken its updates on that."""
+
+    given: Batch
+    taken: Batch
+    bench: Bench
+
+
+class _Costly(Exception):
+    """The edits have to be worked out outside of the transaction; nothing was changed."""
+
+    def __init__(self, work: Batch) -> None:
+        super().__init__()
+        self.work = work
+
+
+async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
+    """Run the rules, with the work on lanes that is known already or is small. Given the same as before, they
+    say the same again."""
+    if known is not None and known.given == work:
+        return known.taken
+    if known is not None:
+        decided = _begun(work, Replay(known.bench))
+        try:
+            decided.run(asked)
+        except NotWorkedOut:
+            raise _Costly(work) from None
+        return decided
+    edits = _edits(work, asked)
+    if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
+        raise _Costly(work)
+    decided = _begun(work, await _bench(tx, view, work, edits))
+    began = time.perf_counter()
+    decided.run(asked)
+    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    return decided
+
+
+async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
+    """The edits of the batch worked out on the lanes as `work` knows them, beside all transactions, in
+    slices. RateLimited when the account's budget does not suffice."""
+    async with view.read(snapshot=True) as tx:
+        bench = await _bench(tx, view, work, _edits(work, asked))
+    trial = _begun(work, bench)
+    await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
+    return _Known(work, trial, bench)
+
+
+async def _require_still_writer(tx: Tx, view: View) -> None:
+    row = await tx.one(repos.VISIBLE, id=view.repo.id, account=view.me.account_id)
+    if row is None:
+        raise NotFound
+    now = dataclasses.replace(view, repo=repos.row(row), role=view.role_of(row))
+    now.require("write")
+    now.require_active()
+
+
+def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+    """The rows that edits of the batch are about, as they stand before it, with the operations."""
+    return [
+        (row, operations)
+        for update, operations in asked
+        if update.kind == "edit_text"
+        and (row := work.frontier.living(update.path))
+        and row.kind == "text"
+        and row.gen == update.gen
+    ]
+
+
+async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+    rows = {row.path: row for row, _ in edits}
+    branch_id = work.frontier.branch_id
+    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    return Bench(desk.lanes, desk.sources)
+
+
+def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
+    return {frontier.key_of(after.branch_id, row): row for row in after.rows.values() if row.living}
+
+
+async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
+    """The manifests that the frontier has, or may have after an update of this batch, by digest; nothing
+    unless a file of the batch is over the common cap and a manifest can raise it."""
+    if view.repo.kind != "app" or not any((u.size or 0) > limits.BLOB_FILE for u in batch.updates):
+        return {}
+    named = {
+        bytes.fromhex(u.blake3 or "") for u in batch.updates if u.path == MANIFEST and u.kind == "create_text"
+    }
+    found: dict[bytes, bytes] = {}
+    row = before.living(MANIFEST)
+    if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
+        if row.edited:
+            sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
+            found[row.digest] = await view.node.lanes.run(_text, sources)
+        else:
+            named.add(row.digest)
+    sizes = await content.held(tx, view.repo.id, named)
+    small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
+    return found | dict(await content.read(view.node, tx, view.repo.id, small))
+
+
+def _text(sources: dict[LaneKey, Source]) -> bytes:
+    """The text of the one lane, on the lanes' thread."""
+    ((key, source),) = sources.items()
+    return source.build(key).text()
+
+
+def _begun(work: Batch, bench: Workbench) -> Batch:
+    """A copy of `work` to take the updates; `work` stays as it was loaded."""
+    loaded = work.frontier
+    copy = dataclasses.replace(
+        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
+    )
+    manifests = dict(work.manifests)
+    return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
+
+
+async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
+    """Keep the new answers until the device has settled them."""
+    if not done.fresh:
+        return
+    await tx.many(
+        replica_rows.ANSWER,
+        [
+            {"replica": replica.id, "n": n, "answer": _encoded(msgspec.structs.astuple(answer))}
+            for n, answer in done.fresh.items()
+            if n > done.settled
+        ],
+    )
+    await replicas.settle(tx, replica, done.settled, done.highest)
+
+
+def _check_shape(batch: UpdateBatch) -> list[bytes]:
+    """The signatures of the updates."""
+    if len(batch.updates) > limits.UPDATES_PER_BATCH:
+        raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
+    if batch.turn_id is not None and (
+        not 0 < len(batch.turn_id) <= TURN_ID_CHARS
+        or "\0" in batch.turn_id
+        or not batch.turn_id.isprintable()
+    ):
+        raise Invalid(f"turn_id is 1 to {TURN_ID_CHARS} printable characters", pointer="/turn_id")
+    replicas.check_id(batch.replica)
+    return [updates.check(update) for update in batch.updates]
+
+
+def _verified(
+    repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
+) -> list[list[bytes]]:
+    """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
+    found: list[list[bytes]] = []
+    for update, signature in zip(batch.updates, signatures, strict=True):
+        ops = updates.decoded_ops(update)
+        raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update, ops)
+        if not verify(public, raw, signature):
+            raise SignatureInvalid(
+                f"update {update.n} is not signed by this device key",
+                pointer=f"/updates/{len(found)}/signature",
+            )
+        found.append(ops)
+    return found
+
+
+async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
+    """Which blobs named by `create_text` are text."""
+    named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
+    known = view.node.lanes.texts.among(named)
+    sizes = await content.held(tx, view.repo.id, named - known)
+    fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
+    found = await content.texts(view.node, tx, view.repo.id, fits)
+    view.node.lanes.texts.add(found)
+    return frozenset(found | known)
+
+
+def stored_answer(raw: bytes) -> UpdateAnswer:
+    """An answer as the database keeps it."""
+    return UpdateAnswer(*_ANSWER.decode(raw))
+
+
+def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
+    """Bytes named by updates, of files of more than `above` bytes."""
+    return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
+
+
+async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
+    key = await frontier.device_key(look, view.me.account_id, key_id)
+    if key is None:
+        raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
+    return key
+
+
+def _shown(row: LaneRow, replica: int) -> Row:
+    return Row(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(replica),
+        digest=row.digest.hex(),
+        size=row.size,
+        live=row.edited,
+    )

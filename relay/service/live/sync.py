@@ -1,0 +1,175 @@
+"""Rules of listening: who may hear of which repository, for how long, and what a socket may say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from localstore.core.errors import BadRequest, Forbidden, Invalid, SvcError, TooLarge, Unauthorized
+from localstore.core.model.sync import (
+    Closing,
+    Event,
+    Hidden,
+    PollAnswer,
+    PollRequest,
+    Resync,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+from relay.base.clock import now_ms
+from relay.caller import Caller
+from relay.db.live import listener as rows
+from relay.events.hub import Peer
+from relay.http.limiter import SUBSCRIBE
+
+SUBSCRIPTIONS = 256  # repositories of one socket or poll
+FRAME_BYTES = 4096  # of one message from a client
+REPO_ID_CHARS = 64
+INT64 = 2**63 - 1
+
+_decoder: msgspec.json.Decoder[Subscribe | Unsubscribe] = msgspec.json.Decoder(Subscribe | Unsubscribe)
+_encode = msgspec.json.Encoder().encode
+
+Message = Event | Resync | Hidden | Subscribed | Closing
+Send = Callable[[str], Awaitable[None]]
+Receive = Callable[[], Awaitable[str | bytes | None]]
+
+
+async def poll(caller: Caller, wish: PollRequest) -> PollAnswer:
+    """Events of the repositories the caller may see."""
+    if len(wish.repos) > SUBSCRIPTIONS:
+        raise Invalid(f"one poll asks for at most {SUBSCRIPTIONS} repositories", pointer="/repos")
+    if wish.since is not None:
+        _check_event_id(wish.since)
+    allowed = await _visible(caller, wish.repos)
+    events, after, more = await caller.node.hub.poll(sorted(allowed), wish.since)
+    hidden = [repo_id for repo_id in wish.repos if repo_id not in allowed]
+    return PollAnswer(events=events, next=after, more=more, hidden=hidden)
+
+
+def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
+    """A browser sends its cookie with a WebSocket from any page; Forbidden unless the page is ours."""
+    own = caller.node.config.authorities()
+    if caller.me.via == "cookie" and not (len(origins) == 1 and origins[0].partition("://")[2] in own):
+        raise Forbidden(f"this socket was not opened by a page of {caller.node.config.public_url}")
+
+
+class Conversation:
+    """One socket. `receive` answers None when the client has gone; `send` waits for a slow reader, and only
+    this conversation waits with it."""
+
+    def __init__(self, caller: Caller, send: Send, receive: Receive) -> None:
+        self._caller = caller
+        self._send = send
+        self._receive = receive
+        self._hub = caller.node.hub
+
+    async def run(self) -> None:
+        """Until the client leaves, errs, or its session ends; the last message then says why."""
+        principal = self._caller.principal
+        peer = self._hub.join(principal.session_id if principal else None)
+        tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await self._conclude(task)
+        finally:
+            self._hub.leave(peer)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _conclude(self, task: asyncio.Task[None]) -> None:
+        try:
+            task.result()
+        except OSError:
+            return  # the client has gone
+        except SvcError as error:
+            with contextlib.suppress(OSError):
+                await self._say(Closing(code=error.code, detail=error.detail))
+
+    async def _hear(self, peer: Peer) -> None:
+        while (frame := await self._receive()) is not None:
+            await self._obey(peer, _read(frame))
+
+    async def _obey(self, peer: Peer, wish: Subscribe | Unsubscribe) -> None:
+        if isinstance(wish, Unsubscribe):
+            self._hub.unsubscribe(peer, wish.repo_id)
+            return
+        if wish.since is not None:
+            _check_event_id(wish.since)
+        if len(peer.cursors) >= SUBSCRIPTIONS and wish.repo_id not in peer.cursors:
+            raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
+        await self._pause()
+        if wish.repo_id not in await _visible(self._caller, [wish.repo_id]):
+            await self._say(Hidden(repo_id=wish.repo_id))
+            return
+        await self._say(await self._hub.subscribe(peer, wish.repo_id, wish.since))
+
+    async def _pause(self) -> None:
+        """Whoever subscribes very often waits."""
+        who = self._caller.principal
+        limiter = self._caller.node.limiter
+        await asyncio.sleep(limiter.frames(who.session_id if who else "", self._caller.network, SUBSCRIBE))
+
+    async def _tell(self, peer: Peer) -> None:
+        async for batch in self._hub.deliveries(peer, self._may_hear):
+            for message in batch:
+                await self._say(message)
+        raise Unauthorized("the session has ended; run: svc login", reason="ended")
+
+    async def _may_hear(self, repo_ids: list[str]) -> set[str]:
+        await _require_alive(self._caller)
+        return await _visible(self._caller, repo_ids)
+
+    async def _say(self, message: Message) -> None:
+        await self._send(_encode(message).decode())
+
+
+def _read(frame: str | bytes) -> Subscribe | Unsubscribe:
+    if len(frame) > FRAME_BYTES:
+        raise TooLarge(f"a message has at most {FRAME_BYTES} bytes")
+    try:
+        return _decoder.decode(frame)
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadRequest("the message is not JSON") from None
+
+
+def _check_event_id(value: int) -> None:
+    if not 0 <= value <= INT64:
+        raise Invalid("`since` is the id of an event", pointer="/since")
+
+
+async def _visible(caller: Caller, repo_ids: list[str]) -> set[str]:
+    """Which of these the caller may see; the rule of the gate, asked for many at once."""
+    asked = [one for one in repo_ids if len(one) <= REPO_ID_CHARS and one.isascii() and one.isalnum()]
+    if not asked:
+        return set()
+    async with caller.read() as tx:
+        found = await tx.all(rows.VISIBLE, account=_account(caller), ids=asked)
+    return {row[0] for row in found}
+
+
+async def _require_alive(caller: Caller) -> None:
+    """Unauthorized once the session is over, revoked, or its account disabled."""
+    principal = caller.principal
+    if principal is None:
+        return
+    now = now_ms()
+    alive: Any = now < principal.expires_at or principal.via == "self"  # a key holds until it is revoked
+    if alive:
+        async with caller.read() as tx:
+            alive = await tx.one(rows.LIVING, ids=[principal.session_id], now=now)
+    if not alive:
+        raise Unauthorized("the session has ended; run: svc login", reason="ended")
+
+
+def _account(caller: Caller) -> str:
+    return caller.principal.account_id if caller.principal else ""

@@ -1,0 +1,147 @@
+"""A seal in the making: its payload, and its rows when it is signed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u
+from localstore.core.errors import Invalid, PrepareExpired, TooLarge
+from localstore.core.limits import MESSAGE_BYTES
+from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
+from localstore.core.tree import Entry
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+
+
+class Wish(Protocol):
+    """What a caller says about a seal."""
+
+    @property
+    def message(self) -> str: ...
+    @property
+    def device_key_id(self) -> str: ...
+    @property
+    def author(self) -> str | None: ...
+
+
+class Draft(msgspec.Struct, frozen=True, array_like=True):
+    """A seal that waits for its signature. `changes`: (path, kind or None, digest, size)."""
+
+    id: str
+    payload: bytes
+    root: bytes
+    parents: list[str]
+    message: str
+    created_at: int
+    changes: list[tuple[str, str | None, bytes, int]]
+
+
+def check_message(message: str) -> None:
+    """A seal says something: non-empty, no NUL, at most MESSAGE_BYTES of UTF-8."""
+    if not message.strip():
+        raise Invalid("a seal needs a message", pointer="/message")
+    if "\0" in message:
+        raise Invalid("the message holds a NUL", pointer="/message")
+    if len(message.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
+        raise TooLarge(f"a message has at most {MESSAGE_BYTES} bytes")
+
+
+def capability(view: View) -> str:
+    """Under what a seal is made: `ROLE/KIND/ID`, the caller's role in the repository, and the session or
+    token by kind and id; a key that signed by itself is `self` and its own id. `KIND+narrowed`: the token's
+    holder had narrowed it."""
+    me = view.me
+    kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
+    return f"{view.role or 'none'}/{kind}/{me.session_id}"
+
+
+def require_same_capability(view: View, made: Draft) -> None:
+    """PrepareExpired unless the caller signs under what the prepared bytes say."""
+    if seals.decode(made.payload).provenance.capability != capability(view):
+        raise PrepareExpired(
+            "this seal was prepared under another session or role; nothing was sealed, push again"
+        )
+
+
+def draft(
+    view: View,
+    branch: str,
+    parents: list[str],
+    root: bytes,
+    wish: Wish,
+    changes: Mapping[str, Entry | None],
+    git: GitOrigin | None = None,
+    merge: MergeOrigin | None = None,
+) -> Draft:
+    """The exact bytes to sign for a tree of this root."""
+    now = now_ms()
+    payload = SealPayload(
+        repo_id=view.repo.id,
+        branch=branch,
+        parents=parents,
+        content_digest=root.hex(),
+        tree_key_id=view.repo.tree_key_id,
+        message=wish.message,
+        provenance=Provenance(
+            account_id=view.me.account_id,
+            device_key_id=wish.device_key_id,
+            capability=capability(view),
+            author=wish.author,
+            git=git,
+            merge=merge,
+        ),
+        created_at=seals.timestamp(datetime.fromtimestamp(now / 1000, UTC)),
+        nonce=b64u(secrets.token_bytes(seals.NONCE_SIZE)),
+    )
+    raw = seals.encode(payload)
+    listed: list[tuple[str, str | None, bytes, int]] = [
+        (path, entry.kind if entry else None, entry.digest if entry else b"", entry.size if entry else 0)
+        for path, entry in sorted(changes.items())
+    ]
+    return Draft(seals.seal_id(raw), raw, root, parents, wish.message, now, listed)
+
+
+async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
+    """Insert the signed seal, its parents and what it changed against them."""
+    above = await tx.all(rows.HEADS, repo_id=view.repo.id, ids=made.parents) if made.parents else []
+    await tx.run(
+        rows.INSERT,
+        id=made.id,
+        repo_id=view.repo.id,
+        branch=ref.name,
+        generation=1 + max((generation for _, generation, _ in above), default=0),
+        root=made.root,
+        payload=made.payload,
+        signature=signature,
+        account_id=view.me.account_id,
+        device_key_id=key.id,
+        message=made.message,
+        created_at=made.created_at,
+    )
+    await tx.many(
+        rows.INSERT_PARENT,
+        [{"seal_id": made.id, "position": at, "parent_id": parent} for at, parent in enumerate(made.parents)],
+    )
+    await tx.many(
+        rows.INSERT_CHANGE,
+        [
+            {
+                "seal_id": made.id,
+                "path": path,
+                "kind": kind,
+                "digest": digest or None,
+                "size": size if kind else None,
+            }
+            for path, kind, digest, size in (made.changes if made.parents else ())
+        ],
+    )

@@ -1,0 +1,316 @@
+"""Sealing the frontier: prepare fixes the bytes, finalize takes the signature and moves the head."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from localstore.core import limits, tree
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, is_hex_digest, unb64u
+from localstore.core.errors import Forbidden, NotFound, PrepareExpired, SealBudgetExceeded, StaleHead
+from localstore.core.model import history as shapes
+from localstore.core.model.base import Actor
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
+from localstore.core.storage.chunks import BULK_KINDS
+from localstore.core.tree import Built, Entry
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db import repo as repos
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.live import lane as lanes
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.db.seal import PrepareRow, SealRow
+from relay.memory import trees
+from relay.service.history import content, live_updates
+from relay.service.live import epochs, frontier
+from relay.service.live import replica as replicas
+from relay.service.live.epochs import Texts
+from relay.service.once import NEVER_BEFORE, Once
+from relay.service.sealing.payload import Draft, check_message, draft, record, require_same_capability
+from relay.service.storage import chunked
+
+KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
+PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
+LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
+_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+
+
+async def prepare(view: View, branch: str, wish: PrepareRequest) -> Prepared:
+    """Fix the tree of the frontier as it is now and the exact bytes to sign."""
+    check_message(wish.message)
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        key = await signing_key(tx, view, wish.device_key_id)
+        _require_head(ref, wish)
+        parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
+        changed = [lanes.row(one) for one in found]
+        load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changes = await _changes(load, parent, changed, known)
+        if not changes:
+            return _unchanged(ref, parent)
+        if ref.seq > limits.TREE_ENTRIES:  # each file took a number of the counter
+            await _require_budget(tx, view, ref)
+        built = await _built(load, view, parent, changes, known)
+        if view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE:
+            await _require_budget(tx, view, ref)
+        texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
+        live_by = await frontier.live_by(tx, ref, key.id, changes)
+    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, wish, changes)
+    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, wish)
+    return Prepared(
+        prepare_id=made.id,
+        bytes=b64u(made.payload),
+        digest=made.id,
+        content_digest=built.root.hex(),
+        at=ref.seq,
+        expires_at=rfc3339(expires),
+        changes=[
+            SealChange(
+                path=p,
+                kind=e.kind if e else None,
+                digest=e.digest.hex() if e else "",
+                size=e.size if e else 0,
+            )
+            for p, e in sorted(changes.items())
+        ],
+        live_by=live_by,
+    )
+
+
+async def finalize(view: View, branch: str, wish: FinalizeRequest, once: Once = NEVER_BEFORE) -> shapes.Seal:
+    """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
+    async with view.write() as tx:
+        if (before := await once.answer(tx, view.me, shapes.Seal)) is not None:
+            return before
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        require_prepare_id(wish.prepare_id)
+        known = await find(tx, view.repo.id, [wish.prepare_id])
+        if known:
+            require_same(view, known[0], wish.device_key_id)
+            return shown(known[0])
+        prepared = await take(tx, view, ref, wish.prepare_id, wish.device_key_id)
+        if prepared.at_seq is None:
+            raise NotFound
+        key = await signing_key(tx, view, wish.device_key_id)
+        (made,) = _DRAFTS.decode(prepared.seals)
+        require_same_capability(view, made)
+        signature = unb64u(wish.signature, 64)
+        seals.verify(made.payload, signature, key.ed25519)
+        await frontier.lock(tx, ref.id)
+        await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
+        await require_bytes(tx, view, made)
+        await record(tx, view, ref, made, signature, key)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
+        await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
+        await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
+        await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
+        await view.node.hub.announce(
+            tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
+        )
+        (sealed,) = await find(tx, view.repo.id, [made.id])
+        answer = shown(sealed)
+        await once.remember(tx, view.me, answer)
+    return answer
+
+
+def require_prepare_id(text: str) -> None:
+    """What is prepared is named by the id of the (last) seal it will be."""
+    if not is_hex_digest(text):
+        raise NotFound
+
+
+async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
+    """The caller's own registered key; Forbidden otherwise."""
+    key = await frontier.device_key(tx.one, view.me.account_id, key_id)
+    if key is None:
+        raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
+    return key
+
+
+async def take(tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str) -> PrepareRow:
+    """What was prepared under this id by this caller and key, while its time lasts."""
+    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    if found is None:
+        raise NotFound
+    prepared = rows.prepared(found)
+    if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
+        raise NotFound
+    if prepared.device_key_id != device_key_id:
+        raise Forbidden("another device prepared this seal; only that device can sign it")
+    if prepared.expires_at <= now_ms():
+        raise PrepareExpired("the time to sign this seal is over; nothing was sealed, push again")
+    return prepared
+
+
+async def move(tx: Tx, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
+    """Compare-and-swap of the branch's head; the repository was changed now."""
+    now = now_ms()
+    moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
+    if not moved:
+        raise StaleHead(ref.name, ref.head, remedy)
+    await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
+
+
+async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
+    """Seals of the repository by id, in the order asked; unknown ones are left out."""
+    by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
+    return [by_id[one] for one in ids if one in by_id]
+
+
+def shown(row: SealRow) -> shapes.Seal:
+    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
+    read from the payload itself."""
+    payload = seals.decode(row.payload)
+    git = payload.provenance.git
+    return shapes.Seal(
+        id=row.id,
+        sha=row.id,
+        branch=row.branch,
+        parents=payload.parents,
+        content_digest=row.root.hex(),
+        message=row.message,
+        provenance=shapes.SealProvenance(
+            who=Actor(id=row.account_id, handle=row.handle, kind=_actor_kind(row.account_kind)),
+            device_key_id=row.device_key_id,
+            capability=payload.provenance.capability,
+            author=payload.provenance.author,
+            git_id=git.id if git else None,
+        ),
+        created_at=rfc3339(row.created_at),
+        signature=shapes.SealSignature(alg="ed25519", key_id=row.device_key_id, value=b64u(row.signature)),
+        payload=b64u(row.payload),
+        key=shapes.SealKey(
+            id=row.device_key_id,
+            public_key=b64u(row.key_ed25519),
+            account=row.account_id,
+            registered_at=rfc3339(row.key_created_at),
+            revoked_at=rfc3339_or_none(row.key_revoked_at),
+            registration=b64u(row.key_registration),
+        ),
+        verified=None,
+    )
+
+
+def _actor_kind(kind: str) -> Literal["user", "org", "agent", "guest"]:
+    return "guest" if kind == "guest" else "user"
+
+
+def require_same(view: View, row: SealRow, device_key_id: str) -> None:
+    """A finalize that succeeded before is repeated by the same caller only."""
+    if row.account_id != view.me.account_id:
+        raise NotFound
+    if row.device_key_id != device_key_id:
+        raise Forbidden("another device sealed this")
+
+
+def _require_head(ref: RefRow, wish: PrepareRequest) -> None:
+    if wish.expected_head != ref.head:
+        raise StaleHead(ref.name, ref.head)
+    if wish.expected_frontier is not None and wish.expected_frontier < ref.seq:
+        raise StaleHead(ref.name, ref.head, "live edits arrived since; run: svc pull")
+
+
+async def _changes(
+    load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
+) -> dict[str, Entry | None]:
+    """What the frontier differs in from the parent's tree."""
+    steps = tree.lookup(parent, [row.path for row in changed], known)
+    before = await trees.drive(steps, load, len(changed), known)
+    after = {row.path: frontier.entry_of(row) for row in changed}
+    return {path: entry for path, entry in after.items() if before.get(path) != entry}
+
+
+def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
+    return Prepared(
+        prepare_id="",
+        bytes="",
+        digest="",
+        content_digest=(parent or tree.EMPTY_ROOT).hex(),
+        at=ref.seq,
+        expires_at=rfc3339(now_ms()),
+        changes=[],
+        unchanged=True,
+    )
+
+
+async def _require_budget(tx: Tx, view: View, ref: RefRow) -> None:
+    files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
+    require_budget(view, files, blobs)
+
+
+def require_budget(view: View, files: int, blobs: int) -> None:
+    """SealBudgetExceeded unless a tree with so many files, and bytes of binaries, may be sealed here."""
+    if files > limits.TREE_ENTRIES:
+        raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
+    if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
+        raise SealBudgetExceeded(
+            f"binaries of one seal add up to at most {limits.BLOB_TREE} bytes in this kind of repository; "
+            f"these add up to {blobs}: remove some, or keep them in a model or dataset repository"
+        )
+
+
+def _bytes_of(built: Built) -> int:
+    """What all files of the tree add up to."""
+    if built.root == tree.EMPTY_ROOT:
+        return 0
+    return sum(child.size for child in tree.decode(built.directories[built.root]).children)
+
+
+async def _built(
+    load: trees.Load, view: View, parent: bytes | None, changes: dict[str, Entry | None], known: tree.Known
+) -> Built:
+    steps = tree.update(parent, changes, view.repo.tree_key, known)
+    return await trees.drive(steps, load, len(changes), known)
+
+
+async def store(
+    view: View,
+    ref: RefRow,
+    key: KeyRow,
+    at: int | None,
+    drafts: list[Draft],
+    texts: Texts,
+    directories: dict[bytes, bytes],
+    settling: PrepareRequest | None = None,
+) -> int:
+    """Write the directories and what was prepared, let the repository reach `texts`, and drop the
+    answers that `settling` needs no more; when what was prepared expires."""
+    now = now_ms()
+    expires = now + limits.PREPARE * 1000
+    async with view.write() as tx:
+        if texts.digests:
+            await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
+        if directories:
+            await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+        if settling is not None and settling.replica is not None:
+            replica = await replicas.mine(tx, view, ref, key, settling.replica)
+            await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
+        await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
+        crowded = {"branch_id": ref.id, "device_key_id": key.id, "keep": PREPARED_AT_ONCE - 1}
+        await tx.many(rows.CROWD_OUT, [crowded])
+        await tx.run(
+            rows.PREPARE,
+            id=drafts[-1].id,
+            branch_id=ref.id,
+            account_id=view.me.account_id,
+            device_key_id=key.id,
+            expected_head=ref.head,
+            at_seq=at,
+            seals=msgspec.msgpack.encode(drafts),
+            expires_at=expires,
+        )
+    return expires
+
+
+async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
+    """What the seal names is still there, and stays: a collector may have passed since prepare."""
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
+    await content.require_files(view.node, tx, view.repo.id, files)

@@ -1,0 +1,206 @@
+"""Files above the blob cap: a manifest names their chunks, and the node reads them once before it believes.
+
+    chunks   objects of the repository, sent in packs
+    PUT      the manifest: every chunk must be here, and together they must be the file that it names
+    row      from now on `set_blob` and sealed trees may name the file by its own digest
+
+A row of `chunked_file` stands for a file that was read whole. The collector drops a row that no frontier,
+seal or prepare names and that was not seen for GC_GRACE, and keeps what `listed` gives for the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from blake3 import blake3
+
+from localstore.core import limits
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.encoding import unhex
+from localstore.core.errors import DigestMismatch, Invalid, NotFound, PayloadMissing, TooLarge, Unavailable
+from localstore.core.model.history import ChunkedStored
+from localstore.core.storage import chunks as kernel
+from localstore.core.storage.chunks import ChunkRow, Manifest
+from relay.base.clock import now_ms
+from relay.caller import View, repo_name
+from relay.db.engine.database import Database, Tx
+from relay.db.storage import chunked_file as rows
+from relay.db.storage.object import Located
+from relay.http.routing import Reply, Upload
+from relay.node import Node
+from relay.objects.store import STALE_TOUCH, ObjectStore
+
+BYTES = "application/octet-stream"
+READ_CHUNKS = 64  # located and read at once: about 4 MiB
+CHECKED_CHUNKS = 1024  # located at once where their bytes are not kept
+MISSING_TOLD = 100
+
+
+async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
+    """Take the manifest of the file `name` (hex BLAKE3); also says whether it is new to the repository.
+
+    TooLarge where the kind of repository takes no such files, or none of this size whatever its `.svc.yaml`
+    says; PayloadMissing lists chunks to send first; DigestMismatch when the chunks are not that file;
+    Unavailable while they are still being read.
+    """
+    if view.repo.kind not in kernel.KINDS:
+        raise TooLarge(f"files of this repository have at most {limits.BLOB_FILE} bytes")
+    digest = unhex(name)
+    raw = await upload.whole()
+    manifest = await asyncio.to_thread(kernel.decode, raw)
+    if view.repo.kind not in kernel.BULK_KINDS and manifest.size > limits.APP_FILE_CLAMP:
+        raise TooLarge(f"files of this repository have at most {limits.APP_FILE_CLAMP} bytes")
+    if manifest.blake3 != name:
+        raise Invalid(f"this is the manifest of {manifest.blake3[:12]}, not of {name[:12]}")
+    await upload.finish()
+    stored = ChunkedStored(blake3=name, size=manifest.size, chunks=len(manifest.chunks))
+    async with view.write() as tx:
+        if await held(tx, view.repo.id, [digest]):
+            await touch(tx, view.repo.id, [digest])
+            return stored, False
+    key = (view.repo.id, blake3_digest(raw))
+    await view.node.checks.join(key, admit(view.node, view.repo.id, manifest, raw))
+    return stored, True
+
+
+async def manifest(view: View, name: str) -> bytes:
+    """The manifest of a large file that this repository holds, by the file's own digest."""
+    async with view.read() as tx:
+        found = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
+    if found is None:
+        raise NotFound
+    return await view.node.objects.read(bytes(found))
+
+
+# --- what is here
+
+
+async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+    """Which of these are files that the repository holds as chunks, and their sizes in bytes."""
+    if not digests:
+        return {}
+    found = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
+    return {bytes(digest): size for digest, size in found}
+
+
+async def any_held(tx: Tx, repo_id: str) -> bool:
+    """Whether the repository holds any file as chunks: most hold none, and need not ask for each digest."""
+    return await tx.value(rows.ANY, repo_id=repo_id) is not None
+
+
+async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
+    """Keep these files from the collector for another day: somebody names them, or is about to."""
+    if digests:
+        now = now_ms()
+        await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
+
+
+async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
+    """Digests of all manifests and of all chunks that they list, a manifest at a time: what the collector
+    keeps for the files that have a row."""
+    async with db.read() as tx:
+        manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
+    for name in manifests:
+        found = await asyncio.to_thread(kernel.decode, await objects.read(name))
+        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in found.chunks)]
+
+
+# --- taking one in
+
+
+async def admit(node: Node, repo_id: str, wanted: Manifest, raw: bytes) -> None:
+    """Read all chunks, compare, then make the file known; whoever asked may have gone meanwhile. `raw`: the
+    canonical bytes of `wanted`."""
+    whole = blake3()
+    for part in _portions(wanted.chunks, CHECKED_CHUNKS):
+        located = await _located(node, repo_id, part)
+        in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
+        await node.objects.show(in_order, whole.update)
+    if whole.hexdigest() != wanted.blake3:
+        raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
+    name = blake3_digest(raw)
+    placed = await node.objects.place({name: raw}, repo_id)
+    async with node.db.write(repo_name(repo_id)) as tx:
+        await node.objects.admit(tx, placed, repo_id, [name])
+        digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
+        await node.objects.touch(tx, digests)
+        if await node.objects.missing(tx, repo_id, digests):
+            raise Unavailable("the upload met a clean-up of old bytes; send it again")
+        row = {
+            "repo_id": repo_id,
+            "digest": bytes.fromhex(wanted.blake3),
+            "manifest": name,
+            "size": wanted.size,
+            "last_seen": now_ms(),
+        }
+        await tx.many(rows.INSERT, [row])
+
+
+async def _located(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
+    """Where these chunks of the repository lie. PayloadMissing for those that it does not hold, Invalid for
+    one of another size than the manifest says."""
+    sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
+    found = await node.objects.locate(list(sizes), repo_id)
+    missing = [one for one in sizes if one not in found or found[one].directory]
+    if missing:
+        raise PayloadMissing(
+            "the repository does not hold all chunks of this file; send them first",
+            missing=[one.hex() for one in missing[:MISSING_TOLD]],
+        )
+    for chunk in part:
+        stored = found[bytes.fromhex(chunk.blake3)].size
+        if stored != chunk.size:
+            raise Invalid(f"chunk {chunk.blake3[:12]} has {stored} bytes, not {chunk.size}")
+    return found
+
+
+def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
+    for start in range(0, len(listed), count):
+        yield listed[start : start + count]
+
+
+# --- giving it out
+
+
+def reply(view: View, digest: bytes, size: int, headers: Mapping[str, str] = MappingProxyType({})) -> Reply:
+    """An answer that streams the file, or the range of it that is asked for."""
+    return Reply(
+        stream=read(view, digest),
+        section=lambda start, end: read(view, digest, start, end),
+        length=size,
+        content_type=BYTES,
+        etag=f'"{digest.hex()}"',
+        headers=headers,
+    )
+
+
+async def read(view: View, digest: bytes, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+    """Bytes [start, end) of a large file, a few MiB in memory. NotFound unless the repository holds it."""
+    raw = await manifest(view, digest.hex())
+    found = await asyncio.to_thread(kernel.decode, raw)
+    end = found.size if end is None else end
+    wanted, skip = _between(found.chunks, start, end)
+    left = end - start
+    for part in _portions(wanted, READ_CHUNKS):
+        located = await _located(view.node, view.repo.id, part)
+        data = await view.node.objects.read_located(list(located.values()), cache=False)
+        for chunk in part:
+            piece = data[bytes.fromhex(chunk.blake3)][skip : skip + left]
+            skip, left = 0, left - len(piece)
+            if piece:
+                yield piece
+
+
+def _between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
+    """The chunks that hold bytes [start, end), and how many bytes of the first come before `start`."""
+    wanted: list[ChunkRow] = []
+    skip = at = 0
+    for chunk in listed:
+        if at < end and at + chunk.size > start:
+            if not wanted:
+                skip = start - at
+            wanted.append(chunk)
+        at += chunk.size
+    return wanted, skip

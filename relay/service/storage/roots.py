@@ -1,0 +1,84 @@
+"""Every object that something refers to: where the collector and the audit begin.
+
+Roots are all seals with their trees and files, what is prepared for sealing, the files that live frontiers
+have now, the genesis texts of their lanes in this epoch and of the older epochs that are kept. A file that
+was deleted before any seal is no root, nor is the frontier of a deleted branch, nor a checkpoint. The lists
+of roots are read in one snapshot; the trees below them afterwards, since nothing but the collector takes
+objects away. The collector adds the chunks of large files, when it has dropped those that none of this
+names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from operator import attrgetter
+
+import msgspec
+
+from localstore.core import tree
+from localstore.core.errors import Unavailable
+from localstore.core.limits import MIB
+from relay.base.batches import portions
+from relay.db.engine.database import Database, Tx
+from relay.db.storage import collect as rows
+from relay.objects.marks import Marks
+from relay.objects.store import ObjectStore
+from relay.service.sealing.payload import Draft
+
+LOT = 5000  # digests marked at once
+DIRECTORIES = 256  # directories looked up at once
+DIRECTORY_BYTES = 8 * MIB  # bytes of them read at once
+_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+
+
+async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
+    """Mark every object that is referred to. Unavailable when a tree cannot be read: what it refers to
+    would be unknown."""
+    async with db.read(snapshot=True) as tx:
+        pending = await _from_rows(tx, marks)
+    while pending:
+        lot = pending[-DIRECTORIES:]
+        del pending[-DIRECTORIES:]
+        located = await objects.locate(lot)
+        missing = set(lot) - located.keys()
+        if missing:
+            raise Unavailable(
+                f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
+                "run: relay audit"
+            )
+        for part in portions(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+            data = await objects.read_located(part)
+            directories, files = await asyncio.to_thread(_children, list(data.values()))
+            await marks.add(files)
+            pending += await marks.add(directories)
+
+
+async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
+    """Mark what rows name; the roots of trees among that."""
+    trees: list[bytes] = []
+    async for (root,) in tx.stream(rows.SEAL_ROOTS):
+        trees.append(bytes(root))
+    async for (raw,) in tx.stream(rows.PREPARED):
+        drafts = _DRAFTS.decode(raw)
+        trees += [draft.root for draft in drafts]
+        await marks.add(digest for draft in drafts for _, kind, digest, _ in draft.changes if kind)
+    for statement in (rows.LANES, rows.FINALS):
+        lot: list[bytes] = []
+        async for row in tx.stream(statement):
+            lot += [bytes(digest) for digest in row if digest is not None]
+            if len(lot) >= LOT:
+                await marks.add(lot)
+                lot = []
+        await marks.add(lot)
+    return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
+
+
+def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Directories and files below these directories."""
+    directories: list[bytes] = []
+    files: list[bytes] = []
+    for raw in raws:
+        for child in tree.decode(raw).children:
+            (directories if child.kind == "dir" else files).append(child.digest)
+    return directories, files

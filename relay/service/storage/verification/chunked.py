@@ -1,0 +1,31 @@
+"""Large files: each one's manifest is readable, and its repository holds every chunk that it lists."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from localstore.core.errors import SvcError
+from localstore.core.storage import chunks
+from relay.db.engine.database import Database
+from relay.db.storage import chunked_file as rows
+from relay.objects.store import ObjectStore
+
+
+async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
+    """One line for each large file that cannot be put together."""
+    async with db.read() as tx:
+        known = await tx.all(rows.ALL)
+    for repo_id, digest, manifest, size in known:
+        name = f"large file {bytes(digest).hex()} of repository {repo_id}"
+        try:
+            found = chunks.decode(await store.read(bytes(manifest)))
+        except SvcError as error:
+            yield f"{name}: its manifest cannot be read ({error.detail or error.title})"
+            continue
+        if found.blake3 != bytes(digest).hex() or found.size != size:
+            yield f"{name}: its manifest is of another file"
+        async with db.read() as tx:
+            wanted = sorted({bytes.fromhex(chunk.blake3) for chunk in found.chunks})
+            missing = await store.missing(tx, repo_id, wanted)
+        if missing:
+            yield f"{name}: {len(missing)} of {len(wanted)} chunks are missing"

@@ -1,0 +1,134 @@
+"""Trees: every directory below every sealed root has the digest it is named by, and its files are held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from operator import attrgetter
+from typing import NamedTuple
+
+from localstore.core import tree
+from localstore.core.errors import SvcError
+from localstore.core.tree import Directory, Entry
+from localstore.core.tree.directory import join
+from relay.base.batches import portions
+from relay.db.engine.database import Database, Statement, Tx
+from relay.db.storage import chunked_file as chunked_files
+from relay.db.storage import verification as rows
+from relay.db.storage.object import Located
+from relay.objects.marks import Marks
+from relay.objects.store import ObjectStore
+from relay.service.storage.roots import DIRECTORY_BYTES
+
+AT_ONCE = 256  # directories
+
+
+class _Wanted(NamedTuple):
+    """A directory to look at: its digest fixes its path, so that each is looked at once."""
+
+    digest: bytes
+    path: str
+    repo_id: str
+    key: bytes
+
+
+async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
+    async with db.read() as tx:
+        roots = [_Wanted(bytes(root), "", repo, bytes(key)) for root, repo, key in await tx.all(rows.ROOTS)]
+    marks = Marks()
+    try:
+        pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
+        await marks.add(one.digest for one in pending)
+        while pending:
+            lot = pending[-AT_ONCE:]
+            del pending[-AT_ONCE:]
+            located = await store.locate([one.digest for one in lot])
+            for part in _parts(lot, located):
+                raws = await _read(store, [one.digest for one in part if one.digest in located])
+                below, files, wrong = await asyncio.to_thread(_look, part, raws)
+                for line in wrong + await _wrong_files(db, files):
+                    yield line
+                fresh = set(await marks.add(one.digest for one in below))
+                pending += list({one.digest: one for one in below if one.digest in fresh}.values())
+    finally:
+        marks.close()
+
+
+def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
+    """What is read at once; first those that are nowhere."""
+    by_digest: dict[bytes, list[_Wanted]] = {}
+    for one in lot:
+        by_digest.setdefault(one.digest, []).append(one)
+    if missing := [one for one in lot if one.digest not in located]:
+        yield missing
+    for part in portions(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+        yield [one for found in part for one in by_digest[found.digest]]
+
+
+async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    try:
+        return await store.read_many(digests)
+    except SvcError:
+        for digest in digests:  # find the ones that cannot be read
+            try:
+                found[digest] = await store.read(digest)
+            except SvcError:
+                continue
+    return found
+
+
+def _look(
+    lot: list[_Wanted], raws: Mapping[bytes, bytes]
+) -> tuple[list[_Wanted], dict[str, dict[str, Entry]], list[str]]:
+    """Directories below, files by repository and path, and what is wrong."""
+    below: list[_Wanted] = []
+    files: dict[str, dict[str, Entry]] = {}
+    wrong: list[str] = []
+    for one in lot:
+        name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
+        try:
+            directory = _verified(one, raws.get(one.digest))
+        except SvcError as error:
+            wrong.append(f"{name}: {error.detail}")
+            continue
+        if directory is None:
+            wrong.append(f"{name}: it is missing")
+            continue
+        for child in directory.children:
+            path = join(one.path, child.name)
+            if child.kind == "dir":
+                below.append(_Wanted(child.digest, path, one.repo_id, one.key))
+            else:
+                files.setdefault(one.repo_id, {})[path] = child.entry
+    return below, files, wrong
+
+
+def _verified(one: _Wanted, raw: bytes | None) -> Directory | None:
+    if raw is None:
+        return None
+    directory = tree.decode(raw)
+    tree.verify(directory, one.digest, one.path, one.key)
+    return directory
+
+
+async def _wrong_files(db: Database, files: dict[str, dict[str, Entry]]) -> list[str]:
+    wrong: list[str] = []
+    for repo_id, named in files.items():
+        async with db.read() as tx:
+            plain = await _sizes(tx, rows.HELD, repo_id, named, large=False)
+            large = await _sizes(tx, chunked_files.SIZES, repo_id, named, large=True)
+        for path, entry in named.items():
+            held = large if entry.kind == "chunked" else plain
+            if held.get(entry.digest) != entry.size:
+                said = "is missing" if entry.digest not in held else "has another size than its tree says"
+                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {said}")
+    return wrong
+
+
+async def _sizes(
+    tx: Tx, statement: Statement, repo_id: str, named: dict[str, Entry], *, large: bool
+) -> dict[bytes, int]:
+    digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
+    found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
+    return {bytes(digest): size for digest, size in found}

@@ -1,0 +1,119 @@
+"""What the node keeps in memory for signing people in: verdicts on tokens and the password hasher."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from localstore.core.errors import Unauthorized
+from localstore.core.identity import bearer
+from localstore.core.identity.capability import Guard, Token
+from localstore.core.identity.keys import key_id
+from relay.base.threads import apart
+
+_VERDICTS = 10_000
+_ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
+_HASHERS_AT_ONCE = 2  # 64 MiB each
+
+RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
+
+
+@dataclass(slots=True, frozen=True)
+class Verdict:
+    """A token that passed the guard, and what it says as the database spells it. `ends`: milliseconds."""
+
+    token: Token
+    session_id: str
+    account_id: str
+    device_key_id: str | None
+    ends: int
+
+    @classmethod
+    def on(cls, token: Token) -> Verdict:
+        said = token.capability
+        return cls(
+            token=token,
+            session_id=said.session.hex(),
+            account_id=str(uuid.UUID(bytes=said.user)),
+            device_key_id=None if said.bound_key is None else key_id(said.bound_key),
+            ends=int(said.expires.timestamp()) * 1000,
+        )
+
+
+class Tokens:
+    """Verdicts on tokens, by the digest of their text. Bounded; the oldest use goes first."""
+
+    def __init__(self, size: int = _VERDICTS) -> None:
+        self._size = size
+        self._known: OrderedDict[bytes, Verdict] = OrderedDict()
+        self._guard: Guard | None = None
+        self._loaded = 0.0
+
+    async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
+        """The verdict on `text`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
+        its public keys: at the first token, and again when a token does not verify, for it may have a new
+        key by then."""
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.get(digest)
+        if known is not None:
+            self._known.move_to_end(digest)
+            return known
+        raw = bearer.from_text(text)
+        guard = self._guard or await self._load(root_keys)
+        try:
+            token = guard.inspect(raw)
+        except Unauthorized:
+            if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
+                raise
+            token = (await self._load(root_keys)).inspect(raw)
+        verdict = self._known[digest] = Verdict.on(token)
+        if len(self._known) > self._size:
+            self._known.popitem(last=False)
+        return verdict
+
+    async def _load(self, root_keys: RootKeys) -> Guard:
+        self._guard = Guard(await root_keys())
+        self._loaded = time.monotonic()
+        return self._guard
+
+
+class Passwords:
+    """Argon2id, 2 passes over 64 MiB, in threads, a few at a time: also of those whose clients have gone."""
+
+    def __init__(self) -> None:
+        self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
+        self._turn = asyncio.Semaphore(_HASHERS_AT_ONCE)
+        self._decoy: str | None = None
+
+    async def hash(self, password: str) -> str:
+        async with self._turn:
+            return await apart(self._hasher.hash, password)
+
+    async def matches(self, stored: str | None, password: str) -> bool:
+        """Whether `password` is the one stored. For an account without a password the same work is done
+        against a decoy, so that the answer takes as long."""
+        if self._decoy is None:
+            self._decoy = await self.hash("a password nobody has")
+        async with self._turn:
+            good = await apart(self._verify, stored or self._decoy, password)
+        return good and stored is not None
+
+    def _verify(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+@dataclass(slots=True)
+class SignInState:
+    tokens: Tokens = field(default_factory=Tokens)
+    passwords: Passwords = field(default_factory=Passwords)

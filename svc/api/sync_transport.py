@@ -1,0 +1,99 @@
+"""The relay as `localstore.sync` sees it: one repository, one branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from localstore.core.errors import NoBranch, NotFound
+from localstore.core.model import (
+    Bootstrap,
+    LaneStates,
+    Prepared,
+    Ref,
+    Seal,
+    Tree,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.core.model.live import BootstrapRequest, LanesRequest
+from localstore.core.model.seal import FinalizeRequest, PrepareRequest
+from localstore.core.storage.pack import Pack
+from svc.api import Api
+
+BRANCHES_LISTED = 100  # among which the default branch is looked for, once a branch is missing
+
+
+class BranchTransport:
+    """Implements `localstore.sync.transfer.transport.Transport` over HTTP."""
+
+    def __init__(self, api: Api, repo_id: str, branch: str) -> None:
+        self._api, self._repo, self._branch = api, repo_id, branch
+
+    def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
+        with self._naming():
+            return self._api.live.bootstrap(self._repo, self._branch, request)
+
+    def lanes(self, request: LanesRequest) -> LaneStates:
+        return self._api.live.lanes(self._repo, self._branch, request)
+
+    def updates(self, batch: UpdateBatch) -> UpdateAnswers:
+        return self._api.live.updates(self._repo, self._branch, batch)
+
+    def have(self, digests: Sequence[bytes]) -> list[bytes]:
+        return self._api.payload.missing(self._repo, digests)
+
+    def upload_pack(self, pack: Pack) -> None:
+        self._api.payload.put_pack(self._repo, pack)
+
+    def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
+        with self._api.payload.get_pack(self._repo, digests) as pieces:
+            yield from pieces
+
+    def put_manifest(self, digest: bytes, raw: bytes) -> None:
+        self._api.payload.put_manifest(self._repo, digest, raw)
+
+    def manifest(self, digest: bytes) -> bytes:
+        return self._api.payload.manifest(self._repo, digest)
+
+    def prepare(self, request: PrepareRequest) -> Prepared:
+        return self._api.seal.prepare(self._repo, self._branch, request)
+
+    def finalize(self, request: FinalizeRequest) -> Seal:
+        return self._api.seal.finalize(self._repo, self._branch, request)
+
+    def ref(self) -> Ref:
+        with self._naming():
+            return self._api.ref.get(self._repo, "branch", self._branch)
+
+    def head(self) -> str | None:
+        return self.ref().head
+
+    def seal(self, seal_id: str) -> Seal:
+        return self._api.history.seal(self._repo, seal_id)
+
+    def tree(self, seal_id: str) -> Tree:
+        return self._api.history.tree(self._repo, seal_id, recursive=True)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """The server's constant 404, where the repository is there and only the branch is missing."""
+        try:
+            yield
+        except NotFound:
+            branches = list(self._api.ref.list(self._repo, "branch", BRANCHES_LISTED))
+            default = next((one.name for one in branches if one.default), "main")
+            if any(one.name == self._branch for one in branches):
+                raise
+            raise NoBranch(self._branch, default) from None
+
+
+class SealTransport(BranchTransport):
+    """The same for a folder that looks at one seal: to be read, never written."""
+
+    def __init__(self, api: Api, repo_id: str, branch: str, seal: str) -> None:
+        super().__init__(api, repo_id, branch)
+        self._looked_at = seal
+
+    def ref(self) -> Ref:
+        return Ref(id="", type="tag", name=self._looked_at, head=self._looked_at)

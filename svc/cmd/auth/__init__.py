@@ -1,0 +1,23 @@
+"""Commands on sessions, tokens and devices."""
+
+from svc.cmd.frame.registration import Registration
+
+GROUPS = {
+    "auth": "Your sessions, tokens and devices",
+    "auth token": "Sessions and script tokens of your account",
+    "auth device": "Device keys of your account",
+}
+
+COMMANDS: dict[str, Registration] = {
+    "auth status": Registration("auth.status:status", "Show who you are on the server, and until when"),
+    "auth token list": Registration("auth.token:list_tokens", "List your sessions and script tokens"),
+    "auth token revoke": Registration("auth.token:revoke", "End a session or script token"),
+    "auth device add": Registration(
+        "auth.device:add", "Make a one-time code with which another device joins"
+    ),
+    "auth device list": Registration("auth.device:list_devices", "List the device keys of your account"),
+    "auth device rename": Registration("auth.device:rename", "Call a device by another name"),
+    "auth device revoke": Registration(
+        "auth.device:revoke", "Revoke a device key; what it sealed stays valid"
+    ),
+}

@@ -1,0 +1,107 @@
+"""`svc auth device …`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound
+from localstore.core.model import DeviceKey, PairingCode
+from svc.cmd.auth.login import device_name
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("name"),
+    Column("created_at", kind="time", spare=1),
+    Column("last_used_at", kind="time"),
+    Column("revoked_at", kind="time"),
+)
+KEY_MARK = "="  # in front of an id that begins with a dash, which would be an option
+CODE_COLUMNS = (Column("code"), Column("expires_at", kind="time"))
+
+
+@answers(CODE_COLUMNS, PairingCode)
+def add(ctx: Ctx) -> None:
+    """Make a one-time code with which another device joins
+
+    The code works once, within ten minutes. On the other device:
+    svc login --device-key --handle NAME --pair CODE
+
+    Examples:
+    svc auth device add
+    svc auth device add --jq .code
+    """
+    made = ctx.api.auth.pairing_code()
+    handle = ctx.api.auth.handle().handle or "NAME"
+    ctx.out.done(
+        f"{made.code} works once, for ten minutes. On the other device:\n"
+        f"  svc login --server {ctx.api.origin} --device-key --handle {handle} --pair {made.code}",
+        made,
+        CODE_COLUMNS,
+        PairingCode,
+        value=made.code,
+    )
+
+
+@answers((*COLUMNS, Column("this")), DeviceKey)
+def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
+    """List the device keys of your account
+
+    Examples:
+    svc auth device list
+    svc auth device list --json id,name,this
+    """
+    credential = ctx.api.http.credential
+    own = credential.key.id if credential else None
+    this = Column("this", lambda record: record["id"] == own)  # two machines may well have one name
+    columns = (*COLUMNS[:2], this, *COLUMNS[2:])
+    ctx.out.rows(ctx.api.device.list(limit), columns, DeviceKey, empty="no device key is registered yet")
+
+
+@answers(COLUMNS, DeviceKey)
+def rename(
+    ctx: Ctx,
+    id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
+    name: Annotated[str, typer.Argument(help="What to call the device")],
+) -> None:
+    """Call a device by another name
+
+    Examples:
+    svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
+    """
+    chosen = device_name(name)
+    key = ctx.api.device.rename(_mine(ctx, id).id, chosen)
+    ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
+
+
+@answers(COLUMNS, DeviceKey)
+def revoke(
+    ctx: Ctx,
+    id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
+) -> None:
+    """Revoke a device key; what it sealed stays valid
+
+    Sessions bound to the key end. The key signs nothing from now on.
+
+    Examples:
+    svc auth device revoke nUv3kX2pQ0aB --yes
+    """
+    key = _mine(ctx, id)
+    here = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
+    ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{here}")
+    ctx.api.device.revoke(key.id)
+    ctx.out.done(f"Revoked {key.id[:12]}{here}", key, COLUMNS, DeviceKey, value=key.id)
+
+
+def _mine(ctx: Ctx, id: str) -> DeviceKey:
+    """The active key of the account whose id begins so."""
+    begins = id.removeprefix(KEY_MARK)
+    known = [key for key in ctx.api.device.list() if key.id.startswith(begins) and key.revoked_at is None]
+    if len(known) != 1:
+        what = "more than one key begins" if known else "you have no active key that begins"
+        raise NotFound(f"{what} with {begins}; see: svc auth device list")
+    return known[0]

@@ -1,0 +1,61 @@
+"""`svc auth status`."""
+
+from __future__ import annotations
+
+from localstore.core.errors import ServerUnreachable, Unauthorized
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("server"),
+    Column("handle"),
+    Column("state"),
+    Column("source"),
+    Column("expires_at", kind="time"),
+    Column("device_key_id"),
+    Column("keys_in"),
+    Column("user_id"),
+    Column("session_id"),
+)
+
+
+@answers(COLUMNS)
+def status(ctx: Ctx) -> None:
+    """Show who you are on the server, and until when
+
+    `state` is active, or `unchecked` when the server cannot be reached. `source` says where the session comes
+    from: this machine's sign-in or SVC_TOKEN. `keys_in` says where this machine keeps its keys. Without a
+    session the command ends with exit code 4.
+
+    Examples:
+    svc auth status
+    svc auth status --jq .handle
+    """
+    run = ctx.obj
+    from_token = bool(run.environment.get("SVC_TOKEN"))
+    kept = None if from_token else run.sessions.find(run.server)
+    if kept is None and not from_token:
+        raise Unauthorized(f"nobody is signed in to {run.server} here; run: svc login --server {run.server}")
+    record = {
+        "server": run.server,
+        "handle": kept.handle if kept else None,
+        "state": "unchecked",
+        "source": "SVC_TOKEN" if from_token else "svc login",
+        "expires_at": kept.expires_at if kept else None,
+        "device_key_id": run.sessions.identity.device.id,
+        "keys_in": "OS keyring" if run.sessions.identity.kept == "keyring" else str(run.sessions.home),
+        "user_id": kept.user_id if kept else None,
+        "session_id": kept.session_id if kept else None,
+    }
+    try:
+        me = ctx.api.auth.whoami()
+        record |= {
+            "handle": me.handle,
+            "state": "active",
+            "expires_at": me.expires_at,
+            "user_id": me.user_id,
+            "session_id": me.session_id,
+        }
+    except ServerUnreachable as error:
+        ctx.out.note(f"svc: {error.detail}")
+    ctx.out.record(record, COLUMNS)

@@ -1,0 +1,94 @@
+"""One run of `svc`: arguments in, exit code out. Every error ends here, in one or two lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from typer.exceptions import Abort, TyperException
+
+from localstore.core.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    SvcError,
+)
+from svc.cmd.frame.command import Group
+from svc.cmd.frame.context import Run
+from svc.console import Out
+
+_DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
+
+
+def run(words: list[str]) -> int:
+    """Run one command. The exit code is that of the error it ended with, 0 without one."""
+    out = Out(os.environ)
+    debug = os.environ.get("SVC_DEBUG") == "1"
+    try:
+        code = _call(words, out)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _forget_stdout()  # the reader has seen enough: `svc log | head`
+        return EXIT_OK
+    except SvcError as error:
+        if debug:
+            raise
+        out.error(error)
+        return error.exit
+    except TyperException as error:
+        return _usage(out, error)
+    except (KeyboardInterrupt, Abort):
+        out.fail("interrupted")
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        if debug:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        out.fail(f"{what}{error.strerror or error}")
+        return EXIT_FAILED
+    except Exception as error:
+        if debug:
+            raise
+        out.fail(f"something broke inside svc ({type(error).__name__}: {error}); SVC_DEBUG=1 shows where")
+        return EXIT_FAILED
+
+
+def normalise(words: list[str]) -> list[str]:
+    """`svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option:
+    it is marked with `=`, which the commands take away."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if words[:2] == ["auth", "device"] and "--" not in words:
+        words = [f"={word}" if re.fullmatch(_DASHED_KEY_ID, word) else word for word in words]
+    return words
+
+
+def _call(words: list[str], out: Out) -> int:
+    state = Run(out, os.environ, Path.cwd())
+    code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
+    if code == EXIT_INTERRUPTED:  # Typer's own answer to Ctrl-C
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _usage(out: Out, error: Any) -> int:
+    """Wrong arguments: what is wrong, how the command is written, where to read on."""
+    say = getattr(error, "format_message", lambda: str(error))
+    out.fail(str(say()).rstrip("."))
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        out.note(context.command.get_usage(context).strip())
+        out.note(f"Read on: {context.command_path} --help")
+    return EXIT_USAGE
+
+
+def _forget_stdout() -> None:
+    """What is still buffered has no reader; without this Python complains when it ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

@@ -1,0 +1,31 @@
+"""Opening pages: only where there is a person with a browser on this very machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from svc.console import Out
+
+_SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
+
+
+def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a page would open in front of the person who typed the command."""
+    if not out.interactive or any(environment.get(name) for name in _SSH):
+        return False
+    return sys.platform in ("darwin", "win32") or bool(
+        environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    )
+
+
+def open_page(out: Out, url: str) -> None:
+    """Open `url` in the browser, or print it where there is none."""
+    if can_open(out):
+        import webbrowser
+
+        if webbrowser.open(url, new=2):
+            out.note(f"opened {url}")
+            return
+    out.link(url)

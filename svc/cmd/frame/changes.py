@@ -1,0 +1,95 @@
+"""What seals changed, as people read it: headings, counted lines, patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.model import ChangedFile, Repo, SealSummary
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.console.table import cells
+
+GRAPH_MIN, NAME_MIN = 10, 20  # columns
+WIDTH = 80
+
+
+def of_seal(ctx: Ctx, repo: Repo, seal: str) -> list[ChangedFile]:
+    """What a seal has other than its first parent, or than nothing."""
+    return ctx.reader.history.compare(repo.id, None, seal).files
+
+
+def subject(message: str) -> str:
+    """The first line, fit for a terminal."""
+    return terminal_safe(message.strip().partition("\n")[0])
+
+
+def heading(seal: SealSummary) -> str:
+    """Id, author, time and message, above a list of changes."""
+    who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
+    lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {seal.created_at}", ""]
+    lines += [f"    {terminal_safe(line)}".rstrip() for line in seal.message.strip().splitlines()]
+    return "\n".join([*lines, ""])
+
+
+def names(files: Sequence[ChangedFile]) -> str:
+    """One path a line, as the newer side has it."""
+    return "".join(f"{file.path}\n" for file in files)
+
+
+def patches(files: Sequence[ChangedFile]) -> str:
+    return "".join(file.patch or _without_patch(file) for file in files)
+
+
+def _without_patch(file: ChangedFile) -> str:
+    moved = f"rename {file.old_path} → {file.path}\n" if file.old_path else ""
+    if moved and file.similarity == 100:
+        return moved
+    return moved + f"{'Binary' if file.binary else 'Large'} files differ: {file.path}\n"
+
+
+def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
+    """Files with counted lines and a graph of them, and the sums, as `git diff --stat`."""
+    if not files:
+        return ""
+    titles = [_title(file) for file in files]
+    counts = [_count(file) for file in files]
+    number = max(map(len, counts))
+    wide = min(max(map(cells, titles)), max(NAME_MIN, width - number - GRAPH_MIN - 5))
+    most = max(file.additions + file.deletions for file in files)
+    scale = min(1.0, max(GRAPH_MIN, width - wide - number - 5) / most) if most else 1.0
+    lines = []
+    for file, title, count in zip(files, titles, counts, strict=True):
+        graph = _bar("+", file.additions, scale) + _bar("-", file.deletions, scale)
+        lines.append(f" {_fitted(title, wide)} | {count:>{number}} {graph}".rstrip())
+    return "\n".join([*lines, f" {_sum(files)}", ""])
+
+
+def _title(file: ChangedFile) -> str:
+    if file.old_path is None:
+        return terminal_safe(file.path)
+    alike = f" ({file.similarity}%)" if file.similarity is not None else ""
+    return terminal_safe(f"rename {file.old_path} → {file.path}{alike}")
+
+
+def _count(file: ChangedFile) -> str:
+    return "Bin" if file.binary else str(file.additions + file.deletions)
+
+
+def _bar(mark: str, lines: int, scale: float) -> str:
+    return mark * max(1, round(lines * scale)) if lines else ""
+
+
+def _fitted(title: str, wide: int) -> str:
+    while cells(title) > wide:
+        title = "…" + title[2:]
+    return title + " " * (wide - cells(title))
+
+
+def _sum(files: Sequence[ChangedFile]) -> str:
+    added, removed = sum(file.additions for file in files), sum(file.deletions for file in files)
+    parts = [f"{len(files)} file{'' if len(files) == 1 else 's'} changed"]
+    if added or not removed:
+        parts.append(f"{added} insertion{'' if added == 1 else 's'}(+)")
+    if removed or not added:
+        parts.append(f"{removed} deletion{'' if removed == 1 else 's'}(-)")
+    return ", ".join(parts)

@@ -1,0 +1,214 @@
+"""How commands are made from the table: groups that import nothing, and the options every command has."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
+from svc import __version__
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.json_word import is_list_of, with_fields
+from svc.cmd.frame.table import COMMANDS, GROUPS, children
+from svc.cmd.frame.words import OTHER_NAMES, WORDS
+from svc.console import Answers, Format, answers_of
+
+EXAMPLES = "\nExamples:\n"
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def shared_options() -> list[TyperOption]:
+    """The global options, which every group and command takes, wherever they stand."""
+
+    def option(name: str, *spelling: str, help: str, metavar: str = "") -> TyperOption:
+        def keep(ctx: Any, value: Any) -> Any:
+            if value not in (None, False):
+                ctx.obj.given[name] = value
+            return value
+
+        return TyperOption(
+            param_decls=[*spelling, f"global_{name}"],
+            help=help,
+            metavar=metavar or None,
+            is_flag=not metavar,
+            default=None if metavar else False,
+            type=str if metavar else bool,
+            expose_value=False,
+            callback=lambda ctx, _param, value: keep(ctx, value),
+        )
+
+    return [
+        option(
+            "repo",
+            "-R",
+            "--repo",
+            metavar="[HOST/]OWNER/NAME",
+            help="The repository, instead of this folder's",
+        ),
+        option("server", "--server", metavar="URL", help="The server, instead of the one signed in to last"),
+        option("yes", "--yes", "-y", help="Answer yes to every question"),
+        option(
+            "json", "--json", metavar="[FIELDS]", help="Answer as JSON; without FIELDS, the table's columns"
+        ),
+        option("jq", "--jq", "-q", metavar="EXPR", help="Filter the JSON with a jq program"),
+        option(
+            "template", "--template", metavar="TEXT", help="Format each item, such as '{{name}} {{head}}'"
+        ),
+    ]
+
+
+class Command(TyperCommand):
+    """One command: its own options, the global ones, examples in its help."""
+
+    context_class = Ctx
+    answers: Answers
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
+        self.examples = examples
+        settings["help"] = text.strip()
+        settings["context_settings"] = HELP
+        super().__init__(*args, **settings)
+        self.own_params = list(self.params)
+        self.params.extend(shared_options())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        required = sum(param.param_type_name == "argument" and param.required for param in self.own_params)
+        fields = self.answers.fields
+        decide = partial(is_list_of, fields, required)
+        return super().parse_args(ctx, with_fields(args, self.params, decide))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        own = [param for param in self.get_params(ctx) if not (param.name or "").startswith("global_")]
+        for kind, title in (("argument", "Arguments"), ("option", "Options")):
+            _section(ctx, formatter, title, [param for param in own if param.param_type_name == kind])
+        _section(ctx, formatter, "Global options", [p for p in self.params if p not in self.own_params])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in inspect.cleandoc(self.examples).splitlines():
+                    formatter.write(f"  {line}\n" if line else "\n")
+
+    def invoke(self, ctx: Any) -> Any:
+        given, out = ctx.obj.given, ctx.obj.out
+        wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        self.answers.check(wanted)
+        out.format, out.answers = wanted, self.answers
+        return super().invoke(ctx)
+
+
+class Group(TyperGroup):
+    """A group of the table. Its members are imported one by one, when they are used."""
+
+    context_class = Ctx
+
+    def __init__(self, path: str) -> None:
+        name = path.rsplit(maxsplit=1)[-1] if path else "svc"
+        super().__init__(name=name, help=GROUPS[path], rich_markup_mode=None, context_settings=HELP)
+        self.path = path
+        self.params.extend(shared_options())
+        if not path:
+            self.params.append(_version_option())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        below = children(self.path)
+        words = with_fields(args, self.params, lambda text, _others: text not in below, leading=True)
+        return super().parse_args(ctx, words or ["--help"])
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(children(self.path))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        path = f"{self.path} {cmd_name}".strip()
+        if path in COMMANDS:
+            return build(path)
+        return Group(path) if path in GROUPS and path else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in children(self.path):
+            _unknown(self.path, args)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(children(self.path).items()))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.format_commands(ctx, formatter)
+        _section(ctx, formatter, "Global options", self.get_params(ctx))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        formatter.write_paragraph()
+        command = f"svc {self.path}".strip()
+        formatter.write_text(f"Run `{command} COMMAND --help` for what a command does, with examples.")
+
+
+def build(path: str) -> Any:
+    """The command at `path`, its module imported."""
+    function = function_of(path)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
+    command: Any = typer.main.get_command(app)
+    command.answers = answers_of(function)
+    return command
+
+
+def function_of(path: str) -> Callable[..., None]:
+    module, _, name = COMMANDS[path].target.partition(":")
+    found: Callable[..., None] = getattr(importlib.import_module(f"svc.cmd.{module}"), name)
+    return found
+
+
+def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
+    records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)
+
+
+def _unknown(group: str, words: list[str]) -> NoReturn:
+    """Words that are no command: one of the specification, one of git's or gh's, one of that name elsewhere,
+    else the nearest one below here."""
+    from svc.cmd.frame.specified import not_built
+
+    typed, here = words[0], children(group)
+    renamed = OTHER_NAMES.get(typed, "").split() if not group else []
+    absent = not_built(group, [*renamed, *words[1:]] if renamed else words)
+    if absent:
+        raise UsageError(f"svc {absent} is not in this version of svc; svc --help lists what is")
+    for length in (2, 1):
+        habit = f"{group} {' '.join(words[:length])}".strip()
+        if habit in WORDS:
+            raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
+    near = [" ".join(renamed)] if renamed else []
+    near += [path for path in COMMANDS if path.split()[-1] == typed]
+    near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
+    hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
+    raise UsageError(f"there is no command '{terminal_safe(f'{group} {typed}'.strip()[:100])}'{hint}")
+
+
+def _version_option() -> TyperOption:
+    def show(ctx: Any, _param: Any, value: bool) -> None:
+        if value:
+            ctx.obj.out.text(f"svc {__version__}\n")
+            ctx.exit(0)
+
+    return TyperOption(
+        param_decls=["--version"],
+        help="Show this program's version",
+        is_flag=True,
+        type=bool,
+        default=False,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+    )

@@ -1,0 +1,147 @@
+"""What can stand at the cursor: commands, options, and what this machine knows of the folder. Asks no server.
+
+The scripts of `svc completions` call `svc` with SVC_COMPLETE set and the words of the line up to the cursor
+as arguments. The answer is one candidate a line, its meaning behind a tab; no line means: file names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from localstore.core.errors import SvcError
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.table import COMMANDS, children
+
+EITHER = frozenset({"branch", "tag"})
+REFS = {  # parameters that name a branch or tag, and which
+    **dict.fromkeys(("ref", "base", "head", "source"), EITHER),
+    **dict.fromkeys(("branch", "default_branch", "repo branch-delete name"), frozenset({"branch"})),
+    "repo tag delete name": frozenset({"tag"}),
+    **dict.fromkeys(
+        (
+            "log words",
+            "diff words",
+            "show seal",
+            "revert seal",
+            "switch branch",
+            "repo clone branch",
+            "repo tag create branch",
+        ),
+        EITHER,
+    ),
+}
+WORDS = {"repo visibility words": ("public", "private")}  # parameters that take one of few words
+TRACKED = frozenset({"restore paths", "blame path", "log path", "log words", "diff words"})
+PATHS_MAX = 500
+
+
+def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> str:
+    """The lines for `words`; the last word is the one at the cursor, perhaps empty."""
+    typed = words[-1] if words else ""
+    try:
+        found = [
+            one for one in _candidates(words[:-1], typed, environment, folder) if one[0].startswith(typed)
+        ]
+    except (SvcError, OSError):
+        return ""  # nobody can read a message in the middle of a line
+    return "".join(f"{name}\t{meaning}\n" for name, meaning in dict(found).items())
+
+
+def _candidates(
+    before: list[str], typed: str, environment: Mapping[str, str], folder: Path
+) -> Iterator[tuple[str, str]]:
+    from svc.cmd.frame.command import Group, build
+
+    if before[:1] == ["help"]:
+        before = before[1:]
+    path, waiting, given = _walk(before)
+    params: list[Any] = (build(path) if path in COMMANDS else Group(path)).params
+    if waiting is not None:
+        chosen = [param for param in params if waiting in param.opts]
+    elif typed.startswith("-"):
+        yield from ((text, param.help or "") for param in params for text in _spelled(param))
+        yield "--help", "Show this message and exit"
+        return
+    elif path not in COMMANDS and not given:
+        yield from children(path).items()
+        return
+    elif path not in COMMANDS:
+        return
+    else:
+        arguments = [param for param in params if param.param_type_name == "argument"]
+        chosen = arguments[min(given, len(arguments) - 1) :][:1] if arguments else []
+    for param in chosen:
+        yield from _values(path, param, environment, folder)
+
+
+def _walk(before: list[str]) -> tuple[str, str | None, int]:
+    """(the command or group, the option that waits for its value, how many arguments there are already)."""
+    from svc.cmd.frame.command import Group, build
+
+    path, waiting, given = "", None, 0
+    params: list[Any] = Group("").params
+    for word in before:
+        if waiting is not None:
+            waiting = None
+        elif word.startswith("-"):
+            takes = any(
+                word in param.opts and not param.is_flag for param in params if hasattr(param, "is_flag")
+            )
+            waiting = word if takes and word != "--json" else None
+        elif path not in COMMANDS and word in children(path):
+            path = f"{path} {word}".strip()
+            params = build(path).params if path in COMMANDS else params
+        else:
+            given += 1
+    return path, waiting, given
+
+
+def _spelled(param: Any) -> list[str]:
+    return [text for text in param.opts if text.startswith("--")] if param.param_type_name == "option" else []
+
+
+def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
+    choices = getattr(param.type, "choices", None)
+    if choices:
+        yield from ((getattr(one, "value", one), "") for one in choices)
+        return
+    name = f"{path} {param.name}"
+    yield from ((word, "") for word in WORDS.get(name, ()))
+    kinds = REFS.get(name) or REFS.get(param.name)
+    if kinds:
+        yield from _refs(environment, folder, kinds)
+    if name in TRACKED:
+        yield from _tracked(folder)
+    if param.name == "repository":
+        yield from _repository(folder)
+
+
+def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -> Iterator[tuple[str, str]]:
+    from localstore.folder import link
+    from localstore.home import Home
+    from svc.cmd.frame.known_refs import recall
+
+    linked = link.read_repo(link.find(folder))
+    known = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
+    yield from ((name, kind) for name, kind in known.items() if kind in kinds)
+
+
+def _repository(folder: Path) -> Iterator[tuple[str, str]]:
+    from localstore.folder import link
+
+    yield link.read_repo(link.find(folder)).repo, "this folder's repository"
+
+
+def _tracked(folder: Path) -> Iterator[tuple[str, str]]:
+    """Files of the last seal as they are written from here, also those that are gone."""
+    from localstore.folder import link
+
+    root = link.find(folder)
+    inside = folder.resolve().relative_to(root).as_posix()
+    prefix = "" if inside == "." else f"{inside}/"
+    under = [path.removeprefix(prefix) for path in link.read_state(root).tree if path.startswith(prefix)]
+    for path in sorted(under)[:PATHS_MAX]:
+        if path == terminal_safe(path):
+            yield path, ""

@@ -1,0 +1,131 @@
+"""Branches and tags as people name them on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, NoReturn
+
+import msgspec
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import Invalid, LinkDamaged, NoBranch, NotFound, NotLinked, UsageError
+from localstore.core.model import Repo
+from localstore.core.model.ref import RefType
+from localstore.core.names import ref_name
+from svc.cmd.frame.context import Ctx
+
+ABBREVIATION = re.compile("[0-9a-f]{4,63}")
+KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
+CANDIDATES = 8  # seals that an error about a shortened id names
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What a word of the command line names. `head` None: a branch without a seal."""
+
+    kind: Literal["branch", "tag", "seal"]
+    name: str
+    head: str | None
+
+
+def find(ctx: Ctx, repo: Repo, typed: str) -> Named | None:
+    """The branch, tag or seal of this name, in this order; a seal also by the beginning of its id, four
+    characters or more. None if there is none. UsageError if several seals begin so."""
+    if is_hex_digest(typed):
+        return Named("seal", typed, typed)
+    if _may_name_ref(typed):
+        for kind in KINDS:
+            with suppress(NotFound):
+                return Named(kind, typed, ctx.reader.ref.get(repo.id, kind, typed).head)
+    seal = abbreviated(ctx, repo, typed)
+    return Named("seal", seal, seal) if seal else None
+
+
+def resolve(ctx: Ctx, repo: Repo, typed: str) -> Named:
+    """As `find`; NotFound if there is none."""
+    return find(ctx, repo, typed) or _missing(repo, typed)
+
+
+def head_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+    """The seal id that a branch, tag or seal id names."""
+    found = resolve(ctx, repo, ref)
+    if found.head is None:
+        raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
+    return found.head
+
+
+def standing(ctx: Ctx, repo: Repo) -> str:
+    """What a command starts from that names nothing: the seal that the folder shows, its branch, or, when
+    that was deleted, its last seal; elsewhere the default branch."""
+    linked = ctx.obj.linked
+    if linked is None or linked[1].repo_id != repo.id:
+        return repo.default_branch
+    if linked[1].shown:
+        return linked[1].shown
+    branch = linked[1].branch
+    try:
+        ctx.reader.ref.get(repo.id, "branch", branch)
+    except NotFound:
+        last = last_seal(ctx)
+        if last is None:
+            raise NoBranch(branch, repo.default_branch) from None
+        ctx.out.note(f"branch {branch} was deleted; this starts from the last seal here, {last[:12]}")
+        return last
+    return branch
+
+
+def last_seal(ctx: Ctx) -> str | None:
+    """The last seal of the linked folder, as its link says; None without one."""
+    from localstore.folder.link import read_last_seal
+
+    if ctx.obj.linked is None:
+        return None
+    with suppress(NotLinked, LinkDamaged):
+        return read_last_seal(ctx.obj.linked[0])
+    return None
+
+
+def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
+    """The seal whose id begins as typed, among those that branches and tags lead to, and this folder's last
+    one. UsageError, with the candidates, if there are several."""
+    if not ABBREVIATION.fullmatch(typed):
+        return None
+    found = {seal.id: seal.message for seal in ctx.reader.history.beginning(repo.id, typed)}
+    mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
+    if mine is not None and mine.startswith(typed):
+        found.setdefault(mine, "the last seal of this folder")
+    if len(found) > 1:
+        shown = [f"{seal[:16]} ({_subject(message)})" for seal, message in list(found.items())[:CANDIDATES]]
+        more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
+        raise UsageError(
+            f"{len(found)} seals begin with {typed}: {', '.join(shown)}{more}; give more of the id"
+        )
+    return next(iter(found), None)
+
+
+def _subject(message: str) -> str:
+    return message.strip().partition("\n")[0][:40]
+
+
+def _may_name_ref(typed: str) -> bool:
+    try:
+        ref_name(typed)
+    except Invalid:
+        return False
+    return True
+
+
+def _missing(repo: Repo, ref: str) -> NoReturn:
+    raise NotFound(
+        f"{repo.full_name} has no branch, tag or seal {ref}; see: svc repo branch, svc repo tag list, svc log"
+    )
+
+
+@contextmanager
+def naming(repo: Repo, what: str, remedy: str) -> Iterator[None]:
+    """The server's constant 404 about something in `repo`, which the caller may see, as a sentence."""
+    try:
+        yield
+    except NotFound:
+        raise NotFound(f"{repo.full_name} has no {what}; see: {remedy}") from None

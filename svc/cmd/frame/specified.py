@@ -1,0 +1,57 @@
+"""Every command that the service specification has. Those that are not built yet are known by name, so that
+`svc` can say that they are not in this version instead of taking them for a mistyped word."""
+
+from __future__ import annotations
+
+from svc.cmd.frame.table import COMMANDS, GROUPS
+
+# Group -> its commands. What is built is in `svc.cmd.frame.table`; the rest is missing.
+_SPECIFIED = {
+    "": "login logout upgrade completions push pull advisories",
+    "auth": "status",
+    "auth token": "list revoke",
+    "repo": (
+        "init create status clone view list api edit rename visibility archive unarchive delete restore "
+        "fork transfer transfer-list transfer-accept search listing forks deps artifacts branch "
+        "branch-delete"
+    ),
+    "repo device": "status",
+    "repo paths": "list set remove timeline",
+    "repo tag": "create list delete",
+    "repo collaborator": "list add remove role",
+    "repo access": "list request grant decline",
+    "repo invite": "accept decline",
+    "repo protect": "list set clear",
+    "pr": (
+        "create list status view diff checkout checks review merge update-branch close reopen edit "
+        "comment ready react"
+    ),
+    "pr label": "add remove",
+    "issue": "create list status view edit close reopen comment react",
+    "issue label": "add remove",
+    "label": "list create edit delete clone",
+    "repo release": "list create view edit delete upload download delete-asset",
+    "repo run": "list view watch cancel rerun create",
+    "repo checks": "list enable disable",
+    "repo webhook": "create",
+    "repo reports": "list decide",
+}
+SPECIFIED = tuple(f"{group} {name}".strip() for group, names in _SPECIFIED.items() for name in names.split())
+
+
+def missing() -> list[str]:
+    """The specified commands that this version does not have."""
+    return [path for path in SPECIFIED if path not in COMMANDS]
+
+
+def not_built(group: str, words: list[str]) -> str | None:
+    """What of the specification `svc GROUP WORDS` begins, if it is not built: the command, or the group of
+    commands. None for words that the specification does not have either."""
+    absent = missing()
+    path, found = group, None
+    for word in words:
+        path = f"{path} {word}".strip()
+        if path in COMMANDS or not any(one == path or one.startswith(f"{path} ") for one in absent):
+            break
+        found = None if path in GROUPS else path
+    return found

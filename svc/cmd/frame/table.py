@@ -1,0 +1,68 @@
+"""Every command of `svc`: those of the top level, and those that each folder of `svc.cmd` declares.
+
+A command is a plain function; its module is imported when the command runs or its own help is asked for. A
+folder (`svc/cmd/repo`) declares `GROUPS` and `COMMANDS` in its `__init__`, and is found by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import svc.cmd
+from svc.cmd.frame.registration import Registration
+
+GROUPS: dict[str, str] = {
+    "": "Repositories of source and large binaries, edited live, sealed into signed commits",
+    "watcher": "Watch folders, so that svc status need not walk them",
+}
+
+COMMANDS: dict[str, Registration] = {
+    "login": Registration("auth.login:login", "Sign in to a server"),
+    "logout": Registration("auth.login:logout", "End this machine's session"),
+    "push": Registration("push:push", "Send your changes live and seal them with a message"),
+    "pull": Registration("pull:pull", "Bring the branch's changes into this folder"),
+    "status": Registration("status:status", "Show what differs between this folder and its branch"),
+    "log": Registration("log:log", "List the seals of a branch, newest first"),
+    "show": Registration(
+        "show:show", "Show a seal: its message, who made it on which device, and what it changed"
+    ),
+    "diff": Registration("diff:diff", "Show what changed, line by line"),
+    "blame": Registration("blame:blame", "Show who last changed each line of a file"),
+    "conflicts": Registration(
+        "resolve:conflicts", "List files of which two versions stand against each other"
+    ),
+    "resolve": Registration("resolve:resolve", "Choose or write the version that a file in conflict gets"),
+    "switch": Registration("switch:switch", "Turn this folder to another branch, or show a tag or seal"),
+    "restore": Registration("restore:restore", "Bring files back as the last seal, or another one, has them"),
+    "revert": Registration("revert:revert", "Take the changes of one seal back, as edits of this folder"),
+    "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),
+    "watcher stop": Registration("watcher:stop", "End the watcher of this folder"),
+    "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),
+    "completions": Registration("completions:completions", "Print a completion script for your shell"),
+    "version": Registration("version:version", "Show the versions of this program and of the server"),
+}
+
+
+def _add_folders() -> None:
+    for info in pkgutil.iter_modules(svc.cmd.__path__):
+        if info.ispkg and info.name != "frame":
+            folder = importlib.import_module(f"svc.cmd.{info.name}")
+            GROUPS.update(folder.GROUPS)
+            COMMANDS.update(folder.COMMANDS)
+
+
+_add_folders()
+
+
+def children(group: str) -> dict[str, str]:
+    """Name → summary of what stands directly below `group` ("" is the top): commands, then groups."""
+    depth = len(group.split())
+    found: dict[str, str] = {}
+    for path, entry in COMMANDS.items():
+        words = path.split()
+        if " ".join(words[:depth]) != group:
+            continue
+        name = words[depth]
+        found[name] = entry.summary if len(words) == depth + 1 else GROUPS[" ".join(words[: depth + 1])]
+    return found

@@ -1,0 +1,171 @@
+"""The working copy that a command is about, opened with the right key and server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model import Repo
+from localstore.folder.link import RepoLink, refresh
+from localstore.folder.scan_result import Skipped
+from localstore.sync.working_copy import Device, opened
+from svc.api.sync_transport import BranchTransport, SealTransport
+from svc.cmd.frame.context import Ctx
+from svc.console.table import size
+from svc.flows.working import Kept
+
+if TYPE_CHECKING:
+    from svc.flows.left_out import LeftOut
+
+MAY_WRITE = ("owner", "admin", "write")
+SHOWN = 20  # paths that a summary names before it counts the rest
+
+
+def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
+    """The linked folder around here; from now on the command speaks to that link's server."""
+    return ctx.obj.in_folder()
+
+
+@contextmanager
+def to_write(ctx: Ctx) -> Iterator[Device]:
+    """The working copy, signed in and with this machine's key, for a command that sends."""
+    from svc.flows.registered import ensure_registered
+
+    root, link = linked(ctx)
+    api = ctx.api
+    ensure_registered(api, ctx.obj.sessions)
+    transport = BranchTransport(api, link.repo_id, link.branch)
+    key = ctx.obj.sessions.identity.device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+        yield device
+
+
+@contextmanager
+def to_read(ctx: Ctx) -> Iterator[Device]:
+    """The working copy for a command that brings things here: with this machine's key where it may write,
+    because the live frontier is for writers; else as sealed."""
+    root, link = linked(ctx)
+    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
+    key = None if link.shown else key_for(ctx, repo)
+    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as device:
+        device.repo = refresh(root, device.repo, repo.full_name, repo.class_)
+        yield device
+
+
+@contextmanager
+def to_look(ctx: Ctx) -> Iterator[Device]:
+    """The working copy for a command that only looks, and asks the server no more than it must."""
+    root, link = linked(ctx)
+    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:
+        yield device
+
+
+def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
+    """The server for what the folder is on: its branch, or the seal that it shows."""
+    if link.shown:
+        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown)
+    return BranchTransport(ctx.reader, link.repo_id, link.branch)
+
+
+def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
+    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
+    from svc.flows.registered import ensure_registered
+
+    role = repo.viewer.role if repo.viewer else None
+    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
+        return None
+    ensure_registered(ctx.reader, ctx.obj.sessions)
+    return ctx.obj.sessions.identity.device
+
+
+def count(number: int, what: str) -> str:
+    """`1 file`, `3 files`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def named(paths: Iterable[str]) -> str:
+    """Paths for a sentence, the first few by name."""
+    found = list(paths)
+    more = len(found) - SHOWN
+    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
+    """Files that did not travel, each with its reason."""
+    for item in skipped:
+        ctx.out.note(f"skipped {item.path}: {why(item)}")
+
+
+def note_left_out(ctx: Ctx, tracked: Sequence[LeftOut], warnings: Sequence[str]) -> None:
+    """Files of git that rules leave out, with what keeps them; names that some systems cannot hold."""
+    for item in tracked[:SHOWN]:
+        dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
+        ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
+    for warning in warnings[:SHOWN]:
+        ctx.out.note(warning)
+    if len(tracked) > SHOWN:
+        ctx.out.note(f"and {len(tracked) - SHOWN} more of git's files; see: svc status --ignored")
+    if len(warnings) > SHOWN:
+        ctx.out.note(f"and {len(warnings) - SHOWN} more names that not every system can hold")
+
+
+def why(item: Skipped) -> str:
+    """The reason, with the sizes where it is about them."""
+    if item.cap is None:
+        return item.reason
+    remedy = f"; {item.remedy}" if item.remedy else ""
+    return f"{size(item.size)}, {item.reason} ({size(item.cap)}){remedy}"
+
+
+def skipped_record(item: Skipped) -> dict[str, object]:
+    return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
+
+
+def handles(who: Iterable[str]) -> str:
+    """`@ann, @bob`."""
+    return ", ".join(f"@{handle}" for handle in who)
+
+
+def by_whom(live: Mapping[str, list[str]]) -> str:
+    """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
+    return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
+
+
+def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
+    """Texts that hold edits of ours and of others."""
+    for path, by in merged.items():
+        ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
+
+
+def note_conflicts(ctx: Ctx, conflicts: Iterable[Kept], dry_run: bool = False) -> None:
+    """Versions kept aside because two people changed the same lines, or replaced the same file. `dry_run`:
+    they would be."""
+    for one in conflicts:
+        ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
+
+
+def _conflict(one: Kept, kept: str) -> str:
+    if one.lines is None or one.kept_lines is None:
+        return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
+    whose = f"@{one.by}'s version" if one.by else "the branch's version"
+    return (
+        f"conflict in {one.path}, {_lines(one.lines)}: {whose} stays; "
+        f"yours ({_lines(one.kept_lines)}) {kept} whole as {one.kept_as}"
+    )
+
+
+def _lines(ranges: str) -> str:
+    return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
+
+
+def conflict_record(one: Kept) -> dict[str, object]:
+    return {
+        "path": one.path,
+        "kept_as": one.kept_as,
+        "lines": one.lines,
+        "kept_lines": one.kept_lines,
+        "by": one.by,
+    }

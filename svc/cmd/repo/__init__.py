@@ -1,0 +1,44 @@
+"""Commands on repositories."""
+
+from svc.cmd.frame.registration import Registration
+
+GROUPS = {
+    "repo": "Repositories: create, clone, look, settle",
+    "repo device": "This machine's device key",
+    "repo tag": "Tags",
+}
+
+COMMANDS: dict[str, Registration] = {
+    "repo init": Registration("repo.init:init", "Link this folder to a repository"),
+    "repo create": Registration("repo.create:create", "Create a repository"),
+    "repo clone": Registration("repo.clone:clone", "Copy a repository into a new folder"),
+    "repo status": Registration("status:status", "Show what differs between this folder and its branch"),
+    "repo view": Registration("repo.view:view", "Show a repository"),
+    "repo list": Registration("repo.list:list_repos", "List repositories"),
+    "repo search": Registration("repo.list:search", "Search repositories"),
+    "repo edit": Registration("repo.settings:edit", "Change description or default branch"),
+    "repo rename": Registration(
+        "repo.settings:rename", "Rename a repository; its old name leads to it for 90 days"
+    ),
+    "repo visibility": Registration("repo.settings:visibility", "Make a repository public or private"),
+    "repo archive": Registration("repo.settings:archive", "Refuse every write until it is unarchived"),
+    "repo unarchive": Registration("repo.settings:unarchive", "Accept writes again"),
+    "repo delete": Registration(
+        "repo.settings:delete", "Delete a repository; it can be restored for 30 days"
+    ),
+    "repo restore": Registration("repo.settings:restore", "Bring a deleted repository back"),
+    "repo branch": Registration("repo.branch:branch", "List branches, or create one"),
+    "repo branch-delete": Registration(
+        "repo.branch:branch_delete", "Delete a branch; its seals stay reachable by id"
+    ),
+    "repo tag create": Registration("repo.tag:create", "Create a tag"),
+    "repo tag list": Registration("repo.tag:list_tags", "List tags"),
+    "repo tag delete": Registration("repo.tag:delete", "Delete a tag"),
+    "repo device status": Registration(
+        "repo.device:status", "Show this machine's device key and whether it is registered"
+    ),
+    "repo executable": Registration(
+        "repo.executable:executable", "Show which files are executable here, and list them in .svc.yaml"
+    ),
+    "repo api": Registration("repo.api:api", "Call any route of the server"),
+}

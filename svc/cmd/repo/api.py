@@ -1,0 +1,206 @@
+"""`svc repo api`: any route of the server, signed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+import typer
+
+from localstore.core.errors import EXIT_FAILED, EXIT_SIGN_IN, ServerMisbehaved, UsageError
+from localstore.core.identity.request_signature import SAFE_METHODS
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.console import answers_any
+from svc.http.answer import Raw
+
+PREFIX = "/api/v1/"
+PAGES_MAX = 10_000
+_METHOD = re.compile(r"[A-Z]{3,10}")
+_HEADER = re.compile(r"([A-Za-z0-9-]{1,100}): ?([!-~](?:[ -~]*[!-~])?)")
+_OWN_HEADERS = frozenset(
+    {"authorization", "signature", "signature-input", "content-digest", "content-length", "host"}
+)
+
+
+@answers_any
+def api(
+    ctx: Ctx,
+    path: Annotated[str, typer.Argument(help="The route; {owner}, {repo} and {id} are filled in")],
+    method: Annotated[
+        str, typer.Option("-X", "--method", metavar="METHOD", help="GET, or POST when there is a body")
+    ] = "",
+    data: Annotated[
+        str | None, typer.Option("-d", "--data", metavar="JSON", help="The body as it stands")
+    ] = None,
+    raw_field: Annotated[
+        list[str] | None,
+        typer.Option("-f", "--raw-field", metavar="KEY=TEXT", help="A text member of the body"),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-F", "--field", metavar="KEY=VALUE", help="A member: true, false, null, a number, @file or text"
+        ),
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--input", metavar="FILE", help="The body from a file; - is stdin")
+    ] = "",
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", metavar="NAME: VALUE", help="One more header")
+    ] = None,
+    paginate: Annotated[
+        bool, typer.Option("--paginate", help="Fetch every page of a list and join them")
+    ] = False,
+) -> None:
+    """Call any route of the server
+
+    The request carries your session and is signed as every other. A path without a leading slash is below
+    /api/v1/. With GET the fields become the query. An answer that is an error is printed too; the exit code
+    is then 1 (4 for 401).
+
+    Examples:
+    svc repo api handles/me
+    svc repo api repos/{id}/refs --paginate --jq '.[].name'
+    svc repo api -X PATCH repos/{id} -f description="Notes on parsing"
+    svc repo api repos -d '{"name": "notes"}'
+    """
+    body = _body(data, raw_field or [], field or [], source)
+    verb = (method or ("POST" if body is not None else "GET")).upper()
+    if not _METHOD.fullmatch(verb):
+        raise UsageError(f"'{terminal_safe(method[:40])}' is no HTTP method")
+    target = _filled(ctx, path)
+    content: bytes | None = None
+    if verb in SAFE_METHODS and isinstance(body, dict):
+        target += ("&" if "?" in target else "?") + urlencode(
+            {key: _query(value) for key, value in body.items()}
+        )
+    elif body is not None:
+        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    headers = _headers(header or [], json=content is not None)
+    if paginate:
+        if verb != "GET":
+            raise UsageError("--paginate is for GET")
+        _joined(ctx, target, headers)
+        return
+    _print(ctx, ctx.reader.http.exchange(verb, target, content, headers))
+
+
+def _body(data: str | None, raw: list[str], typed: list[str], source: str) -> dict[str, Any] | bytes | None:
+    if sum((data is not None, bool(raw or typed), bool(source))) > 1:
+        raise UsageError("-d, --input and fields (-f, -F) are three ways to give the body; use one of them")
+    if data is not None:
+        return data.encode()
+    if source:
+        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    if not raw and not typed:
+        return None
+    fields: dict[str, Any] = {}
+    for text in (*raw, *typed):
+        key, equals, _ = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"a field is written KEY=VALUE, not '{terminal_safe(text[:80])}'")
+    for text in raw:
+        key, _, value = text.partition("=")
+        fields[key] = value
+    for text in typed:
+        key, _, value = text.partition("=")
+        fields[key] = _typed(value)
+    return fields
+
+
+def _typed(value: str) -> Any:
+    if value.startswith("@"):
+        return Path(value[1:]).read_text()
+    try:
+        found = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+    return value if isinstance(found, (str, dict, list)) else found
+
+
+def _query(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"} if json else {}
+    for text in typed:
+        found = _HEADER.fullmatch(text)
+        if found is None:
+            raise UsageError(f"a header is written 'Name: value', not '{terminal_safe(text[:80])}'")
+        if found[1].lower() in _OWN_HEADERS:
+            raise UsageError(f"{found[1]} is set by svc itself, because requests are signed")
+        headers[found[1]] = found[2]
+    return headers
+
+
+def _filled(ctx: Ctx, path: str) -> str:
+    """The target on this server, with the placeholders of the current repository filled in."""
+    origin = ctx.reader.origin
+    if "://" in path:
+        if not path.startswith(origin + "/"):
+            raise UsageError(f"this command talks to {origin} only; give a path, or another --server")
+        path = path.removeprefix(origin)
+    target = path if path.startswith("/") else PREFIX + path
+    if any(name in target for name in ("{owner}", "{repo}", "{id}")):
+        repo = ctx.readable_repo
+        for name, value in (("{owner}", repo.owner), ("{repo}", repo.name), ("{id}", repo.id)):
+            target = target.replace(name, quote(value, safe=""))
+    return quote(target, safe="/?&=%:@!$'()*+,;~-._")
+
+
+def _print(ctx: Ctx, answer: Raw) -> None:
+    value = _decoded(answer)
+    failed = answer.status >= 400
+    if value is not None:
+        ctx.out.data(value[0], filtered=not failed)  # a program for the answer says nothing about a problem
+    elif answer.body:
+        ctx.out.foreign(answer.body)
+    if failed:
+        problem = value[0] if value is not None and isinstance(value[0], dict) else {}
+        said = problem.get("detail") or problem.get("title") or ""
+        ctx.out.fail(f"the server answered {answer.status}" + (f": {said}" if said else ""))
+        ctx.exit(EXIT_SIGN_IN if answer.status == 401 else EXIT_FAILED)
+
+
+def _decoded(answer: Raw) -> tuple[Any] | None:
+    """The JSON value in a tuple of one; None when the answer is not JSON."""
+    if not answer.content_type.endswith("json"):
+        return None
+    try:
+        return (msgspec.json.decode(answer.body),)
+    except (msgspec.DecodeError, RecursionError):
+        raise ServerMisbehaved("the server says JSON and sends something else") from None
+
+
+def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
+    """Every item of every page, as one array."""
+    items: list[Any] = []
+    cursor: str | None = None
+    for _ in range(PAGES_MAX):
+        where = (
+            target
+            if cursor is None
+            else f"{target}{'&' if '?' in target else '?'}{urlencode({'cursor': cursor})}"
+        )
+        answer = ctx.reader.http.exchange("GET", where, None, headers)
+        value = _decoded(answer)
+        page = value[0] if value else None
+        if answer.status >= 400 or not isinstance(page, dict) or not isinstance(page.get("items"), list):
+            _print(ctx, answer)
+            if answer.status < 400:
+                raise UsageError("this answer is no list of pages; leave --paginate away")
+            return
+        items += page["items"]
+        following = page.get("next_cursor")
+        if not isinstance(following, str) or following == cursor:
+            break
+        cursor = following
+    ctx.out.data(items)

@@ -1,0 +1,94 @@
+"""`svc repo branch`, `svc repo branch-delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import Ref, Repo
+from localstore.core.model.ref import RefCreate
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.known_refs import add, drop, remembering
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.refs import naming, resolve, standing
+from svc.console import Column, answers
+
+COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
+
+
+@answers(COLUMNS, Ref)
+def branch(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The branch to create")] = "",
+    base: Annotated[
+        str, typer.Option("--from", metavar="BASE", help="A branch, tag or seal; else this folder's branch")
+    ] = "",
+    limit: Limit = 100,
+) -> None:
+    """List branches, or create one
+
+    A new branch starts at the last seal of its base. `svc switch NAME` turns this folder to it.
+
+    Examples:
+    svc repo branch
+    svc repo branch parser --from main
+    """
+    if not name:
+        if base:
+            raise UsageError(
+                "--from needs the name of the branch to create: svc repo branch NAME --from BASE"
+            )
+        here = ctx.readable_repo.id
+        found = ctx.reader.ref.list(here, "branch", limit)
+        ctx.out.rows(
+            remembering(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches"
+        )
+        return
+    repo = ctx.repo
+    start = _start(ctx, repo, base)
+    made = ctx.api.ref.create(repo.id, RefCreate(type="branch", name=name, head=start))
+    add(ctx.obj.home, repo.id, "branch", [made.name])
+    ctx.out.done(
+        f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
+    )
+
+
+def _start(ctx: Ctx, repo: Repo, base: str) -> str:
+    """What the server is to start the branch at: a branch by its name, anything else by its seal."""
+    found = resolve(ctx, repo, base or standing(ctx, repo))
+    return found.name if found.kind == "branch" else found.head or found.name
+
+
+@answers((Column("name"),))
+def branch_delete(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The branch")],
+    discard_live: Annotated[
+        bool, typer.Option("--discard-live", help="Also drop edits that no seal holds")
+    ] = False,
+) -> None:
+    """Delete a branch; its seals stay reachable by id
+
+    The default branch and protected ones are refused, and so is a branch with edits that no seal holds.
+
+    Examples:
+    svc repo branch-delete parser
+    """
+    repo = ctx.repo
+    linked = ctx.obj.linked
+    if linked and linked[1].repo_id == repo.id and linked[1].branch == name and not linked[1].shown:
+        with naming(repo, f"branch {name}", "svc repo branch"):
+            there = ctx.api.ref.get(repo.id, "branch", name)
+        if not there.default:  # that one is refused
+            ctx.confirm(
+                f"This folder is on {name}: it keeps its files, and svc switch {repo.default_branch} "
+                f"takes it elsewhere. Deleting {name}"
+            )
+    elif discard_live:
+        ctx.confirm(f"Dropping the unsealed edits of {name}")
+    with naming(repo, f"branch {name}", "svc repo branch"):
+        ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    drop(ctx.obj.home, repo.id, name)
+    ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

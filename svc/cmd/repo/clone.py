@@ -1,0 +1,95 @@
+"""`svc repo clone`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import Repo
+from localstore.folder.link import RepoLink
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.refs import resolve
+from svc.cmd.frame.working import count, key_for, note_conflicts, note_skipped, transport_of
+from svc.console import Column, answers
+from svc.console.table import size
+from svc.flows.clone import Cloned
+from svc.flows.clone import clone as clone_branch
+
+COLUMNS = (
+    Column("repo"),
+    Column("branch"),
+    Column("folder"),
+    Column("seal", kind="id"),
+    Column("files"),
+    Column("bytes", kind="size"),
+)
+
+
+@answers(COLUMNS)
+def clone(
+    ctx: Ctx,
+    repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
+    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Else a new folder named like it")] = "",
+    branch: Annotated[
+        str,
+        typer.Option("-b", "--branch", metavar="REF", help="A branch, tag or seal; else the default branch"),
+    ] = "",
+) -> None:
+    """Copy a repository into a new folder
+
+    The last seal of the branch, every seal and file verified; with -b TAG or -b SEAL that one, to be read
+    only. An interrupted clone goes on where it stopped. Public repositories need no session.
+
+    Examples:
+    svc repo clone alice/notes
+    svc repo clone alice/notes ~/notes-parser -b parser
+    svc repo clone alice/notes notes-1.0 -b v1.0
+    """
+    run = ctx.obj
+    run.name(repository)
+    if run.named is None:
+        raise UsageError("which repository? svc repo clone OWNER/NAME")
+    repo = ctx.readable_repo
+    at = resolve(ctx, repo, branch or repo.default_branch)
+    shown = at.head if at.kind != "branch" else None
+    chosen = at.name if shown is None else repo.default_branch
+    target = run.folder / (folder or repo.name)
+    done = clone_into(ctx, repo, chosen, Path(target), shown)
+    if shown:
+        ctx.out.note(
+            f"the folder shows the seal {shown[:12]}, to be read only; svc switch {chosen} leaves it"
+        )
+    note_skipped(ctx, done.skipped)
+    note_conflicts(ctx, done.conflicts)
+    record = {
+        "repo": repo.full_name,
+        "branch": chosen if shown is None else None,
+        "folder": str(done.folder),
+        "seal": done.seal,
+        "files": done.files,
+        "bytes": done.bytes,
+    }
+    what = f"{count(done.files, 'file')}, {size(done.bytes)}" if done.seal else "no seal yet"
+    ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))
+
+
+def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path, shown: str | None = None) -> Cloned:
+    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown`, with that seal,
+    to be read only."""
+    run = ctx.obj
+    link = RepoLink(
+        server=run.server,
+        repo_id=repo.id,
+        repo=repo.full_name,
+        branch=branch,
+        class_=repo.class_,
+        seal=shown or msgspec.UNSET,
+    )
+    transport = transport_of(ctx, link)
+    transport.head()  # NotFound before anything is written
+    key = key_for(ctx, repo) if shown is None else None
+    return clone_branch(transport, run.home, link, target, key, ctx.out.meter)

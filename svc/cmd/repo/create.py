@@ -1,0 +1,89 @@
+"""`svc repo create`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from localstore.core.errors import FolderNotEmpty, Invalid, UsageError
+from localstore.core.model import Repo
+from localstore.core.model.repo import RepoCreate
+from localstore.core.names import repository_name
+from svc.cmd.frame.context import Ctx
+from svc.cmd.repo.clone import clone_into
+from svc.cmd.repo.view import COLUMNS
+from svc.console import Column, answers
+
+CREATED = (*COLUMNS, Column("folder"))
+
+
+class Kind(StrEnum):
+    app = "app"
+    lib = "lib"
+    model = "model"
+    modelpack = "modelpack"
+    dataset = "dataset"
+
+
+@answers(CREATED, Repo)
+def create(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="Its name, without the owner")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Readable by everybody; else only by those you invite")
+    ] = False,
+    kind: Annotated[
+        Kind, typer.Option("--kind", help="model, modelpack and dataset take files of any size")
+    ] = Kind.app,
+    description: Annotated[
+        str, typer.Option("-d", "--description", metavar="TEXT", help="One line about it")
+    ] = "",
+    default_branch: Annotated[
+        str, typer.Option("--default-branch", metavar="NAME", help="Its first branch")
+    ] = "main",
+    clone: Annotated[
+        bool, typer.Option("-c", "--clone", help="Also make a folder of its name here, linked to it")
+    ] = False,
+) -> None:
+    """Create a repository
+
+    It belongs to you and is private unless --public. The folder you stand in is not linked: that is
+    `svc repo init`. --clone makes a new folder beside it.
+
+    Examples:
+    svc repo create notes
+    svc repo create notes --clone
+    svc repo create weights --kind model --public -d "Weights of the small model"
+    """
+    try:
+        checked = repository_name(name)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    body = RepoCreate(
+        name=checked,
+        visibility="public" if public else "private",
+        kind=kind.value,
+        description=description,
+        default_branch=default_branch,
+    )
+    if clone and any_inside(ctx.obj.folder / checked):
+        raise FolderNotEmpty(ctx.obj.folder / checked)
+    repo = ctx.api.repo.create(body)
+    record = msgspec.to_builtins(repo) | {"folder": None}
+    created = f"Created {repo.full_name} ({repo.visibility})"
+    if clone:
+        target = ctx.obj.folder / repo.name
+        record["folder"] = str(clone_into(ctx, repo, repo.default_branch, target).folder)
+        said = f"{created}, and linked the new folder {target} to it"
+    else:
+        said = f"{created}. Link a folder to it: svc repo init {repo.full_name}"
+    ctx.out.done(said, record, CREATED, Repo, value=repo.full_name)
+
+
+def any_inside(folder: Path) -> bool:
+    """Whether something is in the way of a new folder."""
+    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

@@ -1,0 +1,37 @@
+"""`svc repo device status`."""
+
+from __future__ import annotations
+
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("id"),
+    Column("name"),
+    Column("state"),
+    Column("created_at", kind="time"),
+    Column("keys_in"),
+)
+
+
+@answers(COLUMNS)
+def status(ctx: Ctx) -> None:
+    """Show this machine's device key and whether it is registered
+
+    `state` is registered, revoked, or `not registered`: the first push registers it.
+
+    Examples:
+    svc repo device status
+    svc repo device status --jq .state
+    """
+    identity = ctx.obj.sessions.identity
+    known = next((key for key in ctx.api.device.list() if key.id == identity.device.id), None)
+    state = "not registered" if known is None else "revoked" if known.revoked_at else "registered"
+    record = {
+        "id": identity.device.id,
+        "name": known.name if known else None,
+        "state": state,
+        "created_at": known.created_at if known else None,
+        "keys_in": "OS keyring" if identity.kept == "keyring" else str(ctx.obj.sessions.home),
+    }
+    ctx.out.record(record, COLUMNS)

@@ -1,0 +1,47 @@
+"""`svc repo executable`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working import count, named, to_look
+from svc.console import Column, answers
+from svc.flows.executable import executable as look_at
+
+COLUMNS = (Column("listed"), Column("unlisted"), Column("written"))
+
+
+@answers(COLUMNS)
+def executable(
+    ctx: Ctx,
+    write: Annotated[
+        bool, typer.Option("--write", help="Add those that are not listed to .svc.yaml")
+    ] = False,
+) -> None:
+    """Show which files are executable here, and list them in .svc.yaml
+
+    The service stores no executable bit. Files that `executable:` of .svc.yaml lists get it where a clone, a
+    pull or a restore writes them. The list holds paths and patterns; the next push sends it.
+
+    Examples:
+    svc repo executable
+    svc repo executable --write
+    """
+    with to_look(ctx) as device:
+        found = look_at(device, write)
+    if found.unfit:
+        ctx.out.note(f"not listed, their names do not fit: {named(found.unfit)}")
+    if found.unlisted and not found.written:
+        ctx.out.note(
+            f"not listed in .svc.yaml: {named(found.unlisted)}; to add them: svc repo executable --write"
+        )
+    record = {"listed": found.listed, "unlisted": found.unlisted, "written": found.written}
+    if found.written:
+        added = len(found.unlisted) - len(found.unfit)
+        sentence = f"Listed {count(added, 'more file')} in .svc.yaml; svc push sends it"
+    else:
+        sentence = f"{count(len(found.listed), 'executable file')} listed, {len(found.unlisted)} not"
+    ctx.out.done(sentence, record, COLUMNS, value=",".join(found.unlisted))

@@ -1,0 +1,91 @@
+"""`svc repo init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.folder.link import RepoLink
+from svc.api.sync_transport import BranchTransport
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working import count, named
+from svc.console import Column, answers
+from svc.flows.init import init as link_folder
+
+COLUMNS = (
+    Column("repo"),
+    Column("branch"),
+    Column("folder"),
+    Column("base", kind="id"),
+    Column("head", kind="id"),
+    Column("recognised"),
+    Column("unknown"),
+)
+
+
+@answers(COLUMNS)
+def init(
+    ctx: Ctx,
+    repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
+    branch: Annotated[
+        str, typer.Option("-b", "--branch", metavar="BRANCH", help="Else the default branch")
+    ] = "",
+) -> None:
+    """Link this folder to a repository
+
+    Nothing in the folder changes. Files that are versions the branch has or had are recognised; svc pull and
+    svc push do the rest. The repository must exist: svc repo create makes one. Linking again is allowed.
+
+    Examples:
+    svc repo init alice/notes
+    svc repo init alice/notes -b parser
+    """
+    run = ctx.obj
+    run.name(repository)
+    if run.named is None:
+        raise UsageError("which repository? svc repo init OWNER/NAME")
+    repo = ctx.readable_repo
+    chosen = branch or repo.default_branch
+    link = RepoLink(
+        server=run.server, repo_id=repo.id, repo=repo.full_name, branch=chosen, class_=repo.class_
+    )
+    transport = BranchTransport(ctx.reader, repo.id, chosen)
+    transport.head()  # NotFound before anything is written
+    done = link_folder(transport, run.home, link, run.folder)
+    if done.unknown:
+        ctx.out.note(f"not recognised, kept beside the branch's on pull: {named(done.unknown)}")
+    if seen_by_git(done.folder):
+        ctx.out.note(
+            "git sees the link too: add .svc/ to .gitignore, or to .git/info/exclude for yourself only"
+        )
+    record = {
+        "repo": repo.full_name,
+        "branch": chosen,
+        "folder": str(done.folder),
+        "base": done.base,
+        "head": done.head,
+        "recognised": done.recognised,
+        "unknown": done.unknown,
+    }
+    known = f"; {count(done.recognised, 'file')} recognised" if done.recognised else ""
+    ctx.out.done(
+        f"Linked {done.folder} to {repo.full_name}, branch {chosen}{known}",
+        record,
+        COLUMNS,
+        value=repo.full_name,
+    )
+
+
+def seen_by_git(folder: Path) -> bool:
+    """Whether the folder is a git repository whose root rules do not name the link. Nothing of git's is
+    written, and a folder is not asked for further: the note is a courtesy."""
+    if not (folder / ".git").exists():
+        return False
+    rules = (folder / ".gitignore", folder / ".git" / "info" / "exclude")
+    named = {".svc", ".svc/", "/.svc", "/.svc/"}
+    return not any(
+        named & set(file.read_text("utf-8", "replace").split()) for file in rules if file.is_file()
+    )

@@ -1,0 +1,70 @@
+"""`svc repo list`, `svc repo search`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import Repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("full_name"),
+    Column("description", kind="line", spare=2),
+    Column("visibility", spare=1),
+    Column("kind", spare=4),
+    Column("state", kind="state", spare=3),
+    Column("updated_at", kind="time"),
+)
+
+
+@answers(COLUMNS, Repo)
+def list_repos(
+    ctx: Ctx,
+    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="Whose, as --owner")] = "",
+    owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
+    deleted: Annotated[bool, typer.Option("--deleted", help="Yours that can still be restored")] = False,
+    limit: Limit = 30,
+) -> None:
+    """List repositories
+
+    Yours if you are signed in and name no owner. Public repositories of an owner need no session.
+
+    Examples:
+    svc repo list
+    svc repo list alice --json full_name --jq '.[].full_name'
+    svc repo list --deleted
+    """
+    if whose and owner and whose != owner:
+        raise UsageError(f"{whose} and --owner {owner} are two owners; name one")
+    owner = whose or owner
+    api = ctx.api if deleted or owner == "@me" else ctx.reader
+    chosen = owner or ("@me" if api.signed_in else None)
+    found = api.repo.list(chosen, "deleted" if deleted else None, limit)
+    columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
+    ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
+
+
+@answers(COLUMNS, Repo)
+def search(
+    ctx: Ctx,
+    query: Annotated[str, typer.Argument(help="Words of the name or the description")],
+    trending: Annotated[bool, typer.Option("--trending", help="Most seals lately first")] = False,
+    recent: Annotated[bool, typer.Option("--recent", help="Changed last first")] = False,
+    limit: Limit = 30,
+) -> None:
+    """Search repositories
+
+    Among those you may see; without a session, the public ones.
+
+    Examples:
+    svc repo search parser --recent
+    """
+    if trending and recent:
+        raise UsageError("--trending and --recent are two orders; use one of them")
+    sort: Literal["trending", "recent"] | None = "trending" if trending else "recent" if recent else None
+    ctx.out.rows(ctx.reader.repo.search(query, sort, limit), COLUMNS, Repo, empty="no repository matches")

@@ -1,0 +1,191 @@
+"""Settings and life of a repository: `svc repo edit`, `rename`, `visibility`, `archive`, `delete` …"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.model import Repo
+from localstore.core.names import repository_name
+from localstore.core.paths import terminal_safe
+from localstore.folder.link import write_repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import DryRun, Repository
+from svc.cmd.repo.view import COLUMNS
+from svc.console import Column, answers
+
+DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
+
+
+class Visibility(StrEnum):
+    public = "public"
+    private = "private"
+
+
+@answers(COLUMNS, Repo)
+def edit(
+    ctx: Ctx,
+    repository: Repository = "",
+    description: Annotated[
+        str | None, typer.Option("-d", "--description", metavar="TEXT", help="One line about it")
+    ] = None,
+    default_branch: Annotated[
+        str | None, typer.Option("--default-branch", metavar="NAME", help="An existing branch")
+    ] = None,
+) -> None:
+    """Change description or default branch
+
+    Examples:
+    svc repo edit -d "Notes on parsing"
+    svc repo edit alice/notes --default-branch trunk
+    """
+    ctx.obj.name(repository)
+    wanted = {"description": description, "default_branch": default_branch}
+    changes = {name: value for name, value in wanted.items() if value is not None}
+    if not changes:
+        raise UsageError("nothing to change; give -d TEXT or --default-branch NAME")
+    _patch(ctx, changes, "Changed {0}")
+
+
+@answers(COLUMNS, Repo)
+def rename(
+    ctx: Ctx,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[OWNER/NAME] NEW", help="The repository, unless -R or this folder; its new name"
+        ),
+    ],
+) -> None:
+    """Rename a repository; its old name leads to it for 90 days
+
+    Linked folders go on working.
+
+    Examples:
+    svc repo rename journal
+    svc repo rename alice/notes journal
+    """
+    name = _beside_repository(ctx, words, "svc repo rename [OWNER/NAME] NEW")
+    try:
+        checked = repository_name(name)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    changed = _patch(ctx, {"name": checked}, "Renamed to {0}")
+    linked = ctx.obj.linked
+    if linked is not None and linked[1].repo_id == changed.id:
+        write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
+
+
+@answers(COLUMNS, Repo)
+def visibility(
+    ctx: Ctx,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[OWNER/NAME] public|private",
+            help="The repository, unless -R or this folder; who may read it",
+        ),
+    ],
+) -> None:
+    """Make a repository public or private
+
+    Public shows its whole history to everybody, and asks first.
+
+    Examples:
+    svc repo visibility private
+    svc repo visibility alice/notes public --yes
+    """
+    chosen = _beside_repository(ctx, words, "svc repo visibility [OWNER/NAME] public|private")
+    if chosen not in tuple(Visibility):
+        raise UsageError(f"'{terminal_safe(chosen[:60])}' is neither public nor private")
+    who = Visibility(chosen)
+    repo = ctx.repo
+    if who is Visibility.public and repo.visibility != "public":
+        ctx.confirm(f"Showing the whole history of {repo.full_name} to everybody")
+    _patch(ctx, {"visibility": who.value}, "{0} is now " + who.value, repo)
+
+
+@answers(COLUMNS, Repo)
+def archive(ctx: Ctx, repository: Repository = "") -> None:
+    """Refuse every write until it is unarchived
+
+    Examples:
+    svc repo archive alice/notes
+    """
+    ctx.obj.name(repository)
+    _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
+
+
+@answers(COLUMNS, Repo)
+def unarchive(ctx: Ctx, repository: Repository = "") -> None:
+    """Accept writes again
+
+    Examples:
+    svc repo unarchive alice/notes
+    """
+    ctx.obj.name(repository)
+    _patch(ctx, {"archived": False}, "{0} accepts writes again")
+
+
+@answers(DELETED)
+def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> None:
+    """Delete a repository; it can be restored for 30 days
+
+    Prints the id that restores it. The name stays reserved until then.
+
+    Examples:
+    svc repo delete alice/notes --yes
+    svc repo delete alice/notes --dry-run
+    """
+    ctx.obj.name(repository)
+    repo = ctx.repo
+    if dry_run:
+        would = {"full_name": repo.full_name, "id": repo.id}
+        ctx.out.done(f"Would delete {repo.full_name}", would, DELETED, value=repo.full_name)
+        return
+    ctx.confirm(f"Deleting {repo.full_name}")
+    gone = ctx.api.repo.delete(repo.id)
+    ctx.out.done(
+        f"Deleted {repo.full_name}. It is gone for good {ctx.out.when(gone.purge_at)}; until then this "
+        f"restores it: svc repo restore {gone.restore_id}",
+        {"full_name": repo.full_name, "id": repo.id, **msgspec.to_builtins(gone)},
+        DELETED,
+        value=gone.restore_id,
+    )
+
+
+@answers(COLUMNS, Repo)
+def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo delete printed")]) -> None:
+    """Bring a deleted repository back
+
+    `svc repo list --deleted` shows what can be restored.
+
+    Examples:
+    svc repo restore 01JD8X…
+    """
+    try:
+        repo = ctx.api.repo.restore(id)
+    except NotFound:
+        raise NotFound(f"{id} is nothing that you can restore; see: svc repo list --deleted") from None
+    ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
+
+
+def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
+    """The one word that is no repository. A second word, with a slash, names the repository."""
+    others = [word for word in words if "/" not in word]
+    named = [word for word in words if "/" in word]
+    if len(others) != 1 or len(named) > 1:
+        raise UsageError(f"this takes one word, and a repository if you like: {usage}")
+    ctx.obj.name("".join(named))
+    return others[0]
+
+
+def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> Repo:
+    target = repo or ctx.repo
+    changed = ctx.api.repo.patch(target.id, changes)
+    ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)
+    return changed

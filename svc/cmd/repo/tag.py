@@ -1,0 +1,70 @@
+"""`svc repo tag …`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.model import Ref
+from localstore.core.model.ref import RefCreate
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.known_refs import add, drop, remembering
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.refs import naming, resolve, standing
+from svc.console import Column, answers
+
+COLUMNS = (Column("name"), Column("head", kind="id"))
+
+
+@answers(COLUMNS, Ref)
+def create(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The tag")],
+    branch: Annotated[
+        str,
+        typer.Option(
+            "--from", "--branch", metavar="REF", help="A branch, tag or seal; else this folder's branch"
+        ),
+    ] = "",
+) -> None:
+    """Create a tag
+
+    Examples:
+    svc repo tag create v1.0
+    svc repo tag create v1.0 --from 3f2a91
+    """
+    repo = ctx.repo
+    start = resolve(ctx, repo, branch or standing(ctx, repo))
+    at = start.name if start.kind == "branch" else start.head
+    made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=at))
+    add(ctx.obj.home, repo.id, "tag", [made.name])
+    ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
+
+
+@answers(COLUMNS, Ref)
+def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
+    """List tags
+
+    Examples:
+    svc repo tag list -R alice/notes
+    """
+    here = ctx.readable_repo.id
+    found = ctx.reader.ref.list(here, "tag", limit)
+    ctx.out.rows(remembering(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
+
+
+@answers((Column("name"),))
+def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
+    """Delete a tag
+
+    The seal it names stays.
+
+    Examples:
+    svc repo tag delete v1.0
+    """
+    repo = ctx.repo
+    with naming(repo, f"tag {name}", "svc repo tag list"):
+        ctx.api.ref.delete(repo.id, "tag", name)
+    drop(ctx.obj.home, repo.id, name)
+    ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)

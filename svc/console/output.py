@@ -1,0 +1,249 @@
+"""How a command speaks."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import IO, Any, TextIO
+
+import msgspec
+
+from localstore.core.errors import ClientError, SvcError, UsageError
+from localstore.core.paths import PROSE, terminal_safe
+from svc.console import select
+from svc.console.answers import Answers, members
+from svc.console.progress import Meter
+from svc.console.select import Format
+from svc.console.table import Column, Record, age, aligned, listed, plain, tsv
+
+
+class Out:
+    """Writes the one answer of a command to stdout and everything else to stderr."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self._stdout = stdout or sys.stdout
+        self._stderr = stderr or sys.stderr
+        self._environment = environment
+        self.format = Format()
+        self.answers: Answers | None = None  # what the running command declares
+        self.terminal = self._stdout.isatty()
+        smart = environment.get("TERM", "") not in ("", "dumb") and not environment.get("SVC_PLAIN")
+        self._colour = self.terminal and smart and not environment.get("NO_COLOR")
+        self._pages = self.terminal and smart and sys.stdin.isatty()
+        self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return self.terminal and sys.stdin.isatty()
+
+    # --- the answer
+
+    def rows(
+        self, items: Iterable[Any], columns: Sequence[Column], model: type | None = None, empty: str = ""
+    ) -> None:
+        """A list. `items` are Structs or dicts; `model` names the further fields of `--json`; `empty` is what
+        a person reads when there are none."""
+        valid = self._fields(columns, model)
+        records = (_record(item) for item in items)
+        if self.format.as_data:
+            chosen = select.chosen_fields(self.format, _names(columns), valid)
+            self._data([_fields(record, columns, chosen) for record in records])
+        elif not self.terminal:
+            for line in tsv(records, columns):
+                self._write(line + "\n")
+        else:
+            found = list(records)
+            if not found:
+                self.note(empty or "nothing to list")
+                return
+            self._show(
+                list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
+            )
+
+    def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
+        """One thing with its fields. `body`: prose below them, for people."""
+        self._fields(columns, model)
+        record = _record(item)
+        if self.format.as_data:
+            self._one(record, columns, model)
+        elif not self.terminal:
+            for column in columns:
+                self._write(f"{column.name}\t{plain(column.value(record))}\n")
+        else:
+            self._show([*listed(record, columns, _now()), *([""] if body else []), *body.splitlines()])
+
+    def done(
+        self,
+        sentence: str,
+        item: Any = None,
+        columns: Sequence[Column] = (),
+        model: type | None = None,
+        value: str = "",
+    ) -> None:
+        """A change was made: the sentence for a person; in a pipe `value`, the one thing a script needs, with
+        the sentence on stderr; with `--json` the changed thing."""
+        if self.format.as_data:
+            try:
+                self._one(_record(item), columns, model)
+            except UsageError as error:  # a jq program or template that only its input could prove wrong
+                raise ClientError(f"this was done: {sentence}. Its answer cannot be shown: {error}") from None
+        elif self.terminal or not value:
+            self._write(terminal_safe(sentence, keep=PROSE) + "\n")
+        else:
+            self.note(sentence)
+            self._write(plain(value) + "\n")
+
+    def text(self, text: str, *, diff: bool = False) -> None:
+        """Prose or a patch, paged on a terminal."""
+        if not self.terminal:
+            self._write(text)
+            return
+        lines = select.safe_for(text, terminal=True).splitlines()
+        self._show([self._tint_diff(line) for line in lines] if diff else lines)
+
+    def data(self, value: Any, *, filtered: bool = True) -> None:
+        """Any JSON value, through `--jq` if there is one and it is to be `filtered`."""
+        if self.format.jq is not None and filtered:
+            results = select.run_jq(self.format.jq, value, pretty=self.terminal)
+            self._results(results)
+        else:
+            self._write(select.to_json(value, pretty=self.terminal) + "\n")
+
+    def foreign(self, data: bytes) -> None:
+        """Bytes of somebody else's: as they are in a pipe; on a terminal as text that it does not obey."""
+        if self.terminal:
+            self.text(data.decode("utf-8", "backslashreplace"))
+        else:
+            self.binary([data])
+
+    def binary(self, pieces: Iterable[bytes]) -> None:
+        """Bytes as they are."""
+        target: IO[bytes] = self._stdout.buffer
+        self._stdout.flush()
+        for piece in pieces:
+            target.write(piece)
+        target.flush()
+
+    # --- beside it
+
+    def note(self, sentence: str) -> None:
+        """Something a person may want to know."""
+        self.meter.clear()
+        print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
+
+    def error(self, error: SvcError) -> None:
+        self.fail(error.detail or error.title)
+
+    def fail(self, sentence: str) -> None:
+        self.meter.clear()
+        print(f"svc: {terminal_safe(sentence, keep=PROSE)}", file=self._stderr)
+
+    def ask(self, question: str) -> bool:
+        """A yes or no from the person. Call only when `interactive`."""
+        self.meter.clear()
+        print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
+        try:
+            typed = sys.stdin.readline()
+        except KeyboardInterrupt:
+            print(file=self._stderr)  # what follows stands on a line of its own
+            raise
+        if not typed.endswith("\n"):
+            print(file=self._stderr)
+        return typed.strip().lower() in ("y", "yes")
+
+    def link(self, url: str) -> None:
+        """An address on a line of its own; terminals with colours may follow it."""
+        shown = terminal_safe(url)
+        self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
+
+    def when(self, moment: str) -> str:
+        """A moment for a sentence: `in 29 d` on a terminal, the whole time elsewhere."""
+        return age(moment, _now()) if self.terminal else f"at {moment}"
+
+    @property
+    def width(self) -> int:
+        return max(shutil.get_terminal_size((100, 24)).columns, 20)
+
+    def tint(self, text: str, colour: str) -> str:
+        """`text` in a colour (red, green, yellow, cyan, bold) where colours are wanted."""
+        codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
+        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
+
+    def _narrow(self, headers: list[str]) -> None:
+        names = ", ".join(header.lower() for header in headers)
+        self.note(f"not shown at {self.width} columns: {names}")
+
+    def _tint_diff(self, line: str) -> str:
+        if line.startswith(("+++", "---", "diff ")):
+            return self.tint(line, "bold")
+        if line.startswith("@@"):
+            return self.tint(line, "cyan")
+        return self.tint(line, {"+": "green", "-": "red"}[line[0]]) if line[:1] in ("+", "-") else line
+
+    def _show(self, lines: list[str], *, header: bool = False) -> None:
+        if header and lines:
+            lines[0] = self.tint(lines[0], "bold")
+        text = "\n".join(lines) + "\n"
+        long = self._pages and len(lines) >= shutil.get_terminal_size().lines
+        if not (long and self._paged(text)):
+            self._write(text)
+
+    def _paged(self, text: str) -> bool:
+        from svc.console.pager import page
+
+        return page(text, self._environment)
+
+    def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
+        """The fields that may be asked for. TypeError for a column that the command does not declare: it
+        would be refused after the command's work instead of before it."""
+        given = _names(columns) + members(model)
+        if self.answers is None:
+            return given
+        unknown = set(given) - set(self.answers.fields) - set(_names(self.answers.table))
+        if unknown:
+            raise TypeError(f"the command answers {', '.join(sorted(unknown))} and does not declare it")
+        return self.answers.fields
+
+    def _one(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
+        chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
+        self._data(_fields(record, columns, chosen))
+
+    def _data(self, value: Record | list[Record]) -> None:
+        if self.format.template is not None:
+            records = value if isinstance(value, list) else [value]
+            self._results(select.run_template(self.format.template, records))
+        else:
+            self.data(value)
+
+    def _results(self, results: list[str]) -> None:
+        for result in results:
+            self._write(select.safe_for(result, terminal=self.terminal) + "\n")
+
+    def _write(self, text: str) -> None:
+        self.meter.clear()
+        self._stdout.write(text)
+
+
+def _record(item: Any) -> Record:
+    return item if isinstance(item, dict) else msgspec.to_builtins(item)
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def _fields(record: Record, columns: Sequence[Column], chosen: Sequence[str]) -> Record:
+    derived = {column.name: column for column in columns}
+    return {name: derived[name].value(record) if name in derived else record.get(name) for name in chosen}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

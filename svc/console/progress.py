@@ -1,0 +1,57 @@
+"""Progress on stderr: a bar with rate and time left, only where a person watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from localstore.core.paths import terminal_safe
+from svc.console.table import size
+
+TICK = 0.1  # seconds between two paintings
+BAR_CELLS = 20
+
+
+class Meter:
+    """How far the work of one command is, phase after phase; a `localstore.progress.Progress`. Silent when
+    `live` is false."""
+
+    def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._live, self._clock = stream, live, clock
+        self._phase = ""
+        self._started, self._painted, self._shown = 0.0, 0.0, False
+
+    def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None:
+        if not self._live:
+            return
+        now = self._clock()
+        if phase != self._phase:
+            self._phase, self._started, self._painted = phase, now, now - TICK
+        if now - self._painted >= TICK or done == total:
+            self._painted = now
+            self._stream.write(f"\r{self.line(done, total, bytes)}\x1b[K")
+            self._stream.flush()
+            self._shown = True
+
+    def line(self, done: int, total: int | None, bytes: int) -> str:
+        """What is painted: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
+        spent = max(self._clock() - self._started, 1e-9)
+        parts = [terminal_safe(self._phase)]
+        if total:
+            filled = round(min(done / total, 1.0) * BAR_CELLS)
+            parts += [f"[{'#' * filled}{'.' * (BAR_CELLS - filled)}]", f"{done} of {total}"]
+        else:
+            parts.append(str(done))
+        if bytes:
+            parts += [size(bytes), f"{size(bytes / spent)}/s"]
+        if total and 0 < done < total:
+            parts.append(f"{spent * (total - done) / done:.0f} s left")
+        return "  ".join(parts)
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be written."""
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._shown = False

@@ -1,0 +1,188 @@
+"""Reading what a server sends: capped while it arrives, typed, and never trusted on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from localstore.core import paths
+from localstore.core.errors import (
+    NotFound,
+    RateLimited,
+    ServerMisbehaved,
+    ServerUnreachable,
+    SvcError,
+    Unauthorized,
+    from_problem,
+)
+from localstore.core.limits import MIB
+from svc.http.patience import OutOfPatience
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+JSON_MAX = 32 * MIB
+RAW_MAX = 256 * MIB
+PROBLEM_MAX = 1 * MIB
+DETAIL_CHARS = 2000
+REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
+
+
+class Raw(msgspec.Struct, frozen=True):
+    """An answer as it came. `headers` keep every value of a repeated name."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    content_type: str
+    body: bytes
+
+
+def json(response: httpx.Response, returns: type[T], cap: int) -> T:
+    """The typed body of a successful answer; raises what the server's problem document says otherwise."""
+    opened(response)
+    if not _media(response).endswith("json"):
+        raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
+    content = _read(response, cap)
+    try:
+        return msgspec.json.decode(content, type=returns)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        why = paths.terminal_safe(str(error)[:200])
+        raise _misbehaved(response, f"sent an answer that cannot be read ({why})") from None
+
+
+def nothing(response: httpx.Response) -> None:
+    """A successful answer whose body does not matter."""
+    opened(response)
+
+
+def body(response: httpx.Response, cap: int) -> bytes:
+    """The raw bytes of a successful answer."""
+    return _read(opened(response), cap)
+
+
+def raw(response: httpx.Response, cap: int) -> Raw:
+    """Any answer, successful or not."""
+    return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
+
+
+def opened(response: httpx.Response) -> httpx.Response:
+    """The response itself, body unread, when it is a success; else raises the error it carries."""
+    if response.is_success:
+        return response
+    raise problem(response)
+
+
+def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
+    """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
+    when the connection ends before it does, or it comes drop by drop."""
+    import httpx
+
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _misbehaved(response, "sent an encoded answer that nobody asked for")
+    total = 0
+    try:
+        for piece in response.iter_raw():
+            total += len(piece)
+            if total > cap:
+                raise _misbehaved(response, f"sent more than {cap} bytes")
+            yield piece
+    except OutOfPatience as error:
+        raise _broke_off(response, f"it {error}") from None
+    except httpx.TransportError as error:
+        why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
+        raise _broke_off(response, why) from None
+
+
+def problem(response: httpx.Response) -> SvcError:
+    """The error of an unsuccessful answer: a problem document's (RFC 9457), else one for its status."""
+    document = _document(response)
+    if document is None:
+        return _misbehaved(
+            response, f"answered {response.status_code} and not as a svc server does; check the address"
+        )
+    safe = _safe(document)
+    if not isinstance(safe.get("detail"), str):
+        safe.pop("detail", None)
+    error = from_problem(safe, response.status_code)
+    if type(error) is Unauthorized and not safe.get("detail"):
+        error.detail = "this needs a session; run: svc login"
+    if isinstance(error, NotFound) and not safe.get("detail"):
+        error.detail = "there is nothing here that you may see; check the name, or sign in: svc login"
+    if isinstance(error, RateLimited) and "detail" not in safe:
+        error.detail = "too many requests; wait a moment and try again"
+    return error
+
+
+def server_time(response: httpx.Response) -> float | None:
+    """Unix seconds from a 401 that says the signature was not in time. The body can be read again."""
+    document = _document(response) or {}
+    told = document.get("server_time")
+    refused = document.get("code") == "request_not_bound"
+    return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
+
+
+def _document(response: httpx.Response) -> dict[str, Any] | None:
+    if _media(response) not in ("application/problem+json", "application/json"):
+        return None
+    try:
+        content = response.extensions.get("svc.problem")
+        if content is None:
+            content = response.extensions["svc.problem"] = _read(response, PROBLEM_MAX)
+        found = msgspec.json.decode(content)
+    except (ServerMisbehaved, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("code"), str) else None
+
+
+def _safe(value: Any) -> Any:
+    """The same value with every text fit for a terminal and not longer than a sentence can be."""
+    if isinstance(value, str):
+        return paths.terminal_safe(value[:DETAIL_CHARS])
+    if isinstance(value, list):
+        return [_safe(item) for item in value]
+    if isinstance(value, dict):
+        return {paths.terminal_safe(str(key)): _safe(item) for key, item in value.items()}
+    return value
+
+
+def _media(response: httpx.Response) -> str:
+    value: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return paths.terminal_safe(value[:100])
+
+
+def _read(response: httpx.Response, cap: int) -> bytes:
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > cap:
+        raise _misbehaved(response, f"sent more than {cap} bytes")
+    return b"".join(pieces(response, cap))
+
+
+def _broke_off(response: httpx.Response, why: str) -> ServerUnreachable:
+    """What may be repeated can only be repeated; anything else may have had its effect."""
+    announced = response.headers.get("content-length", "")[:20]
+    of = f" of {announced}" if announced.isdecimal() else ""
+    remedy = remedy_of(response.extensions.get(REPEATABLE, False))
+    return ServerUnreachable(
+        f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "
+        f"the answer ({why}); {remedy}"
+    )
+
+
+def remedy_of(repeatable: bool) -> str:
+    """What to do when the answer to a request did not come."""
+    if repeatable:
+        return "check your network, then run the command again"
+    return "it may have been carried out all the same: look before you run the command again"
+
+
+def _origin(response: httpx.Response) -> str:
+    url = response.request.url
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(f"{_origin(response)} {what}")

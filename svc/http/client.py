@@ -1,0 +1,393 @@
+"""One HTTP conversation with one server: signing, retries, clock correction, and what never happens.
+
+Every mutation is signed with the key that the session is bound to (RFC 9421)
+for the origin pinned at sign-in. A redirect to another origin is not followed and its address learns nothing.
+Requests that may be repeated are: reads, requests that carry an Idempotency-Key, and those of the live
+protocol, which answers a repetition with the first answer. A server that refuses with Retry-After has not
+acted, so any request waits and tries again. Every attempt is signed anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+import msgspec
+
+from localstore.core.encoding import b64u
+from localstore.core.errors import ServerMisbehaved, ServerUnreachable
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
+from localstore.core.model import Page
+from localstore.core.paths import terminal_safe
+from svc import __version__
+from svc.http import answer
+from svc.http.patience import OutOfPatience
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+ATTEMPTS = 4
+STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
+BACKOFF = 0.25  # seconds before the second attempt; doubles each time
+TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
+WAIT_MAX = 30.0  # seconds that a server may ask us to wait
+REDIRECTS_MAX = 3
+EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
+
+Query = Mapping[str, "str | int | bool | None"]
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A capability token (base64url text) and the key it is bound to."""
+
+    token: str
+    key: DeviceKey
+
+    @property
+    def authorization(self) -> str:
+        return f"Bearer {self.token}"
+
+
+class Outgoing(msgspec.Struct):
+    """One request before it is signed. `body` is bytes, or opens a stream of `length` bytes anew."""
+
+    method: str
+    target: str
+    body: bytes | Callable[[], Iterable[bytes]] | None = None
+    length: int = 0
+    digest: ContentDigest | None = None
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    repeatable: bool = False
+
+
+def segment(text: str) -> str:
+    """One path segment, percent-encoded whole: a slash in a branch name is part of the name."""
+    return quote(text, safe="")
+
+
+def segments(text: str) -> str:
+    """The rest of a path, percent-encoded between its slashes."""
+    return quote(text, safe="/")
+
+
+class Http:
+    """Calls to `origin` (http(s)://host[:port]), with the session `credential` if there is one."""
+
+    def __init__(
+        self,
+        origin: str,
+        credential: Credential | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.origin = origin
+        self.credential = credential
+        self.attempts = ATTEMPTS  # how often a request is sent at most
+        self._sleep, self._clock = sleep, clock
+        self._skew = 0.0  # seconds that the server's clock is ahead of ours
+        self._opened: httpx.Client | None = None
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        returns: type[T],
+        *,
+        query: Query | None = None,
+        body: Any = None,
+        content: bytes | None = None,
+        creates: bool = False,
+        repeatable: bool = False,
+        cap: int = answer.JSON_MAX,
+    ) -> T:
+        """Send `body` as JSON, or `content` as it is; read JSON. `creates` adds an Idempotency-Key. `cap`:
+        bytes of the answer.
+
+        Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
+        """
+        outgoing = self._request(method, path, query, body, content, repeatable)
+        if creates:
+            outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
+            outgoing.repeatable = True
+        return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
+
+    def do(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> None:
+        """A request whose answer has no body that matters."""
+        outgoing = self._request(method, path, query, body, None, repeatable=False)
+        self._attempt(outgoing, lambda response: answer.nothing(response))
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        cap: int = answer.RAW_MAX,
+    ) -> answer.Raw:
+        """Any request as it stands, for `svc repo api`: status, headers and body, whatever they are."""
+        outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
+        return self._attempt(outgoing, lambda response: answer.raw(response, cap))
+
+    def pages(
+        self, path: str, item: type[T], *, query: Query | None = None, limit: int | None = None
+    ) -> Iterator[T]:
+        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
+        left = limit
+        cursor: str | None = None
+        seen: set[str] = set()
+        empty = 0
+        while left is None or left > 0:
+            size = 100 if left is None else min(left, 100)
+            page = self.call(
+                "GET",
+                path,
+                Page[item],  # type: ignore[valid-type]
+                query={**(query or {}), "limit": size, "cursor": cursor},
+            )
+            taken = page.items if left is None else page.items[:left]
+            yield from taken
+            left = None if left is None else left - len(taken)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in seen:
+                raise ServerMisbehaved(f"{self.origin} sent the same page of a list twice")
+            seen.add(cursor)
+            empty = 0 if page.items else empty + 1
+            if empty == EMPTY_PAGES or len(seen) == PAGES_MAX:
+                raise ServerMisbehaved(f"{self.origin} sends pages of a list without end")
+
+    def read(self, path: str, cap: int, *, query: Query | None = None) -> bytes:
+        """A whole answer of raw bytes, at most `cap`."""
+        outgoing = Outgoing("GET", _target(path, query), repeatable=True)
+        return self._attempt(outgoing, lambda response: answer.body(response, cap))
+
+    @contextmanager
+    def stream(
+        self, method: str, path: str, cap: int, *, query: Query | None = None, content: bytes | None = None
+    ) -> Iterator[Iterator[bytes]]:
+        """An answer as it arrives, in pieces, at most `cap` bytes in all. Not repeated once it flows."""
+        outgoing = self._request(method, path, query, None, content, repeatable=True)
+        response = self._attempt(outgoing, answer.opened, keep=True)
+        try:
+            yield answer.pieces(response, cap)
+        finally:
+            response.close()
+
+    def upload(
+        self,
+        method: str,
+        path: str,
+        returns: type[T],
+        parts: Callable[[], Iterable[bytes]],
+        length: int,
+        blake3: bytes,
+    ) -> T:
+        """Stream `length` bytes whose BLAKE3 (32 raw bytes) is known and signed. `parts` opens them anew."""
+        outgoing = Outgoing(
+            method,
+            path,
+            parts,
+            length,
+            ContentDigest.streamed(blake3),
+            {"Content-Type": "application/octet-stream"},
+            repeatable=True,
+        )
+        return self._attempt(outgoing, lambda response: answer.json(response, returns, answer.JSON_MAX))
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Any,
+        content: bytes | None,
+        repeatable: bool,
+    ) -> Outgoing:
+        outgoing = Outgoing(method, _target(path, query), repeatable=repeatable or method in SAFE_METHODS)
+        if body is not None:
+            outgoing.body = msgspec.json.encode(body)
+            outgoing.headers["Content-Type"] = "application/json"
+        elif content is not None:
+            outgoing.body = content
+            outgoing.headers["Content-Type"] = "application/octet-stream"
+        return outgoing
+
+    def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
+        """Send, read, and repeat what may be repeated. `keep` leaves the response open for the caller."""
+        httpx = load()
+        attempt, corrected = 0, False
+        while True:
+            attempt += 1
+            kept = False
+            try:
+                response = self._follow(outgoing)
+            except httpx.TransportError as error:
+                self._sleep(self._after_failure(error, outgoing, attempt))
+                continue
+            try:
+                wait = self._retry_after(response, outgoing, attempt)
+                if wait is None and not corrected and self._correct_clock(response):
+                    corrected, wait = True, 0.0
+                if wait is None:
+                    result = read(response)
+                    kept = keep
+                    return result
+            finally:
+                if not kept:
+                    response.close()
+            self._sleep(wait)
+
+    def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
+        """Seconds to wait before the next attempt; raises when there is none."""
+        httpx = load()
+        tls = terminal_safe(str(error)[:200])
+        if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
+            raise ServerUnreachable(
+                f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
+                "http://), the certificate, and this machine's clock"
+            ) from None
+        never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+        most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
+        if attempt < most and (never_sent or outgoing.repeatable):
+            return float(BACKOFF * 2 ** (attempt - 1))
+        if isinstance(error, httpx.ProtocolError):
+            raise ServerMisbehaved(
+                f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
+                "check the address"
+            ) from None
+        why = terminal_safe(str(error)[:200]) or type(error).__name__
+        raise ServerUnreachable(
+            f"cannot reach {self.origin} ({why}); check the address (--server, SVC_SERVER), your network, "
+            "and that the node is running"
+        ) from None
+
+    def _follow(self, outgoing: Outgoing) -> httpx.Response:
+        """Send; follow redirects of reads inside the origin, refuse all others."""
+        target = outgoing.target
+        for _ in range(REDIRECTS_MAX + 1):
+            response = self._transmit(outgoing, target)
+            if not response.has_redirect_location:
+                return response
+            response.close()
+            where = urljoin(self.origin + target, response.headers["location"])
+            parts = urlsplit(where)
+            if outgoing.method not in SAFE_METHODS or f"{parts.scheme}://{parts.netloc}" != self.origin:
+                raise ServerMisbehaved(
+                    f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If "
+                    "the server moved, sign in at its new address: svc login --server URL"
+                )
+            target = parts.path + (f"?{parts.query}" if parts.query else "")
+        raise ServerMisbehaved(f"{self.origin} redirects in a circle")
+
+    def _transmit(self, outgoing: Outgoing, target: str) -> httpx.Response:
+        client = self._client()
+        content = outgoing.body() if callable(outgoing.body) else outgoing.body
+        headers = dict(outgoing.headers)
+        if callable(outgoing.body):
+            headers["Content-Length"] = str(outgoing.length)
+        request = client.build_request(
+            outgoing.method, self.origin + target, content=content, headers=headers
+        )
+        if self.credential is not None:
+            self._sign(request, outgoing, self.credential)
+        try:
+            response = client.send(request, stream=True)
+        except OutOfPatience as error:
+            remedy = answer.remedy_of(outgoing.repeatable)
+            raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
+        response.extensions[answer.REPEATABLE] = outgoing.repeatable
+        return response
+
+    def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
+        request.headers["Authorization"] = credential.authorization
+        if outgoing.method in SAFE_METHODS:
+            return
+        path, _, query = request.url.raw_path.decode("ascii").partition("?")
+        body = outgoing.digest
+        if body is None and isinstance(outgoing.body, bytes):
+            body = ContentDigest.of(outgoing.body)
+        request.headers.update(
+            sign(
+                credential.key,
+                outgoing.method,
+                authority_of(self.origin),
+                path,
+                query,
+                body=body,
+                authorization=credential.authorization,
+                now=int(self._clock() + self._skew),
+            )
+        )
+
+    def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt; None when this answer is the answer."""
+        if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
+            return None
+        asked = response.headers.get("retry-after", "")
+        if asked.isdecimal() and len(asked) < 6:
+            return float(asked) if float(asked) <= WAIT_MAX else None
+        return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
+
+    def _correct_clock(self, response: httpx.Response) -> bool:
+        """Take the server's time from a 401 that names it, when ours is visibly off."""
+        if response.status_code != 401 or self.credential is None:
+            return False
+        theirs = answer.server_time(response)
+        if theirs is None:
+            return False
+        skew = theirs - self._clock()
+        if abs(skew - self._skew) < 5:
+            return False
+        self._skew = skew
+        return True
+
+    def _client(self) -> httpx.Client:
+        if self._opened is None:
+            httpx = load()
+            from svc.http.pool import Pool  # it needs httpx, which offline commands do not load
+
+            self._opened = httpx.Client(
+                transport=Pool(self.origin),
+                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
+                trust_env=False,
+                headers={
+                    "User-Agent": f"svc/{__version__}",
+                    "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
+                    "Accept-Encoding": "identity",
+                },
+            )
+        return self._opened
+
+
+def load() -> Any:
+    """httpx, without its own command line: that would import rich, pygments and click (35 ms of CPU)."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    import httpx
+
+    return httpx
+
+
+def _target(path: str, query: Query | None) -> str:
+    given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _text(value: str | int | bool) -> str:
+    return ("1" if value else "0") if isinstance(value, bool) else str(value)

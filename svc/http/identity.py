@@ -1,0 +1,141 @@
+"""The keys of this machine: one Ed25519 (signs) and one X25519 (is sealed to) per SVC_HOME.
+
+The two secrets live in the OS keyring where one answers within two seconds, else in `device.json`, mode 0600.
+Where they are kept is decided once, when they are made, and recorded in that file: later commands never wait
+for a keyring that is not there. Sessions are files sealed to the X25519 key, so they are as safe as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import ClientError, Invalid
+from localstore.core.identity.keys import KEY_BYTES, DeviceKey, TransportKey
+from svc.http.private_file import create_private, read_private
+
+KEYRING_SERVICE = "svc"
+KEYRING_PATIENCE = 2.0  # seconds
+FILE = "device.json"
+
+
+class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`device.json`. `secrets`: both, base64url, joined by a dot; absent when the keyring has them."""
+
+    v: Literal[1]
+    id: str
+    kept: Literal["keyring", "file"]
+    secrets: str = ""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """The keys of this machine and where they are kept."""
+
+    device: DeviceKey
+    transport: TransportKey
+    kept: Literal["keyring", "file"]
+
+
+def load_identity(home: Path) -> Identity:
+    """The identity in `home`, made on first use. ClientError when it is damaged or the keyring is locked."""
+    return find_identity(home) or _make(home)
+
+
+def replace_identity(home: Path) -> Identity:
+    """A new identity in `home`; the old one's file keeps its key id in its name."""
+    content = read_private(home / FILE)
+    if content is not None:
+        try:
+            old = msgspec.json.decode(content, type=_Kept).id
+        except msgspec.DecodeError:
+            old = "damaged"
+        (home / FILE).replace(home / f"{FILE}.{''.join(c for c in old if c.isalnum() or c in '-_')}")
+    return load_identity(home)
+
+
+def find_identity(home: Path) -> Identity | None:
+    """The identity in `home`, None when there is none yet."""
+    content = read_private(home / FILE)
+    if content is None:
+        return None
+    try:
+        kept = msgspec.json.decode(content, type=_Kept)
+        secrets = kept.secrets if kept.kept == "file" else _from_keyring(kept.id)
+        seed, _, transport = secrets.partition(".")
+        device = DeviceKey.generate(unb64u(seed, KEY_BYTES))
+        if device.id != kept.id:
+            raise Invalid("the key is not the one it is named for")
+        return Identity(device, TransportKey.generate(unb64u(transport, KEY_BYTES)), kept.kept)
+    except (Invalid, msgspec.DecodeError):
+        raise ClientError(
+            f"the device key in {home / FILE} is damaged; move that file away and run: svc login"
+        ) from None
+
+
+def _make(home: Path) -> Identity:
+    device, transport = DeviceKey.generate(), TransportKey.generate()
+    secrets = f"{b64u(device.seed)}.{b64u(transport.secret)}"
+    in_keyring = _to_keyring(device.id, secrets)
+    kept = _Kept(
+        v=1,
+        id=device.id,
+        kept="keyring" if in_keyring else "file",
+        secrets="" if in_keyring else secrets,
+    )
+    if create_private(home / FILE, msgspec.json.encode(kept)):
+        return Identity(device, transport, kept.kept)
+    other = find_identity(home)  # another command made one at the same moment: that one stands
+    if other is None:
+        raise ClientError(f"{home / FILE} came and went while it was read; try again")
+    return other
+
+
+def _from_keyring(key_id: str) -> str:
+    found: list[str | None] = []
+
+    def ask() -> None:
+        import keyring
+
+        found.append(keyring.get_password(KEYRING_SERVICE, key_id))
+
+    if not _answers(ask) or not found or found[0] is None:
+        raise ClientError(
+            "this machine's device key is in the OS keyring, which does not answer; unlock it and try again"
+        )
+    return found[0]
+
+
+def _to_keyring(key_id: str, secrets: str) -> bool:
+    """Whether the keyring took the secrets and gave them back."""
+    echoed: list[str | None] = []
+
+    def store() -> None:
+        import keyring
+
+        keyring.set_password(KEYRING_SERVICE, key_id, secrets)
+        echoed.append(keyring.get_password(KEYRING_SERVICE, key_id))
+
+    return _answers(store) and echoed == [secrets]
+
+
+def _answers(work: Callable[[], None]) -> bool:
+    """Whether `work` ended well in time. A keyring may hang on a prompt that nobody sees."""
+    ended: list[bool] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except Exception:
+            ended.append(False)
+        else:
+            ended.append(True)
+
+    thread = threading.Thread(target=guarded, daemon=True)
+    thread.start()
+    thread.join(KEYRING_PATIENCE)
+    return ended == [True]

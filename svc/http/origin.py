@@ -1,0 +1,55 @@
+"""Addresses of servers: as people type them, as they are pinned."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from localstore.core.errors import Invalid, UsageError
+from localstore.core.identity.request_signature import authority_of
+from localstore.core.paths import terminal_safe
+
+
+def parse_origin(typed: str) -> str:
+    """`node.example`, `localhost:8080` or a URL → its origin. Without a scheme: https, http for loopback.
+
+    Raises UsageError for anything but the address of a server.
+    """
+    text = typed.strip().rstrip("/")
+    if "://" not in text:
+        text = f"{'http' if is_loopback('http://' + text) else 'https'}://{text}"
+    try:
+        return f"{urlsplit(text).scheme}://{authority_of(text)}"
+    except (Invalid, ValueError):
+        raise UsageError(
+            f"'{terminal_safe(typed[:200])}' is not the address of a server; write https://node.example"
+        ) from None
+
+
+def is_loopback(origin: str) -> bool:
+    """Whether the address can only be this machine."""
+    try:
+        host = urlsplit(origin).hostname or ""
+        return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
+    except ValueError:
+        return False
+
+
+def _is_loopback_address(host: str) -> bool:
+    if ":" not in host and not host.replace(".", "").isdigit():
+        return False  # a name: ipaddress need not be loaded to say so
+    from ipaddress import ip_address
+
+    return ip_address(host).is_loopback
+
+
+def same_server(pinned: str, claimed: str) -> bool:
+    """Whether `claimed`, a server's own word, is the address that was asked: names of loopback with one port
+    are one server, everything else must be equal."""
+    if pinned == claimed:
+        return True
+    try:
+        mine, theirs = urlsplit(pinned), urlsplit(claimed)
+        ports = mine.port == theirs.port and mine.scheme == theirs.scheme
+    except ValueError:
+        return False
+    return ports and is_loopback(pinned) and is_loopback(claimed)

@@ -1,0 +1,146 @@
+"""The transport below httpx: httpcore's connections, with a limit on what one server may cost (`patience`).
+
+httpx's own transport gives no access to the network streams, where that has to be counted, so this one drives
+httpcore's connection pool directly.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpcore
+import httpx
+
+from svc.http.connection import CountedStream, CountingBackend
+from svc.http.origin import is_loopback
+from svc.http.patience import Patience
+from svc.http.proxy import Proxy, proxy_for
+
+KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
+HEADERS_MAX = 100  # lines of one answer
+
+
+class Pool(httpx.BaseTransport):
+    """Connections to one server, kept between requests. Threads may share it. Raises UsageError for a proxy
+    of the environment that cannot be used."""
+
+    def __init__(self, origin: str) -> None:
+        self._proxy = None if is_loopback(origin) else proxy_for(origin)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=_trusting() if origin.startswith("https:") else None,
+            proxy=_proxy(self._proxy),
+            max_connections=None,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=CountingBackend(self._proxy and self._proxy.address),
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Raises httpx's errors, and OutOfPatience."""
+        asked = httpcore.Request(
+            method=request.method.encode("ascii"),
+            url=httpcore.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=_whole(request),
+            extensions=request.extensions,
+        )
+        with self._errors():
+            answer = self._pool.handle_request(asked)
+        stream = answer.extensions["network_stream"]
+        patience = stream.patience if isinstance(stream, CountedStream) else Patience()
+        patience.in_head = False
+        body = _Body(self, answer, patience)
+        try:
+            _check_framing(answer)
+        except BaseException:
+            body.close()
+            raise
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=body,
+            extensions={"reason_phrase": answer.extensions.get("reason_phrase", b"")},
+        )
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """httpcore's errors as httpx's, which have the same names."""
+        try:
+            yield
+        except httpcore.ProxyError as error:
+            host, port = self._proxy.address if self._proxy else ("", 0)
+            raise httpx.ProxyError(f"the proxy {host}:{port} answered {error}") from None
+        except (
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.UnsupportedProtocol,
+        ) as error:
+            raised: type[httpx.TransportError] = getattr(httpx, type(error).__name__)
+            raise raised(str(error)) from None
+
+
+class _Body(httpx.SyncByteStream):
+    """The body of an answer as it arrives."""
+
+    def __init__(self, pool: Pool, answer: httpcore.Response, patience: Patience) -> None:
+        self._pool, self._answer, self._patience = pool, answer, patience
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._pool._errors():
+            for piece in self._answer.iter_stream():
+                self._patience.content += len(piece)
+                yield piece
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+def _check_framing(answer: httpcore.Response) -> None:
+    """Refuse an answer whose body could be read in two ways, which h11 reads in one of them.
+    RemoteProtocolError."""
+    lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
+    if len(answer.headers) > HEADERS_MAX:
+        raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
+    if codings and (lengths or len(codings) > 1 or answer.extensions.get("http_version") != b"HTTP/1.1"):
+        raise httpx.RemoteProtocolError("it gives the length of its body in more than one way")
+
+
+def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
+    return [value for key, value in answer.headers if key.lower() == name]
+
+
+def _whole(request: httpx.Request) -> Iterator[bytes]:
+    """The body, which must be as long as its head says. LocalProtocolError where it is not."""
+    assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
+    left = int(request.headers.get("content-length", "0"))
+    for part in request.stream:
+        left -= len(part)
+        if left < 0:
+            break
+        yield part
+    if left:
+        raise httpx.LocalProtocolError("a body is not as long as its request says")
+
+
+def _proxy(proxy: Proxy | None) -> httpcore.Proxy | None:
+    if proxy is None:
+        return None
+    context = _trusting() if proxy.url.startswith("https:") else None
+    return httpcore.Proxy(proxy.url, auth=proxy.auth, ssl_context=context)
+
+
+def _trusting() -> ssl.SSLContext:
+    """TLS to a server that proves itself by a certificate which the system trusts."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,205 @@
+"""Jobs: at least once, by one worker at a time, again after a failure; and the node's own hourly work."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sqlalchemy import func, insert, select, update
+
+from relay import config
+from relay.base.clock import now_ms
+from relay.db import schema
+from relay.db.identity import audit as audit_rows
+from relay.events import jobs as module
+from relay.events.jobs import Jobs
+from relay.service import upkeep
+from tests.relay.node_fixture import DAY, database, make_account, make_repo
+
+
+async def test_each_job_is_run_by_one_of_many_workers(tmp_path):
+    async with database(tmp_path) as db:
+        ran: list[int] = []
+
+        async def handle(data):
+            ran.append(data["n"])
+
+        workers = [Jobs(db) for _ in range(4)]
+        for worker in workers:
+            worker.register("count", handle)
+        async with db.write() as tx:
+            for n in range(20):
+                await workers[0].add(tx, "count", {"n": n})
+        while any(await asyncio.gather(*(worker.run_due() for worker in workers))):
+            pass
+        assert sorted(ran) == list(range(20))
+
+
+async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_RETRY", 0)
+    monkeypatch.setattr(module, "LAST_RETRY", 0)
+    async with database(tmp_path) as db:
+        tried = 0
+
+        async def handle(data):
+            nonlocal tried
+            tried += 1
+            raise ValueError("no")
+
+        jobs = Jobs(db)
+        jobs.register("fail", handle)
+        async with db.write() as tx:
+            await jobs.add(tx, "fail", {})
+        while await jobs.run_due():
+            pass
+        assert tried == module.ATTEMPTS
+        async with db.read() as tx:
+            assert await tx.value(select(schema.job.c.error)) == "ValueError: no"
+
+
+async def test_only_work_that_is_due_wakes_the_worker(tmp_path):
+    """Every live update adds a job for later; each wake-up would be a write transaction of its own."""
+    async with database(tmp_path) as db:
+        jobs = Jobs(db)
+        async with db.write() as tx:
+            await jobs.add(tx, "later", {}, run_at=now_ms() + DAY)
+        assert not jobs._wake.is_set()
+        async with db.write() as tx:
+            await jobs.add(tx, "now", {})
+        assert jobs._wake.is_set()
+
+
+async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path, monkeypatch):
+    async with database(tmp_path) as db:
+        started = asyncio.Event()
+        ran: list[str] = []
+
+        async def dies(data):
+            started.set()
+            await asyncio.sleep(3600)
+
+        async def works(data):
+            ran.append("done")
+
+        dead, alive = Jobs(db), Jobs(db)
+        dead.register("work", dies)
+        alive.register("work", works)
+        async with db.write() as tx:
+            await dead.add(tx, "work", {})
+        task = asyncio.create_task(dead.run_due())
+        await started.wait()
+        task.cancel()
+        assert await alive.run_due() == 0
+        async with db.write() as tx:
+            await tx.run(update(schema.job).values(leased_until=1))
+        assert await alive.run_due() == 1
+        assert ran == ["done"]
+
+
+async def test_hourly_work_is_done_once_an_hour_by_all_together(tmp_path, monkeypatch):
+    async with database(tmp_path) as db:
+        ran = 0
+
+        async def handle(data):
+            nonlocal ran
+            ran += 1
+
+        monkeypatch.setattr(module, "now_ms", lambda: 500 * module.HOUR)
+        workers = [Jobs(db), Jobs(db)]
+        for worker in workers:
+            worker.register("hourly", handle, hourly=True)
+        for _ in range(3):
+            await asyncio.gather(*(worker.run_due() for worker in workers))
+        assert ran == 1
+        monkeypatch.setattr(module, "now_ms", lambda: 501 * module.HOUR)
+        await workers[0].run_due()
+        assert ran == 2
+
+
+class Node:
+    def __init__(self, db, **variables):
+        self.db = db
+        self.config = config.read(variables, dev=True, host="127.0.0.1", port=1, data=None)
+
+
+async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
+    async with database(tmp_path) as db:
+        ann = await make_account(db, "ann")
+        gone, fresh, forked = [await make_repo(db, ann, state="deleted") for _ in range(3)]
+        fork = await make_repo(db, ann)
+        now = now_ms()
+        async with db.write() as tx:
+            for repo_id, purge_at in ((gone, now - 1), (fresh, now + DAY), (forked, now - 1)):
+                await tx.run(update(schema.repo).where(schema.repo.c.id == repo_id).values(purge_at=purge_at))
+                await tx.run(insert(schema.repo_object), repo_id=repo_id, digest=repo_id.encode())
+            await tx.run(update(schema.repo).where(schema.repo.c.id == fork).values(parent_id=forked))
+            for expires_at in (now - 1, now + DAY):
+                await tx.run(insert(schema.nonce), key_id="k", nonce=str(expires_at), expires_at=expires_at)
+        node = Node(db)
+        assert await upkeep.sweep(node) == 1
+        assert await upkeep.purge(node) == 1
+        assert await upkeep.purge(node) == 0
+        async with db.read() as tx:
+            left = {row[0] for row in await tx.all(select(schema.repo.c.id))}
+            assert left == {fresh, forked, fork}
+            assert await tx.value(select(func.count()).select_from(schema.repo_object)) == 2
+
+
+async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 2)
+    async with database(tmp_path) as db:
+        ann, now = await make_account(db, "ann"), now_ms()
+        old = now - 3 * DAY
+        async with db.write() as tx:
+            for number in range(5):
+                await _guest(tx, f"old{number}", old)
+            await _guest(tx, "fresh", now)
+            for name, parent, ended, revoked in (
+                ("parent", None, old, None),
+                ("child", "parent", now + DAY, None),
+                ("revoked", None, now + DAY, old),
+                ("lately", None, now - 1, None),
+            ):
+                await _session(tx, name, ann, ended, revoked, parent)
+            for at in (now - 8 * DAY, now - 6 * DAY):
+                await tx.run(audit_rows.INSERT, at=at, actor="", action="x", subject="", data="{}")
+        node = Node(db, TR_AUDIT_DAYS="7")
+        assert await upkeep.sweep(node) == 5 + 5 + 1 + 1
+        assert await upkeep.sweep(node) == 0
+        async with db.read() as tx:
+            accounts = {row[0] for row in await tx.all(select(schema.account.c.id))}
+            sessions = {row[0] for row in await tx.all(select(schema.session.c.id))}
+            lines = await tx.all(select(schema.audit.c.at))
+        assert accounts == {ann, "fresh"}
+        assert sessions >= {"parent", "child", "lately", "session of fresh"}
+        assert not sessions & {"revoked", "session of old0"}
+        assert [now - at for (at,) in lines] == [6 * DAY]
+
+
+async def _guest(tx, name, created_at):
+    await tx.run(
+        insert(schema.account),
+        id=name,
+        kind="guest",
+        phase="ephemeral",
+        operator=False,
+        created_at=created_at,
+        **dict.fromkeys(("handle", "email", "name", "password_hash", "disabled_at")),
+    )
+    await _session(tx, f"session of {name}", name, created_at, None, None)
+
+
+async def _session(tx, name, account_id, expires_at, revoked_at, parent_id):
+    await tx.run(
+        insert(schema.session),
+        id=name,
+        account_id=account_id,
+        parent_id=parent_id,
+        kind="cli",
+        label="",
+        device_key_id=None,
+        caps="",
+        created_at=1,
+        expires_at=expires_at,
+        last_used_at=None,
+        revoked_at=revoked_at,
+    )

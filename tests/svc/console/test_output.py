@@ -1,0 +1,255 @@
+"""How answers look: for people, for programs, as data, and with a stranger's text in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from localstore.core.errors import UsageError
+from localstore.core.model import Ref, Repo
+from svc.console import Answers, Column, Format, Out
+from svc.console.progress import Meter
+from svc.console.select import chosen_fields, run_jq, run_template, to_json
+from svc.console.table import age, aligned, cells, human, plain, size, tsv
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+COLUMNS = (Column("name"), Column("head", kind="id"), Column("upper", lambda r: r["name"].upper()))
+ROWS = [{"name": "main", "head": "a" * 64}, {"name": "päckchen", "head": None}]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def written(out_format: Format, *, terminal: bool = False) -> tuple[str, str]:
+    stdout, stderr = (Terminal() if terminal else io.StringIO()), io.StringIO()
+    out = Out({"TERM": "dumb"}, stdout, stderr)
+    out.format = out_format
+    out.rows(ROWS, COLUMNS, Ref)
+    return stdout.getvalue(), stderr.getvalue()
+
+
+def test_a_pipe_gets_whole_values_and_no_header() -> None:
+    assert written(Format())[0] == f"main\t{'a' * 64}\tMAIN\npäckchen\t\tPÄCKCHEN\n"
+
+
+def test_a_terminal_gets_a_table_with_the_same_columns() -> None:
+    lines = written(Format(), terminal=True)[0].splitlines()
+    assert [line.split() for line in lines] == [
+        ["NAME", "HEAD", "UPPER"],
+        ["main", "aaaaaaaaaaaa", "MAIN"],
+        ["päckchen", "PÄCKCHEN"],
+    ]
+    assert lines[1].index("aaaa") == lines[0].index("HEAD")
+
+
+def test_bare_json_is_the_columns_and_fields_choose() -> None:
+    assert [list(row) for row in json.loads(written(Format(()))[0])] == [["name", "head", "upper"]] * 2
+    assert json.loads(written(Format(("upper",)))[0]) == [{"upper": "MAIN"}, {"upper": "PÄCKCHEN"}]
+    assert json.loads(written(Format(("frontier", "name")))[0])[0] == {"frontier": None, "name": "main"}
+
+
+def test_an_unknown_field_lists_the_valid_ones() -> None:
+    with pytest.raises(UsageError) as raised:
+        chosen_fields(Format(("nam",)), ["name", "head"], ["id"])
+    assert "did you mean name?" in raised.value.detail
+    assert "name, head, id" in raised.value.detail
+
+
+def test_no_field_is_given_that_was_not_declared() -> None:
+    """Or `--json` could refuse it only after the command's work."""
+    out = Out({}, io.StringIO(), io.StringIO())
+    out.answers = Answers((Column("name"),), Ref, (Column("upper"),))
+    out.rows(ROWS, COLUMNS, Ref)
+    for columns, model in (((Column("other"),), None), ((Column("name"),), Repo)):
+        with pytest.raises(TypeError, match="does not declare"):
+            out.record({}, columns, model)
+
+
+def test_what_cannot_be_answered_is_refused_before_anything_runs() -> None:
+    declared = Answers((Column("name"),), Ref)
+    for good in (Format(()), Format(("head",)), Format(jq=".nope"), Format(template="{{name}} {{range(2)}}")):
+        declared.check(good)
+    for bad in (Format(("nope",)), Format(jq=".["), Format(template="{{nope}}"), Format((), template="{%")):
+        with pytest.raises(UsageError):
+            declared.check(bad)
+    with pytest.raises(UsageError, match="the fields are: name"):
+        declared.check(Format(("name",), template="{{head}}"))
+
+
+def test_jq_and_template() -> None:
+    assert written(Format(jq=".[] | .name"))[0] == "main\npäckchen\n"
+    assert written(Format(("name",), jq="length"))[0] == "2\n"
+    assert written(Format(template="{{name}}={{upper}}"))[0] == "main=MAIN\npäckchen=PÄCKCHEN\n"
+    for wrong in (lambda: run_jq(".[", [], pretty=False), lambda: run_jq(".a.b", [1], pretty=False)):
+        with pytest.raises(UsageError, match="--jq"):
+            wrong()
+    for text in ("{{", "{{nothing_such}}", "{{ ''.__class__.__mro__ }}", "{{ 1/0 }}"):
+        with pytest.raises(UsageError, match="--template"):
+            run_template(text, [{"a": 1}])
+    with pytest.raises(UsageError):
+        Format.of(None, ".", "x")
+
+
+HOSTILE = "a\x1b[2J\x07\x9b\u202e\t\nb"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("fmt", [Format(), Format(())])
+def test_a_strangers_text_cannot_act_on_a_terminal(terminal: bool, fmt: Format) -> None:
+    stdout = Terminal() if terminal else io.StringIO()
+    out = Out({"TERM": "xterm", "NO_COLOR": "1"}, stdout, io.StringIO())
+    out.format = fmt
+    out.rows([{"name": HOSTILE}], (Column("name"),))
+    out.format = Format()
+    out.done(f"Made {HOSTILE}")
+    text = stdout.getvalue()
+    assert not set(text) & set("\x1b\x07\x9b\u202e")
+
+
+def test_json_with_a_strangers_text_still_means_the_same() -> None:
+    for pretty in (True, False):
+        text = to_json({"a": [HOSTILE, "\U000e0041 ä"]}, pretty=pretty)
+        assert json.loads(text) == {"a": [HOSTILE, "\U000e0041 ä"]}
+        assert text.replace("\n", "").isprintable()
+
+
+def test_tsv_keeps_one_line_for_each_record() -> None:
+    assert list(tsv([{"name": "a\tb\nc"}], (Column("name"),))) == ["a\\x09b\\x0ac"]
+    assert plain([True, None, 3]) == "true,,3"
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("2026-11-21T11:59:30Z", "just now"),
+        ("2026-11-21T11:59:00Z", "1 min ago"),
+        ("2026-11-21T09:00:00Z", "3 h ago"),
+        ("2026-11-22T13:00:00Z", "in 1 d"),
+        ("2025-01-02T13:00:00Z", "2025-01-02"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_ages(moment: str, said: str) -> None:
+    assert age(moment, NOW) == said
+
+
+def test_values_for_people() -> None:
+    assert human(1536, "size", NOW) == "1.5 KiB"
+    assert human("first\nsecond", "line", NOW) == "first"
+    assert [size(n) for n in (0, 1023, 1024**2, 5 * 1024**4)] == ["0 B", "1023 B", "1.0 MiB", "5120.0 GiB"]
+    assert cells("漢字a") == 5
+
+
+@pytest.mark.parametrize("width", [20, 30, 60])
+def test_a_table_fits_its_terminal(width: int) -> None:
+    records = [{"a": "x" * 50, "b": "漢" * 30, "c": "1"}]
+    for line in aligned(records, (Column("a"), Column("b"), Column("c")), width, NOW):
+        assert cells(line) <= width
+
+
+REPOS = (
+    Column("full_name"),
+    Column("description", kind="line", spare=2),
+    Column("kind", spare=4),
+    Column("updated_at", kind="time"),
+)
+BLAME = (
+    Column("line"),
+    Column("seal_id", kind="id", spare=1),
+    Column("author"),
+    Column("sealed_at", kind="time", spare=2),
+    Column("text", kind="code"),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "header", "gone"),
+    [
+        (100, "FULL NAME DESCRIPTION KIND UPDATED", []),
+        (50, "FULL NAME DESCRIPTION UPDATED", ["KIND"]),
+        (36, "FULL NAME UPDATED", ["KIND", "DESCRIPTION"]),
+    ],
+)
+def test_a_narrow_table_leaves_out_what_is_spare_and_says_so(
+    width: int, header: str, gone: list[str]
+) -> None:
+    name = "alice/parser-of-headers"
+    record = {"full_name": name, "description": "x" * 60, "kind": "app", "updated_at": "2026-11-21T10:00:00Z"}
+    left_out: list[str] = []
+    lines = list(aligned([record], REPOS, width, NOW, left_out=left_out.extend))
+    assert (lines[0].split(), left_out) == (header.split(), gone)
+    assert all(cells(line) <= width for line in lines)
+    assert lines[1].startswith(f"{name}  ")
+    assert lines[1].endswith("2 h ago" if width == 100 else "2 h")
+
+
+def test_blame_shortens_its_own_columns_and_no_code() -> None:
+    code = "\tif (header == NULL || header->length > MAXIMUM) return refused(header, reason);"
+    record = {
+        "line": 120,
+        "seal_id": "a" * 64,
+        "author": "somebody-with-a-long-handle",
+        "sealed_at": "2026-11-21T10:00:00Z",
+        "text": code,
+    }
+    wide = list(aligned([record], BLAME, 200, NOW))
+    assert wide[1].endswith(code.expandtabs(8))
+    for width, beside in ((80, ["120", "a" * 7, "somebod…", "2", "h"]), (50, ["120", "somebod…"])):
+        header, *lines = aligned([record], BLAME, width, NOW)
+        assert all(cells(line) <= width for line in (header, *lines))
+        at = header.index("TEXT")
+        assert "".join(line[at:].ljust(width - at) for line in lines).rstrip() == code.expandtabs(8)
+        assert lines[0][:at].split() == beside
+        assert not "".join(line[:at] for line in lines[1:]).strip()
+
+
+def test_progress_is_silent_where_nobody_watches_and_clears_its_line() -> None:
+    times = iter([0.0, 0.0, 1.0, 1.0])
+    silent, live = io.StringIO(), io.StringIO()
+    Meter(silent, live=False)("sending", 1, 2, 10)
+    assert silent.getvalue() == ""
+    meter = Meter(live, live=True, clock=lambda: next(times))
+    meter("sending\x1b", 0, 4)
+    meter("sending\x1b", 1, 4, 2048)
+    meter.clear()
+    assert "1 of 4  2.0 KiB  2.0 KiB/s  3 s left" in live.getvalue()
+    assert live.getvalue().endswith("\r\x1b[K")
+
+
+def test_colours_only_where_they_are_wanted() -> None:
+    def tinted(**environment: str) -> str:
+        return Out(environment, Terminal(), io.StringIO()).tint("x", "red")
+
+    assert tinted(TERM="xterm") == "\x1b[31mx\x1b[0m"
+    assert tinted(TERM="xterm", NO_COLOR="1") == tinted(TERM="dumb") == tinted() == "x"
+
+
+def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> None:
+    """In a real terminal, with a pager that numbers the lines it is given."""
+    child, terminal = pty.fork()
+    if child == 0:
+        sys.stdin = sys.__stdin__ = os.fdopen(0)
+        os.environ.update(TERM="xterm", NO_COLOR="1", SVC_PAGER="cat -n", LINES="5")
+        Out(os.environ, sys.__stdout__, sys.__stderr__).text("".join(f"line {n}\n" for n in range(40)))
+        sys.__stdout__.flush()
+        os._exit(0)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert b"40\tline 39" in seen
