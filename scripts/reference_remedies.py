@@ -13,7 +13,7 @@ from svc.cmd.frame.table import COMMANDS
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = re.compile(r"(?<![./])\bsvc ((?:[a-z]+(?:-[a-z]+)*)(?: [a-z]+(?:-[a-z]+)*)*)")
 ASKED_FOR = ("pull", "switch")  # what `svc …` stands for in LocalEdits: the command that was asked for
-PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\()")  # the program as the subject of a sentence
+PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program as the subject of a sentence
 
 
 def remedies() -> dict[str, list[str]]:
@@ -54,7 +54,8 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 
 def _commands(sentence: str, file: Path) -> Iterator[str]:
-    for match in NAMED.finditer(PROSE.sub("", sentence)):
+    advice = PROSE.sub("", sentence)
+    for match in NAMED.finditer(advice):
         words = match[1].split()
         known = next(
             (" ".join(words[:n]) for n in range(len(words), 0, -1) if " ".join(words[:n]) in COMMANDS), None
@@ -64,5 +65,5 @@ def _commands(sentence: str, file: Path) -> Iterator[str]:
                 f"{file.relative_to(ROOT)} tells people to run svc {match[1]}, which is no command"
             )
         yield known
-    if "svc …" in sentence:
+    if "svc …" in advice:
         yield from ASKED_FOR

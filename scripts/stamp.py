@@ -44,7 +44,7 @@ def copy(into: Path, name: str) -> None:
         else:
             shutil.copy(ROOT / part, into / part)
     built_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    file = into / "relay" / "edition.py"
+    file = into / "relay" / "base" / "edition.py"
     file.write_text(stamped(file.read_text("utf-8"), name, _commit(), built_at), "utf-8")
 
 

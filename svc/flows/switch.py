@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.encoding import digest, unhex
-from localstore.core.errors import BranchGone, BranchReplaced, LocalEdits
+from localstore.core.errors import BranchGone, BranchReplaced, LocalEdits, NoBranch
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import BootstrapRequest
 from localstore.core.names import ref_name
@@ -65,7 +65,7 @@ def switch(device: Device, target: Target, mode: Mode = "plain") -> Switched:
     left, detached = "", False
     try:
         trash, carried = _ready(device, target, mode)
-    except (BranchGone, BranchReplaced):
+    except (BranchGone, BranchReplaced, NoBranch):
         left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(device, target, mode)
         detached = True

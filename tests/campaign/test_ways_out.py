@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from scripts.reference_remedies import remedies
-from tests.campaign import ways_out_sign_in, ways_out_work  # noqa: F401 - they fill the table
+from tests.campaign import (  # noqa: F401 - they fill the table
+    ways_out_branches,
+    ways_out_merging,
+    ways_out_sign_in,
+    ways_out_work,
+)
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import WAYS_OUT, Scenario
 

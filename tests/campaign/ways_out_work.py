@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.errors import ClockReused, Conflict, EditsConflict, NotSealed, StaleHead, SvcError
-from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.core.errors import ClockReused, NotSealed, StaleHead, SvcError
 from localstore.core.model.seal import Prepared, PrepareRequest
-from localstore.sync.compose import compose
 from localstore.sync.sealing import seal
-from localstore.sync.transfer.send import send
-from svc.flows.working import begin
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row, wait_for_a_code
 from tests.campaign.world import Machine
@@ -78,18 +74,6 @@ def _a_push_over_a_seal(place: Place) -> None:
     bob.ok("push", "-m", "bob")
 
 
-@row("local_edits", "pull", "switch")
-def _edits_in_the_way(place: Place) -> None:
-    first_push(place)
-    place.ann.ok("repo", "branch", "side")
-    place.write(place.ann, "a.txt", "one\nann\n")
-    refused(place.ann, "pull", says="pull --merge")
-    place.ann.ok("pull", "--merge")
-    refused(place.ann, "switch", "side", says="switch side --merge")
-    place.ann.ok("switch", "side", "--merge")
-    assert place.ann.files()["a.txt"] == b"one\nann\n"
-
-
 def _models(place: Place) -> tuple[ModelPlace, ModelPlace]:
     relay = ModelRelay()
     ann, bob = ModelPlace(place.base, relay, "model-ann"), ModelPlace(place.base, relay, "model-bob")
@@ -135,49 +119,6 @@ def _the_head_moved(place: Place) -> None:
     ann.pull()
     with ann.device() as device:
         seal(device, "in time")
-
-
-@row("conflict", "pull")
-def _others_keep_winning(place: Place) -> None:
-    ann, bob = _models(place)
-
-    class Slow(ModelTransport):
-        count = 0
-
-        def updates(self, batch: UpdateBatch) -> UpdateAnswers:
-            Slow.count += 1
-            bob.pull("merge")
-            bob.write("b.bin", b"\0bob %d" % Slow.count)
-            bob.push()
-            return super().updates(batch)
-
-    ann.wrap = lambda _: Slow(ann.relay, "main")
-    ann.write("b.bin", b"\0ann")
-    try:
-        ann.push()
-    except (Conflict, NotSealed) as error:
-        _named(error, "pull")
-    ann.wrap = lambda transport: transport
-    ann.pull("merge")
-    ann.push()
-    assert b"\0ann" in ann.relay.tree("main").values()
-
-
-@row("edits_conflict", "pull")
-def _a_conflict_foretold(place: Place) -> None:
-    ann, bob = _models(place)
-    for model, text in ((ann, "one\nann\n"), (bob, "one\nbob\n")):
-        model.write("a.txt", text)
-    with ann.device() as device:  # live, not sealed
-        begin(device)
-        compose(device, device.look_around())
-        send(device)
-    with pytest.raises(EditsConflict) as error:
-        bob.push(dry_run=True)
-    _named(error.value, "pull --merge")
-    (kept,) = bob.pull("merge").conflicts
-    assert bob.files()[kept.kept_as] == b"one\nbob\n"
-    bob.push()
 
 
 @row("clock_reused", "pull")
@@ -279,3 +220,13 @@ def _a_second_watcher(place: Place) -> None:
     place.ann.ok("watcher", "stop")
     place.ann.ok("watcher", "start")
     place.ann.ok("watcher", "stop")
+
+
+# --- words that are no command, or not enough
+
+
+@row("usage", "log")
+def _the_history_of_no_file(place: Place) -> None:
+    first_push(place)
+    refused(place.ann, "log", "--follow", says="log --follow PATH")
+    place.ann.ok("log", "--follow", "a.txt")
