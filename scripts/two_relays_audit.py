@@ -47,6 +47,7 @@ def _audit_updates(kept: dict[tuple[int, int], UpdateAnswer], last: int, ledger:
     ]
     written = Counter(ledger.text)
     bad += [f"the line {word} is there {written[word]} times" for word in ledger.words if written[word] != 1]
+    bad += [f"the line {word} was refused and is there" for word in ledger.refused if written[word]]
     taken = Counter(one.seq for one in kept.values() if one.result == "ok")
     bad += [f"number {seq} was given to {count} updates" for seq, count in taken.items() if count > 1]
     if set(taken) != set(range(1, last + 1)):
@@ -87,8 +88,8 @@ def clone(folder: Path, port: int, repository: str) -> list[str]:
     device.folder.parent.mkdir(parents=True)
     target = str(device.folder)
     try:
-        device.svc("login", "--device-key", "--handle", f"auditor{port}", quiet=True)
-        device.svc("repo", "clone", repository, target, where=device.folder.parent, quiet=True)
+        device.svc("login", "--device-key", "--handle", f"auditor{port}")
+        device.svc("repo", "clone", repository, target, where=device.folder.parent)
     except Failed as error:
         return [f"a clone from port {port} failed: {error}"]
     return [] if (device.folder / SHARED).exists() else [f"a clone from port {port} has no {SHARED}"]

@@ -24,12 +24,13 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.errors import LaneMoved
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import ContentDigest, sign
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
-from localstore.core.model.live import Bootstrap, LaneStates
+from localstore.core.model.live import Bootstrap, LaneState, LaneStates
 from relay.base.ids import new_id
 from scripts.tour import ROOT
 
@@ -105,6 +106,7 @@ class Ledger:
 
     updates: dict[tuple[int, int], int] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)  # lines of the shared file
+    refused: set[str] = field(default_factory=set)  # lines that were refused: the lane had moved on
     text: list[str] = field(default_factory=list)  # its lines at the end
     seals: set[str] = field(default_factory=set)
     count: Counter[str] = field(default_factory=Counter)
@@ -202,8 +204,8 @@ class Person:
             else:
                 await self._append(f"{self.session[-12:]}-{self.n}")
 
-    async def shared_lane(self) -> tuple[int, Lane]:
-        """The epoch and the lane of the file that all share, as it is now."""
+    async def shared_lane(self) -> tuple[LaneState, Lane]:
+        """The state and the lane of the file that all share, as it is now."""
         wish = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
         answer = await self.ask("POST", self.at("/branches/main/live/lanes"), wish)
         (state,) = msgspec.json.decode(answer.content, type=LaneStates).lanes
@@ -211,22 +213,26 @@ class Person:
         lane = Lane.genesis(self.branch_id, self.shared, state.epoch, text.content)
         if state.state is not None:
             lane.merge(unb64u(state.state))
-        return state.epoch, lane
+        return state, lane
 
     async def _append(self, word: str) -> None:
-        epoch, lane = await self.shared_lane()
+        """Typed, or as a save of the file would be captured."""
+        state, lane = await self.shared_lane()
         operation = lane.edit(self.replica, lane.text() + word.encode() + b"\n")
         done = await self.send(
             "edit_text",
             SHARED,
             gen=self.shared,
-            base=0,
-            epoch=epoch,
+            base=state.ver,
+            epoch=state.epoch,
             ops=[b64u(operation or b"")],
-            typed=True,
+            typed=random.random() < 0.5,
         )
         if done["result"] == "ok":
             self.ledger.words.add(word)
+        elif done.get("code") == LaneMoved.code:
+            self.ledger.refused.add(word)
+            self.ledger.count[LaneMoved.code] += 1
 
     async def seal_always(self) -> None:
         while True:

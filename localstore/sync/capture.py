@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localstore.core.encoding import digest
-from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
+from localstore.core.errors import Invalid, NotFound, PayloadMissing, ServerMisbehaved, TooLarge
 from localstore.core.lane.first_edit import FirstEdit, first_edit
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
@@ -128,10 +128,15 @@ def _edited(device: Device, entry: Entry, shown: _Text) -> _Made | None:
 
 
 def _joined(device: Device, entry: Entry, shown: _Text) -> _Made | None:
-    """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged."""
+    """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged, or the
+    relay has not the text that it said the lane began with."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    lane, before = device.current(entry), _before(device, entry.shadow)
+    before = _before(device, entry.shadow)
     if before is None:
+        return None
+    try:
+        lane = device.current(entry)
+    except (NotFound, PayloadMissing, ServerMisbehaved):
         return None
     try:
         update = join(device, entry.path, lane, before, shown.data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core import paths
 from localstore.core.encoding import digest
-from localstore.core.errors import UpdateInvalid
+from localstore.core.errors import NotFound, PayloadMissing, ServerMisbehaved, UpdateInvalid
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import look
 from localstore.record.database import Row
@@ -23,6 +23,16 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
     """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
 
     ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
+    try:
+        changed = _brought_in(device, scan)
+    except (NotFound, PayloadMissing, ServerMisbehaved):
+        device.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
+        raise
+    require_readable(device)
+    return changed
+
+
+def _brought_in(device: Device, scan: Scan) -> list[str]:
     rows = device.db.rows()
     flying = device.db.flight_kinds()
     index = device.db.number("since")
@@ -60,7 +70,6 @@ def reconcile(device: Device, scan: Scan) -> list[str]:
         changed += [path for path in settling if not _is_shown(device, path)]
         settle(device, settling)
         device.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
-    require_readable(device)
     return removed + changed
 
 

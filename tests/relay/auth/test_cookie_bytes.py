@@ -3,6 +3,7 @@ because clients tidy headers up."""
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from urllib.parse import urlsplit
@@ -52,8 +53,8 @@ def test_no_other_name_is_ours(ask, token):
     for sign in INVISIBLE:
         raw = sign.encode()
         for name in (raw + NAME, NAME + raw):
-            if name.strip(b" \t") == NAME:
-                continue  # space and tab around a name are the header's own
+            if name.lstrip(b" \t") == NAME:
+                continue  # space and tab before a name are the header's own
             for line in (b" " + name, name, b" a=b; " + name):
                 assert ask(line + b"=" + token) in (400, 401), (sign, line)
 
@@ -89,9 +90,7 @@ def test_bytes_around_the_name_are_part_of_it(before: bytes, after: bytes) -> No
         head = b"GET / HTTP/1.1\r\nCookie: x=y;" + before + NAME + after + b"=secret"
 
     found = b"x=y;" + before + NAME + after + b"=secret"
-    held = [
-        pair.partition(b"=")[2] for pair in found.split(b";") if pair.partition(b"=")[0].strip(b" \t") == NAME
-    ]
+    held = re.findall(rb"(?:\A|;)[ \t]*" + NAME + rb"=([^;]*?)[ \t]*(?=;|\Z)", found)
     if b"\r\n" in found or len(held) > 1 or (held and not held[0].isascii()):
         return
     assert cookies.value(Request, "tr_session") == (held[0].decode() or None if held else None)  # type: ignore[arg-type]

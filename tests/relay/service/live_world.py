@@ -290,7 +290,9 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
     lanes = Lanes()
     try:
         node = Node(
-            config=config.read({}, dev=True, host="127.0.0.1", port=1, data=folder),
+            config=config.read(
+                {"TR_REPO_MERGE_ENABLED": "on"}, dev=True, host="127.0.0.1", port=1, data=folder
+            ),
             db=db,
             objects=objects,
             signer=Signer(folder),

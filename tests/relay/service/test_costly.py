@@ -60,8 +60,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 
 def costly(device: Device, path: str, gen: int, count: int = 300) -> Any:
-    """A legal edit that is no small one."""
-    return device.make("edit_text", path, gen, epoch=0, ops=[b64u(across(device.replica, count))])
+    """A legal edit, typed, that is no small one."""
+    ops = [b64u(across(device.replica, count))]
+    return device.make("edit_text", path, gen, epoch=0, ops=ops, typed=True)
 
 
 async def text_of(device: Device, path: str, gen: int) -> str:
@@ -116,6 +117,24 @@ async def test_a_lane_that_moved_meanwhile_is_worked_on_again(w: World, held: He
     assert found.endswith("text\nof b\n") and len(found) == 10 + 600
     state, fetched = await b.fetch("x", gen)
     assert state.ver == answer.seq and fetched.digest().hex() == answer.digest
+
+
+@pytest.mark.usefixtures("no_turns")
+async def test_a_captured_edit_of_a_lane_that_moved_meanwhile_is_refused(w: World, held: Held) -> None:
+    """Its device merges the texts; what was worked out on the lane of before does not land."""
+    a, b = await w.device(), await w.device(await w.account())
+    gen, lane = await a.text("x", b"text\n")
+    seen = (await a.bootstrap()).seq
+    ops = [b64u(across(a.replica, 300))]
+    captured = a.make("edit_text", "x", gen, base=seen, epoch=0, ops=ops)
+    task = asyncio.create_task(a.one(captured))
+    await held.until_begun()
+    assert (await b.one(b.edit("x", lane, gen, b"text\nof b\n"))).result == "ok"
+    held.go.set()
+    answer = await task
+    assert answer.result == "refused" and answer.code == "lane_moved"
+    assert (await text_of(b, "x", gen)) == "text\nof b\n"
+    assert (await a.one(captured)) == answer, "a repeat has the same answer"
 
 
 @pytest.mark.usefixtures("no_turns")
@@ -191,7 +210,7 @@ async def test_refusals_among_costly_edits_are_kept_and_the_others_count(w: Worl
     good = a.edit("x", lane, gen, b"text\nmore\n")
     nonsense = a.make("edit_text", "x", gen, epoch=0, ops=[b64u(b"\1\2\3")])
     wide = costly(a, "y", other)
-    again = a.make("edit_text", "y", other, epoch=0, ops=wide.ops)  # its clocks are taken
+    again = a.make("edit_text", "y", other, epoch=0, ops=wide.ops, typed=True)  # its clocks are taken
     last = a.edit("x", lane, gen, b"text\nmore and more\n")
     answers = await a.send(good, nonsense, wide, again, last)
     assert [one.result for one in answers] == ["ok", "refused", "ok", "refused", "ok"]
