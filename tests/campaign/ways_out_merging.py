@@ -102,6 +102,22 @@ def _the_text_moved(place: Place) -> None:
     assert place.ann.files()["page.txt"] == both.encode()
 
 
+@row("edits_conflict", "pull")
+def _a_conflict_foretold(place: Place) -> None:
+    """A dry run stops where the push would, and leaves no two files to look at."""
+    bob = _two_with_a_page(place)
+    place.write(place.ann, "page.txt", PAGE.replace("three", "ann"))
+    assert place.ann.run("push", "-m", "live", before=dies_before_sealing).code == -signal.SIGKILL
+    mine = PAGE.replace("three", "bob").encode()
+    place.write(bob, "page.txt", mine.decode())
+    said = refused(bob, "push", "--dry-run", says="pull --merge, look at both files").err
+    assert "would be kept" in said
+    assert bob.files() == {"page.txt": mine}
+    bob.ok("pull", "--merge")
+    assert sorted(bob.files().values()) == sorted([PAGE.replace("three", "ann").encode(), mine])
+    bob.ok("push", "-m", "both")
+
+
 @row("conflict", "pull")
 def _others_keep_winning(place: Place) -> None:
     """They seal a new version of the text whenever mine is sent, and each of my tries comes too late."""

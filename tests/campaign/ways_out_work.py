@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.errors import ClockReused, EditsConflict, NotSealed, StaleHead, SvcError
+from localstore.core.errors import ClockReused, NotSealed, StaleHead, SvcError
 from localstore.core.model.seal import Prepared, PrepareRequest
-from localstore.sync.compose import compose
 from localstore.sync.sealing import seal
-from localstore.sync.transfer.send import send
-from svc.flows.working import begin
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row, wait_for_a_code
 from tests.campaign.world import Machine
@@ -122,23 +119,6 @@ def _the_head_moved(place: Place) -> None:
     ann.pull()
     with ann.device() as device:
         seal(device, "in time")
-
-
-@row("edits_conflict", "pull")
-def _a_conflict_foretold(place: Place) -> None:
-    ann, bob = _models(place)
-    for model, text in ((ann, "one\nann\n"), (bob, "one\nbob\n")):
-        model.write("a.txt", text)
-    with ann.device() as device:  # live, not sealed
-        begin(device)
-        compose(device, device.look_around())
-        send(device)
-    with pytest.raises(EditsConflict) as error:
-        bob.push(dry_run=True)
-    _named(error.value, "pull --merge")
-    (kept,) = bob.pull("merge").conflicts
-    assert bob.files()[kept.kept_as] == b"one\nbob\n"
-    bob.push()
 
 
 @row("clock_reused", "pull")
