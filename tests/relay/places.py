@@ -25,7 +25,7 @@ from tests.relay.service.live_world import opened, world
 OWNER = "test"  # as `buckets.packs` names the node
 WITHOUT_GRACE = """
 import sys
-from relay import cli
+from relay.run import cli
 if sys.argv[1] == "gc":
     import relay.service.storage.collect as collect
     collect.collect.__kwdefaults__.update(grace=-60_000, quiet=int(sys.argv.pop()))

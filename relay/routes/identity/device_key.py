@@ -15,9 +15,8 @@ from localstore.core.model.auth import DeviceKeyPatch
 from relay.caller import Caller
 from relay.http.routing import Anonymous, Reply, SignedIn, route
 from relay.routes.identity.auth import ListQuery
-from relay.service import pairing
 from relay.service.identity import device_key as keys
-from relay.service.identity import device_name
+from relay.service.identity import device_name, pairing
 from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"

@@ -45,9 +45,8 @@ from relay.db.identity.account import AccountRow
 from relay.db.identity.device_key import ChallengeRow, DeviceKeyRow
 from relay.http.limiter import Attempts
 from relay.http.paging import Cursor, page_size
-from relay.service import pairing
 from relay.service.identity import account as account_rules
-from relay.service.identity import audit
+from relay.service.identity import audit, pairing
 from relay.service.identity import session as sessions
 from relay.service.identity.guesses import Guesses, is_known, remember
 from relay.service.identity.session import Made

@@ -117,7 +117,7 @@ def test_a_full_disk_is_not_ready(tmp_path):
         pytest.skip("database and packs lie elsewhere")
     disk = tmp_path / "disk"
     disk.mkdir()
-    script = FULL.format(root=str(Path(__file__).parents[2]), folder=str(disk))
+    script = FULL.format(root=str(Path(__file__).parents[3]), folder=str(disk))
     mounted = 'mount -t tmpfs -o size=24m none "$0" && exec "$@"'
     command = ["unshare", "-m", "sh", "-c", mounted, str(disk), sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

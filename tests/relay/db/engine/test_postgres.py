@@ -53,13 +53,13 @@ def nonce(name):
 
 def statements():
     """Every statement of `relay.db`, by its name."""
-    for module in pkgutil.iter_modules(relay.db.__path__):
-        found = importlib.import_module(f"relay.db.{module.name}")
+    for module in pkgutil.walk_packages(relay.db.__path__, "relay.db."):
+        found = importlib.import_module(module.name)
         for name, value in vars(found).items():
             several = value if isinstance(value, tuple) else (value,)
             for number, one in enumerate(several):
                 if not name.startswith("_") and isinstance(one, Executable) and hasattr(one, "get_children"):
-                    yield f"{module.name}.{name}[{number}]", one
+                    yield f"{module.name.removeprefix('relay.db.')}.{name}[{number}]", one
 
 
 async def test_postgres_understands_every_statement():
