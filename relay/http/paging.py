@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid
 from localstore.core.limits import PAGE_DEFAULT, PAGE_MAX
-from localstore.core.model.base import Page, PageQuery
-from relay.db.engine.database import Statement, Tx
-
-M = TypeVar("M", bound=msgspec.Struct)
 
 _CURSOR_CHARS = 2048
 INT64 = 2**63  # what a database column holds
@@ -49,16 +43,3 @@ class Cursor:
                 "this cursor does not belong to this list; start again without it", pointer="/cursor"
             )
         return tuple(key)  # type: ignore[arg-type]
-
-
-async def page(
-    tx: Tx, statement: Statement, query: PageQuery, shape: type[M], by: str, **params: str | int
-) -> Page[M]:
-    """One page of a list in the order of its member `by`, a text. `statement` has the parameters `after` and
-    `limit`; its columns are the members of `shape` in their order."""
-    size = page_size(query.limit)
-    (after,) = Cursor.read(query.cursor, "")
-    found = await tx.all(statement, after=after, limit=size + 1, **params)
-    items = [shape(**dict(zip(shape.__struct_fields__, row, strict=True))) for row in found[:size]]
-    more = len(found) > size
-    return Page(items=items, next_cursor=Cursor.write(getattr(items[-1], by)) if more else None)

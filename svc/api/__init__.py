@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from localstore.core.endpoint import Endpoint
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from svc.api.ref import RefCalls
     from svc.api.repo import RepoCalls
     from svc.api.seal import SealCalls
-    from svc.http.client import Http, Query
+    from svc.http.client import Http
     from svc.http.session import Sessions
+    from svc.http.target import Query
 
 T = TypeVar("T")
 
@@ -100,26 +101,14 @@ class Api:
         return SealCalls(self.http)
 
     def call(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
-        """Send one request. Raises what `Http.call` raises."""
-        if endpoint.returns is type(None):
-            self.http.do(endpoint.method, endpoint.target(**path), query=query, body=body)
-            return None
-        return self.http.call(
-            endpoint.method,
-            endpoint.target(**path),
-            endpoint.returns,
-            query=query,
-            body=body,
-            creates=endpoint.creates,
-            repeatable=endpoint.repeatable,
-        )
+        """As `Http.send`."""
+        return self.http.send(endpoint, body, query, **path)
 
     def items(
         self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
-        (item,) = get_args(endpoint.returns)
-        return self.http.pages(endpoint.target(**path), item, query=query, limit=limit)
+        """As `Http.items`."""
+        return self.http.items(endpoint, limit, query, **path)
 
     def close(self) -> None:
         self.http.close()

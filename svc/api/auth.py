@@ -18,7 +18,8 @@ from localstore.core.model import (
     UserInfo,
 )
 from localstore.core.model.auth import DeviceCodeStart, TokenRequest
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 ROOT = "/api/v1/auth"
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
 from localstore.core.model.auth import DeviceKeyPatch
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 ROOT = "/api/v1/repos"
 

@@ -12,7 +12,8 @@ from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import GIB, MIB
 from localstore.core.model import Blame, Blob, Compare, Seal, SealSummary, Tree
 from svc.api.repo import at
-from svc.http.client import Http, segment, segments
+from svc.http.client import Http
+from svc.http.target import segment, segments
 
 TREE_MAX = 512 * MIB
 ARCHIVE_MAX = 64 * GIB

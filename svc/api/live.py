@@ -7,7 +7,8 @@ from localstore.core.limits import MIB
 from localstore.core.model import Bootstrap, LaneStates, UpdateAnswers, UpdateBatch
 from localstore.core.model.live import BootstrapRequest, LanesRequest
 from svc.api.repo import at
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 BOOTSTRAP_MAX = 512 * MIB  # a million rows of long paths
 LANES_MAX = 512 * MIB

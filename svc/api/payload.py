@@ -12,7 +12,8 @@ from localstore.core.model.base import Model
 from localstore.core.model.history import HaveAnswer
 from localstore.core.storage.pack import Pack
 from svc.api.repo import at
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 PACK_MAX = 4 * GIB  # a pack is unpacked as it flows; its own table caps what it may hold
 

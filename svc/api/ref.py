@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localstore.core.model import Ref
+from localstore.core.model import ref as endpoints
 from localstore.core.model.ref import RefCreate, RefType, RefUpdate
-from svc.api.repo import at
-from svc.http.client import Http, segments
+from svc.http.client import Http
 
 
 class RefCalls:
@@ -15,17 +15,17 @@ class RefCalls:
         self._http = http
 
     def list(self, repo_id: str, type: RefType | None = None, limit: int | None = None) -> Iterator[Ref]:
-        return self._http.pages(f"{at(repo_id)}/refs", Ref, query={"type": type}, limit=limit)
+        return self._http.items(endpoints.LIST, limit, {"type": type}, id=repo_id)
 
     def get(self, repo_id: str, type: RefType, name: str) -> Ref:
-        return self._http.call("GET", _one(repo_id, type, name), Ref)
+        return self._http.send(endpoints.GET, id=repo_id, type=type, name=name)
 
     def create(self, repo_id: str, body: RefCreate) -> Ref:
-        return self._http.call("POST", f"{at(repo_id)}/refs", Ref, body=body, creates=True)
+        return self._http.send(endpoints.CREATE, body, id=repo_id)
 
     def move(self, repo_id: str, name: str, body: RefUpdate) -> Ref:
         """Move a branch by compare-and-swap; StaleHead when it stands elsewhere."""
-        return self._http.call("PATCH", _one(repo_id, "branch", name), Ref, body=body)
+        return self._http.send(endpoints.UPDATE, body, id=repo_id, type="branch", name=name)
 
     def delete(
         self,
@@ -37,8 +37,4 @@ class RefCalls:
         expected_head: str | None = None,
     ) -> None:
         query = {"discard_live": "true" if discard_live else None, "expected_head": expected_head}
-        self._http.do("DELETE", _one(repo_id, type, name), query=query)
-
-
-def _one(repo_id: str, type: RefType, name: str) -> str:
-    return f"{at(repo_id)}/refs/{type}/{segments(name)}"
+        self._http.send(endpoints.DELETE, query=query, id=repo_id, type=type, name=name)

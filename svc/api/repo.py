@@ -8,7 +8,8 @@ from typing import Any, Literal
 from localstore.core.errors import NotFound
 from localstore.core.model import Coordinates, Deleted, Page, Repo
 from localstore.core.model.repo import RepoCreate
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 ROOT = "/api/v1/repos"
 

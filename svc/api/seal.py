@@ -6,7 +6,8 @@ from localstore.core.limits import MIB
 from localstore.core.model import Prepared, Seal
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from svc.api.repo import at
-from svc.http.client import Http, segment
+from svc.http.client import Http
+from svc.http.target import segment
 
 PREPARED_MAX = 512 * MIB  # a first seal names every path of its tree
 

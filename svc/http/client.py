@@ -15,12 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
 from localstore.core.encoding import b64u
+from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
@@ -29,6 +30,7 @@ from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer
 from svc.http.patience import OutOfPatience
+from svc.http.target import Query, full_target
 
 if TYPE_CHECKING:
     import httpx
@@ -43,8 +45,6 @@ WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
-
-Query = Mapping[str, "str | int | bool | None"]
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -68,16 +68,6 @@ class Outgoing(msgspec.Struct):
     digest: ContentDigest | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
-
-
-def segment(text: str) -> str:
-    """One path segment, percent-encoded whole: a slash in a branch name is part of the name."""
-    return quote(text, safe="")
-
-
-def segments(text: str) -> str:
-    """The rest of a path, percent-encoded between its slashes."""
-    return quote(text, safe="/")
 
 
 class Http:
@@ -121,6 +111,29 @@ class Http:
             outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
             outgoing.repeatable = True
         return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
+
+    def send(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
+        """Send one request to an endpoint whose path has these parameters. Raises what `call` raises."""
+        target = endpoint.target(**path)
+        if endpoint.returns is type(None):
+            self.do(endpoint.method, target, query=query, body=body)
+            return None
+        return self.call(
+            endpoint.method,
+            target,
+            endpoint.returns,
+            query=query,
+            body=body,
+            creates=endpoint.creates,
+            repeatable=endpoint.repeatable,
+        )
+
+    def items(
+        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
+    ) -> Iterator[T]:
+        """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
+        (item,) = get_args(endpoint.returns)
+        return self.pages(endpoint.target(**path), item, query=query, limit=limit)
 
     def do(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> None:
         """A request whose answer has no body that matters."""
@@ -170,7 +183,7 @@ class Http:
 
     def read(self, path: str, cap: int, *, query: Query | None = None) -> bytes:
         """A whole answer of raw bytes, at most `cap`."""
-        outgoing = Outgoing("GET", _target(path, query), repeatable=True)
+        outgoing = Outgoing("GET", full_target(path, query), repeatable=True)
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
     @contextmanager
@@ -220,7 +233,7 @@ class Http:
         content: bytes | None,
         repeatable: bool,
     ) -> Outgoing:
-        outgoing = Outgoing(method, _target(path, query), repeatable=repeatable or method in SAFE_METHODS)
+        outgoing = Outgoing(method, full_target(path, query), repeatable=repeatable or method in SAFE_METHODS)
         if body is not None:
             outgoing.body = msgspec.json.encode(body)
             outgoing.headers["Content-Type"] = "application/json"
@@ -382,12 +395,3 @@ def load() -> Any:
     import httpx
 
     return httpx
-
-
-def _target(path: str, query: Query | None) -> str:
-    given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
-
-
-def _text(value: str | int | bool) -> str:
-    return ("1" if value else "0") if isinstance(value, bool) else str(value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from localstore.core.model.base import Model
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.model.base import Model, Page
 
 RefType = Literal["branch", "tag"]
 
@@ -36,3 +37,26 @@ class RefUpdate(Model, frozen=True):
 
     head: str
     expected_head: str | None
+
+
+class RefQuery(Model, frozen=True):
+    """`type` absent lists branches, then tags."""
+
+    type: RefType | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+class RefDelete(Model, frozen=True):
+    """`discard_live`: also drop edits that no seal holds. `expected_head` guards the head."""
+
+    discard_live: bool = False
+    expected_head: str | None = None
+
+
+_ONE = f"{REPO}/refs/{{type}}/{{name...}}"
+LIST = Endpoint("GET", f"{REPO}/refs", query=RefQuery, returns=Page[Ref])
+CREATE = Endpoint("POST", f"{REPO}/refs", body=RefCreate, returns=Ref, status=201)
+GET = Endpoint("GET", _ONE, returns=Ref)
+UPDATE = Endpoint("PATCH", _ONE, body=RefUpdate, returns=Ref)
+DELETE: Endpoint[None] = Endpoint("DELETE", _ONE, query=RefDelete, status=204)
