@@ -151,7 +151,7 @@ class Person:
                 answer = await self._http.request(
                     method, f"http://127.0.0.1:{port}{path}", content=content, headers=headers
                 )
-                if answer.status_code < 500:
+                if answer.status_code < 500 and answer.status_code != 429:
                     return answer
                 if answer.status_code == 500:
                     self.ledger.count["500"] += 1
@@ -208,6 +208,8 @@ class Person:
         """The state and the lane of the file that all share, as it is now."""
         wish = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
         answer = await self.ask("POST", self.at("/branches/main/live/lanes"), wish)
+        if answer.status_code != 200:
+            raise AssertionError(f"lanes answered {answer.status_code}: {answer.text[:300]}")
         (state,) = msgspec.json.decode(answer.content, type=LaneStates).lanes
         text = await self.ask("GET", self.at(f"/payloads/{state.genesis}"))
         lane = Lane.genesis(self.branch_id, self.shared, state.epoch, text.content)
