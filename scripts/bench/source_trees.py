@@ -31,7 +31,7 @@ FIRST, EDITS, CLONE, STATUS = "first push", "push of 100 edits", "clone", "statu
 WATCHED, FEW_WATCHED = f"{STATUS}, watcher running", f"status, {FEW} edited, watcher running"
 AIMS = {
     FIRST: 1 / 3,
-    EDITS: 1.5,
+    EDITS: 1.6,
     CLONE: 1.2,
     STATUS: 2.5,
     WATCHED: 1.0,
