@@ -9,13 +9,10 @@ Nothing here prints or asks. httpx is imported by the first request, a noun's mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from localstore.core.endpoint import Endpoint
-    from localstore.core.model.base import Page
     from svc.api.auth import AuthCalls
     from svc.api.device import DeviceCalls
     from svc.api.history import HistoryCalls
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
     from svc.api.seal import SealCalls
     from svc.http.client import Http
     from svc.http.session import Sessions
-    from svc.http.target import Query
-
-T = TypeVar("T")
 
 
 class Api:
@@ -99,16 +93,6 @@ class Api:
         from svc.api.seal import SealCalls
 
         return SealCalls(self.http)
-
-    def call(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
-        """As `Http.send`."""
-        return self.http.send(endpoint, body, query, **path)
-
-    def items(
-        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
-    ) -> Iterator[T]:
-        """As `Http.items`."""
-        return self.http.items(endpoint, limit, query, **path)
 
     def close(self) -> None:
         self.http.close()
