@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from localstore.core.errors import DiskTrouble
 from localstore.core.paths import terminal_safe
+from localstore.errors import DiskTrouble
 
 _REMEDIES = {
     errno.ENOSPC: "free some space",

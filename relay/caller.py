@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core import limits
-from localstore.core.errors import Forbidden, NotBound, RepositoryArchived, Unauthorized
+from localstore.core.errors import Forbidden, NotBound, Unauthorized
+from localstore.core.model.repo import RepositoryArchived
 from relay.base.clock import now_ms
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation

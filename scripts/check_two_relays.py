@@ -30,8 +30,8 @@ from localstore.core.identity.keys import sign_registration
 from relay import migrations
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.db import schema
 from relay.db.engine.postgres import PostgresDatabase
+from relay.db.schema import tables
 from relay.signing.client import Signer
 from scripts import two_relays_audit as audit
 from scripts.two_relays_people import SHARED, Ledger, Person, Relays
@@ -125,7 +125,7 @@ async def _settle(
     for one in everyone:
         async with db.write() as tx:
             await tx.many(
-                insert(schema.account),
+                insert(tables["account"]),
                 [
                     {
                         "id": one.id,
@@ -139,7 +139,7 @@ async def _settle(
             )
             origin = f"http://127.0.0.1:{running.ports[0]}"
             await tx.many(
-                insert(schema.device_key),
+                insert(tables["device_key"]),
                 [
                     {
                         "id": one.key.id,
@@ -154,7 +154,7 @@ async def _settle(
                 ],
             )
             await tx.many(
-                insert(schema.session),
+                insert(tables["session"]),
                 [
                     {
                         "id": one.session,
@@ -192,7 +192,8 @@ async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now
         }
         repo |= {"class": "published_public", "default_branch": "main", "state": "active"}
         await tx.many(
-            insert(schema.repo), [{**repo, **times, "tree_key": secrets.token_bytes(32), "tree_key_id": "k"}]
+            insert(tables["repo"]),
+            [{**repo, **times, "tree_key": secrets.token_bytes(32), "tree_key_id": "k"}],
         )
         ref = {
             "id": new_id(),
@@ -202,9 +203,9 @@ async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now
             "seq": 0,
             "sealed_seq": 0,
         }
-        await tx.many(insert(schema.ref), [{**ref, **times}])
+        await tx.many(insert(tables["ref"]), [{**ref, **times}])
         await tx.many(
-            insert(schema.collaborator),
+            insert(tables["collaborator"]),
             [
                 {"repo_id": repo_id, "account_id": one.id, "role": "write", "created_at": now}
                 for one in everyone[1:]

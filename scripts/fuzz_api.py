@@ -37,9 +37,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from localstore.core.errors import E2eeUnavailable
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
+from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOUND_BODY
 from tests.relay.auth.people import Browser, Device, Terminal
 from tests.relay.conftest import Account, Signed

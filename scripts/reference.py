@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from localstore.core.errors import SvcError
+from scripts.error_tree import classes
 from scripts.reference_commands import commands
 from scripts.reference_environment import environment
 from scripts.reference_remedies import remedies
@@ -57,7 +57,7 @@ def errors() -> str:
         _row("---", "---:", "---:", "---", "---"),
     ]
     named = remedies()
-    for kind in _leaves(SvcError):
+    for kind in sorted(classes(), key=lambda kind: (kind.status or 999, kind.code)):
         meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _spoken(
             kind.code
         )
@@ -133,14 +133,6 @@ def _access(rule: object) -> str:
             return f"{rule.role}{', also while archived' if rule.archived else ''}"
         case _:
             raise TypeError(f"no words for the access rule {rule!r}")
-
-
-def _leaves(kind: type[SvcError]) -> Iterator[type[SvcError]]:
-    """The classes of the kernel's tree; others raise errors of their own start-up only."""
-    if kind.__module__ == SvcError.__module__:
-        yield kind
-        for child in kind.__subclasses__():
-            yield from _leaves(child)
 
 
 def _spoken(code: str) -> str:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from localstore.core import errors
+from localstore.core.errors import SvcError
+from scripts.error_tree import classes
 from svc.cmd.frame.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,25 +20,26 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 def remedies() -> dict[str, list[str]]:
     """Error code → the commands that its sentences name, sorted. LookupError for one that does not exist."""
     found: dict[str, set[str]] = {}
+    known = {kind.__name__: kind for kind in classes()}
     for folder in ("localstore", "relay", "svc"):
         for file in sorted((ROOT / folder).rglob("*.py")):
-            for code, sentence in _sentences(ast.parse(file.read_text("utf-8"))):
+            for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known):
                 found.setdefault(code, set()).update(_commands(sentence, file))
     return {code: sorted(commands) for code, commands in sorted(found.items()) if commands}
 
 
-def _sentences(module: ast.Module) -> Iterator[tuple[str, str]]:
+def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
     """(code, text) of what is said where an error is made, and in the classes of errors."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
-            kind = getattr(errors, getattr(node.func, "id", getattr(node.func, "attr", "")), None)
+            kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))
             said: list[ast.AST] = [*node.args, *(word.value for word in node.keywords)]
         elif isinstance(node, ast.ClassDef):
-            kind = getattr(errors, node.name, None)
+            kind = known.get(node.name)
             said = [one for one in node.body if isinstance(one, ast.FunctionDef)]
         else:
             continue
-        if isinstance(kind, type) and issubclass(kind, errors.SvcError):
+        if kind is not None:
             for part in said:
                 yield from ((kind.code, text) for text in _texts(part))
 

@@ -10,14 +10,14 @@ from sqlalchemy import select
 
 from localstore.core import seal as seals
 from localstore.core.model.live import UpdateAnswer
-from relay.db import schema
 from relay.db.engine.database import Database
+from relay.db.schema import tables
 from relay.service.live.live import stored_answer
 from scripts.tour import Device, Failed
 from scripts.two_relays_people import SHARED, Ledger
 
-_answer, _seal, _key = schema.update_answer, schema.seal, schema.device_key
-EVENTS = select(schema.event.c.id)
+_answer, _seal, _key = tables["update_answer"], tables["seal"], tables["device_key"]
+EVENTS = select(tables["event"].c.id)
 ANSWERS = select(_answer.c.replica, _answer.c.n, _answer.c.answer)
 SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).select_from(
     _seal.join(_key, _key.c.id == _seal.c.device_key_id)
@@ -28,7 +28,7 @@ async def database(db: Database, ledger: Ledger) -> list[str]:
     """One line for each promise that was broken."""
     async with db.read(snapshot=True) as tx:
         answers = await tx.all(ANSWERS)
-        ref = await tx.one(select(schema.ref.c.seq, schema.ref.c.head))
+        ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))
         found = await tx.all(SEALS)
         events = [row[0] for row in await tx.all(EVENTS)]
     assert ref is not None

@@ -24,13 +24,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.errors import LaneMoved
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import ContentDigest, sign
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
-from localstore.core.model.live import Bootstrap, LaneState, LaneStates
+from localstore.core.model.live import Bootstrap, LaneMoved, LaneState, LaneStates
 from relay.base.ids import new_id
 from scripts.tour import ROOT
 

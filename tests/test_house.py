@@ -38,10 +38,8 @@ OURS = ("svc", "relay", "localstore", "tui", "llm")
 
 LONGEST = 400
 LONGER = {
-    "relay/db/schema.py": "the one picture of all tables, which refer to each other",
     "tests/relay/service/live/test_live.py": "one branch taken through every answer of the protocol",
     "tests/localstore/core/identity/test_capability.py": "one catalogue of hostile tokens",
-    "localstore/core/errors.py": "one tree of all errors, which are defined nowhere else",
     "tests/localstore/model_relay.py": "one relay in memory, the oracle of the random histories",
 }
 

@@ -14,8 +14,9 @@ from typing import TypeVar
 import msgspec
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import Invalid, LinkDamaged, NotLinked
+from localstore.core.errors import Invalid
 from localstore.core.names import parse_repo
+from localstore.errors import LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"

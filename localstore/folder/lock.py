@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from localstore.core.errors import CopyBusy
+from localstore.errors import CopyBusy
 
 
 class Held(Exception):

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localstore.core.encoding import digest
-from localstore.core.errors import Invalid, NotFound, PayloadMissing, ServerMisbehaved, TooLarge
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
 from localstore.core.lane.first_edit import FirstEdit, first_edit
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from localstore.core.errors import LinkDamaged, NotFound, NotLinked
+from localstore.core.errors import NotFound
+from localstore.errors import LinkDamaged, NotLinked
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.record.database import SealedFile

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from localstore.core import paths
 from localstore.core.encoding import digest
-from localstore.core.errors import NotFound, PayloadMissing, ServerMisbehaved, UpdateInvalid
+from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.model.live import UpdateInvalid
+from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import look
 from localstore.record.database import Row

@@ -19,12 +19,13 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.encoding import unhex
-from localstore.core.errors import LaneMoved, ServerMisbehaved
+from localstore.core.errors import ServerMisbehaved
 from localstore.core.lane.update import LiveUpdate, decoded_ops
 from localstore.core.model.history import Seal, Tree
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
+    LaneMoved,
     LanesRequest,
     LaneStates,
     UpdateAnswer,

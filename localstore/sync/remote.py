@@ -7,21 +7,20 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from localstore.core.encoding import digest, unb64u, unhex
-from localstore.core.errors import (
-    BranchReplaced,
-    ClockReused,
-    Invalid,
-    NotFound,
-    PathInvalid,
-    ReplicaUnknown,
-    ServerMisbehaved,
-    Unauthorized,
-)
+from localstore.core.errors import Invalid, NotFound, PathInvalid, ServerMisbehaved, Unauthorized
 from localstore.core.lane.lane import Lane
-from localstore.core.model.live import Bootstrap, BootstrapRequest, LanesRequest, LaneState
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    ClockReused,
+    LanesRequest,
+    LaneState,
+    ReplicaUnknown,
+)
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
+from localstore.errors import BranchReplaced
 from localstore.folder import link
 from localstore.record.database import DOUBTED, Row
 from localstore.record.entry import PathRecord

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from localstore.core.encoding import digest as blake3
-from localstore.core.errors import CopyBusy
+from localstore.errors import CopyBusy
 from localstore.folder import lock
 from localstore.folder.files import Blocked
 from localstore.folder.stat_cache import look

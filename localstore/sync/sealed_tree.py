@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from localstore.core import tree
 from localstore.core.encoding import unb64u
-from localstore.core.errors import Invalid, PayloadMissing
+from localstore.core.errors import Invalid
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree import TreeEntry
 from localstore.record.database import SealedFile, SealedTree
 from localstore.sync.working_copy import WorkingCopy

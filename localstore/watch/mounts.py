@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from localstore.core.errors import NotWatchable
 from localstore.core.paths import terminal_safe
+from localstore.errors import NotWatchable
 
 TABLE = Path("/proc/self/mountinfo")
 # All changes go through this kernel. Others (NFS, SMB, FUSE, 9p, cluster file systems) are changed elsewhere.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.errors import NotWatchable
+from localstore.errors import NotWatchable
 from localstore.folder.lock import Held, exclusive
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import and_, bindparam, func, literal, or_, select
 
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import blame_cache, seal, seal_change, seal_parent
+from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
 
 
 def _versions() -> Any:

@@ -11,7 +11,8 @@ from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, select
 
-from relay.db.schema import ref, seal, seal_change, seal_parent
+from relay.db.schema.ref import ref
+from relay.db.schema.seal import seal, seal_change, seal_parent
 
 FIRST = 1  # generation of a seal without parents
 _REPO = seal.c.repo_id == bindparam("repo_id")

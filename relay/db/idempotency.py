@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import and_, bindparam, delete, insert, select
 
-from relay.db.schema import idempotency
+from relay.db.schema.idempotency import idempotency
 
 _THIS = and_(idempotency.c.account_id == bindparam("account_id"), idempotency.c.key == bindparam("key"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, delete, null, or_, select, update
 
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import job
+from relay.db.schema.job import job
 
 _DUE = and_(
     job.c.done_at.is_(None),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, cast, func, literal, select
 
-from relay.db.schema import job, object_, pack, repo, seal
+from relay.db.schema.job import job
+from relay.db.schema.repo import repo
+from relay.db.schema.seal import seal
+from relay.db.schema.storage import object_, pack
 
 ALIVE = select(literal(1))
 REPOSITORIES = select(func.count()).select_from(repo).where(repo.c.deleted_at.is_(None))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import bindparam, select, update
 
-from relay.db.schema import account, repo
+from relay.db.schema.account import account
+from relay.db.schema.repo import repo
 
 STATE = (
     select(repo.c.id, repo.c.state, repo.c.resume_state)

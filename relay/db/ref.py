@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import and_, bindparam, func, insert, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import lane, ref
+from relay.db.schema.live import lane
+from relay.db.schema.ref import ref
 
 
 @dataclass(slots=True, frozen=True)

@@ -21,7 +21,9 @@ from sqlalchemy import (
 )
 
 from relay.db.engine.database import Row
-from relay.db.schema import account, collaborator, repo, repo_alias, seal
+from relay.db.schema.account import account
+from relay.db.schema.repo import collaborator, repo, repo_alias
+from relay.db.schema.seal import seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
 

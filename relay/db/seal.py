@@ -8,7 +8,8 @@ from sqlalchemy import and_, bindparam, delete, insert, select
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.engine.database import Row, Tx
-from relay.db.schema import account, device_key, prepare, seal, seal_change, seal_parent
+from relay.db.schema.account import account, device_key
+from relay.db.schema.seal import prepare, seal, seal_change, seal_parent
 
 SHORTEST = 8  # hex digits of a seal id that may stand for it
 _ID_DIGITS = 64

@@ -21,7 +21,6 @@ from localstore.core.errors import (
     BadRequest,
     Conflict,
     Forbidden,
-    IdentityLevel,
     Invalid,
     NotFound,
     SvcError,
@@ -29,6 +28,7 @@ from localstore.core.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
+from localstore.core.model.auth import IdentityLevel
 from relay.caller import Caller, Principal, Sight, View
 from relay.db import repo as repos
 from relay.db.engine.database import Contended, ForeignKeyViolation

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.model import Problem
+from localstore.core.model.base import Problem
 from relay.base import edition
 from relay.http.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Write
 

@@ -12,7 +12,7 @@ from sanic.request import Request
 from sanic.response import HTTPResponse
 
 from localstore.core.errors import RangeUnsatisfiable
-from localstore.core.model import Page
+from localstore.core.model.base import Page
 from relay.http.bytes_reply import cut, not_modified, span
 from relay.http.routing import Reply, Route
 

@@ -7,9 +7,18 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import Invalid
-from localstore.core.model import Blame, Blob, Page, Seal, SealSummary, Tree
-from localstore.core.model.base import Model
-from localstore.core.model.history import Compare, PathUpdates, SealLine, SealUpdate
+from localstore.core.model.base import Model, Page
+from localstore.core.model.history import (
+    Blame,
+    Blob,
+    Compare,
+    PathUpdates,
+    Seal,
+    SealLine,
+    SealSummary,
+    SealUpdate,
+    Tree,
+)
 from relay.caller import View
 from relay.http.routing import Read, Reply, Write, route
 from relay.service.history import archive as archives

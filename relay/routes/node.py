@@ -5,7 +5,7 @@ from __future__ import annotations
 from sanic.request import Request
 
 from localstore.core.encoding import hex_digest
-from localstore.core.model import ClientConfig, Health, Version
+from localstore.core.model.node import ClientConfig, Health, Version
 from relay.base.metrics import MEDIA
 from relay.caller import Caller
 from relay.http import openapi

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import Coordinates
+from localstore.core.model.repo import Coordinates
 from relay.caller import Caller
 from relay.http.routing import Anonymous, Reply, route
 from relay.service import public

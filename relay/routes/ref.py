@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import Page, Ref
 from localstore.core.model import ref as endpoints
-from localstore.core.model.ref import RefCreate, RefDelete, RefQuery, RefUpdate
+from localstore.core.model.base import Page
+from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery, RefUpdate
 from relay.caller import View
 from relay.http.routing import Read, Reply, Write, serves
 from relay.service import ref as refs

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from localstore.core.model import Deleted, Page, Repo
-from localstore.core.model.base import Model
-from localstore.core.model.repo import RepoCreate, RepoPatch
+from localstore.core.model.base import Model, Page
+from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch
 from relay.caller import Caller, View
 from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, route
 from relay.service import repo as repos

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from localstore.core.model import Page, Repo
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Page
+from localstore.core.model.repo import Repo
 from relay.caller import Caller
 from relay.http.routing import Anonymous, route
 from relay.service import search

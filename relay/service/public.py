@@ -5,8 +5,7 @@ from __future__ import annotations
 import typing
 
 from localstore.core.errors import NotFound
-from localstore.core.model import Coordinates
-from localstore.core.model.repo import Kind
+from localstore.core.model.repo import Coordinates, Kind
 from relay.caller import Caller
 from relay.db import ref as refs
 from relay.db.repo import RepoRow

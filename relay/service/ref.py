@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from localstore.core import names
-from localstore.core.errors import Conflict, Invalid, NotFound, RefExists, StaleHead, TagExists
-from localstore.core.model import Page, Ref
-from localstore.core.model.ref import RefCreate, RefUpdate
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id
 from relay.caller import View

@@ -5,18 +5,21 @@ from __future__ import annotations
 import secrets
 
 from localstore.core import limits, names
-from localstore.core.errors import (
+from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.repo import (
+    Class,
     ClassImmutable,
-    Conflict,
-    E2eeUnavailable,
-    Forbidden,
+    Deleted,
     ForkIsPublic,
-    Invalid,
     NameTaken,
-    NotFound,
+    ParentRepo,
+    Repo,
+    RepoCreate,
+    RepoPatch,
+    Viewer,
 )
-from localstore.core.model import Deleted, Page, Repo, Viewer
-from localstore.core.model.repo import Class, ParentRepo, RepoCreate, RepoPatch
+from localstore.core.model.seal import E2eeUnavailable
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import Caller, Principal, View, account_name, repo_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from localstore.core.errors import Invalid
-from localstore.core.model import Page, Repo
+from localstore.core.model.base import Page
+from localstore.core.model.repo import Repo
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as rows

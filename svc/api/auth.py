@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localstore.core.identity.device_grant import GRANT_TYPE
-from localstore.core.model import (
+from localstore.core.model.auth import (
     Challenge,
     DeviceCode,
+    DeviceCodeStart,
     DeviceKeyProof,
     DeviceKeyStart,
     Handle,
@@ -15,9 +16,9 @@ from localstore.core.model import (
     SealedSession,
     Session,
     SessionGrant,
+    TokenRequest,
     UserInfo,
 )
-from localstore.core.model.auth import DeviceCodeStart, TokenRequest
 from svc.http.client import Http
 from svc.http.target import segment
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart
-from localstore.core.model.auth import DeviceKeyPatch
+from localstore.core.model.auth import Challenge, DeviceKey, DeviceKeyPatch, DeviceKeyProof, DeviceKeyStart
 from svc.http.client import Http
 from svc.http.target import segment
 

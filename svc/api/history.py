@@ -10,7 +10,7 @@ import msgspec
 
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import GIB, MIB
-from localstore.core.model import Blame, Blob, Compare, Seal, SealSummary, Tree
+from localstore.core.model.history import Blame, Blob, Compare, Seal, SealSummary, Tree
 from svc.api.repo import at
 from svc.http.client import Http
 from svc.http.target import segment, segments

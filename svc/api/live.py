@@ -4,8 +4,14 @@ repeated."""
 from __future__ import annotations
 
 from localstore.core.limits import MIB
-from localstore.core.model import Bootstrap, LaneStates, UpdateAnswers, UpdateBatch
-from localstore.core.model.live import BootstrapRequest, LanesRequest
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    LanesRequest,
+    LaneStates,
+    UpdateAnswers,
+    UpdateBatch,
+)
 from svc.api.repo import at
 from svc.http.client import Http
 from svc.http.target import segment

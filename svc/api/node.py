@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import ClientConfig, Version
+from localstore.core.model.node import ClientConfig, Version
 from svc.http.client import Http
 
 

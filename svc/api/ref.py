@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from localstore.core.model import Ref
 from localstore.core.model import ref as endpoints
-from localstore.core.model.ref import RefCreate, RefType, RefUpdate
+from localstore.core.model.ref import Ref, RefCreate, RefType, RefUpdate
 from svc.http.client import Http
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from localstore.core.errors import NotFound
-from localstore.core.model import Coordinates, Deleted, Page, Repo
-from localstore.core.model.repo import RepoCreate
+from localstore.core.model.base import Page
+from localstore.core.model.repo import Coordinates, Deleted, Repo, RepoCreate
 from svc.http.client import Http
 from svc.http.target import segment
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localstore.core.limits import MIB
-from localstore.core.model import Prepared, Seal
-from localstore.core.model.seal import FinalizeRequest, PrepareRequest
+from localstore.core.model.history import Seal
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from svc.api.repo import at
 from svc.http.client import Http
 from svc.http.target import segment

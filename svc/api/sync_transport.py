@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from localstore.core.errors import NoBranch, NotFound
-from localstore.core.model import (
+from localstore.core.errors import NotFound
+from localstore.core.model.history import Seal, Tree
+from localstore.core.model.live import (
     Bootstrap,
+    BootstrapRequest,
+    LanesRequest,
     LaneStates,
-    Prepared,
-    Ref,
-    Seal,
-    Tree,
     UpdateAnswers,
     UpdateBatch,
 )
-from localstore.core.model.live import BootstrapRequest, LanesRequest
-from localstore.core.model.seal import FinalizeRequest, PrepareRequest
+from localstore.core.model.ref import NoBranch, Ref
+from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.storage.pack import Pack
 from svc.api import Api
 

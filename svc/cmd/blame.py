@@ -9,7 +9,7 @@ import typer
 
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.limits import TEXT_FILE
-from localstore.core.model import Blame
+from localstore.core.model.history import Blame
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import head_of, standing
 from svc.console import Column, answers

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model import ChangedFile, Repo
+from localstore.core.model.history import ChangedFile
+from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx

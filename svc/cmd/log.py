@@ -11,7 +11,8 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model import Repo, SealSummary
+from localstore.core.model.history import SealSummary
+from localstore.core.model.repo import Repo
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
 from localstore.folder.link import read_state

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import EditsConflict, UsageError
+from localstore.core.errors import UsageError
 from localstore.core.limits import MIB
 from localstore.core.paths import terminal_safe
+from localstore.errors import EditsConflict
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working import (

@@ -9,7 +9,8 @@ import typer
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.limits import CHUNKED_FILE
-from localstore.core.model import ChangedFile, Repo, Seal
+from localstore.core.model.history import ChangedFile, Seal
+from localstore.core.model.repo import Repo
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import head_of, standing

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core.errors import FolderNotEmpty, ServerMisbehaved, SvcError
+from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.paths import clashes, terminal_safe
+from localstore.errors import FolderNotEmpty
 from localstore.folder import link
 from localstore.folder.files import Content, Fetched
 from localstore.folder.link import RepoLink

@@ -10,7 +10,7 @@ from localstore.core.diff import renames
 from localstore.core.diff.renames import File, Rename
 from localstore.core.errors import NotFound
 from localstore.core.limits import DIFF_BYTES
-from localstore.core.model import ChangedFile
+from localstore.core.model.history import ChangedFile
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile

@@ -12,15 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import (
-    AuthorizationPending,
-    ExpiredToken,
-    Invalid,
-    NotFound,
-    ServerMisbehaved,
-    SlowDown,
-    UsageError,
-)
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, UsageError
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
     Challenge,
@@ -31,9 +23,17 @@ from localstore.core.identity.device_grant import (
 )
 from localstore.core.identity.keys import sign_registration
 from localstore.core.limits import LABEL_CHARS
-from localstore.core.model import Challenge as ChallengeBody
-from localstore.core.model import DeviceCode, DeviceKey, DeviceKeyProof, DeviceKeyStart
-from localstore.core.model.auth import DeviceCodeStart
+from localstore.core.model.auth import (
+    AuthorizationPending,
+    DeviceCode,
+    DeviceCodeStart,
+    DeviceKey,
+    DeviceKeyProof,
+    DeviceKeyStart,
+    ExpiredToken,
+    SlowDown,
+)
+from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.names import handle as check_handle
 from svc.api import Api
 from svc.http.client import Credential, Http

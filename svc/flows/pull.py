@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import BranchReplaced, LocalEdits
 from localstore.core.names import MANIFEST
+from localstore.errors import BranchReplaced, LocalEdits
 from localstore.folder.scan_result import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.compose import edited

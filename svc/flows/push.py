@@ -9,15 +9,10 @@ from collections.abc import Collection
 
 import msgspec
 
-from localstore.core.errors import (
-    Conflict,
-    EditsConflict,
-    NotSealed,
-    ReadOnlyLook,
-    StaleHead,
-    UnpulledSeal,
-)
+from localstore.core.errors import Conflict
+from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
+from localstore.errors import EditsConflict, NotSealed, ReadOnlyLook, UnpulledSeal
 from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.rehearsal import Rehearsed, rehearsal

@@ -6,8 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import BranchReplaced, NoBranch, ServerUnreachable
-from localstore.core.model.ref import Ref
+from localstore.core.errors import ServerUnreachable
+from localstore.core.model.ref import NoBranch, Ref
+from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import Caps
 from localstore.sync.recognise import against_last

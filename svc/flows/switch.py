@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.encoding import digest, unhex
-from localstore.core.errors import BranchGone, BranchReplaced, LocalEdits, NoBranch
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import BootstrapRequest
+from localstore.core.model.ref import NoBranch
 from localstore.core.names import ref_name
 from localstore.core.paths import parents
+from localstore.errors import BranchGone, BranchReplaced, LocalEdits
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify

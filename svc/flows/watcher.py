@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from localstore.core.errors import NotWatchable
+from localstore.errors import NotWatchable
 from localstore.folder.lock import Held, exclusive
 from localstore.home import Home
 from localstore.watch import talk

@@ -8,12 +8,13 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.encoding import unhex
-from localstore.core.errors import BranchGone, BranchReplaced, NoBranch, SvcError
-from localstore.core.model.ref import Ref
+from localstore.core.errors import SvcError
+from localstore.core.model.ref import NoBranch, Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import SealPayload
 from localstore.core.storage.chunks import file_cap
+from localstore.errors import BranchGone, BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.record.database import Row, SealedFile, SealedTree
 from localstore.record.entry import foreign_lane

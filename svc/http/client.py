@@ -25,7 +25,7 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
-from localstore.core.model import Page
+from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Conflict, SignatureInvalid, StaleHead, SvcError
+from localstore.core.errors import Conflict, SignatureInvalid, SvcError
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import UpdateAnswer, UpdateBatch
+from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.home import Home
 from localstore.sync.working_copy import WorkingCopy, opened

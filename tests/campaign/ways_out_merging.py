@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from localstore.core.errors import LaneMoved
-from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.core.model.live import LaneMoved, UpdateAnswers, UpdateBatch
 from svc.api.sync_transport import BranchTransport
 from svc.flows import push
 from tests.campaign.conftest import Place

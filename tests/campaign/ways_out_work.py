@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.errors import ClockReused, NotSealed, StaleHead, SvcError
+from localstore.core.errors import SvcError
+from localstore.core.model.live import ClockReused
+from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import Prepared, PrepareRequest
+from localstore.errors import NotSealed
 from localstore.sync.sealing import seal
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row, wait_for_a_code

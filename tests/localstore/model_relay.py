@@ -14,7 +14,7 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
-from localstore.core.errors import ClockReused, Invalid, SignatureInvalid, StaleHead
+from localstore.core.errors import Invalid, SignatureInvalid
 from localstore.core.identity.keys import DeviceKey, verify
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, check, decoded_ops, signing_bytes
@@ -23,6 +23,7 @@ from localstore.core.model.history import Entry, Seal, SealKey, SealProvenance, 
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
+    ClockReused,
     LanesRequest,
     LaneState,
     LaneStates,
@@ -31,7 +32,7 @@ from localstore.core.model.live import (
     UpdateAnswers,
     UpdateBatch,
 )
-from localstore.core.model.ref import Ref
+from localstore.core.model.ref import Ref, StaleHead
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.storage.pack import Pack, PackReader, write_packs
 from localstore.core.tree import TreeEntry as TreeEntry

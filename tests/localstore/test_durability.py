@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from localstore.core.errors import ClockReused, DiskTrouble, ServerMisbehaved
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.model.live import ClockReused
 from localstore.core.model.seal import Prepared, PrepareRequest
+from localstore.errors import DiskTrouble
 from localstore.folder import link
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send

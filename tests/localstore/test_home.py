@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import CopyBusy
+from localstore.errors import CopyBusy
 from localstore.folder.lock import owned
 from localstore.home import Home
 

@@ -31,9 +31,9 @@ from relay import config as configuration
 from relay.base import logs
 from relay.base.clock import now_ms
 from relay.base.ids import new_account_id, new_id
-from relay.db.schema import account as accounts
-from relay.db.schema import device_key as device_keys
-from relay.db.schema import session as sessions
+from relay.db.schema.account import account as accounts
+from relay.db.schema.account import device_key as device_keys
+from relay.db.schema.account import session as sessions
 from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets

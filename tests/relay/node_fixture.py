@@ -11,9 +11,9 @@ from sqlalchemy import insert
 
 from relay.base.clock import now_ms
 from relay.base.ids import new_account_id, new_id
-from relay.db import schema
 from relay.db.engine import connect
 from relay.db.engine.database import Database
+from relay.db.schema import tables
 from tests.databases import new_url
 
 DAY = 24 * 3600_000
@@ -33,7 +33,7 @@ async def make_account(db: Database, handle: str) -> str:
     account_id = new_account_id()
     async with db.write() as tx:
         await tx.run(
-            insert(schema.account),
+            insert(tables["account"]),
             id=account_id,
             kind="user",
             handle=handle,
@@ -43,7 +43,7 @@ async def make_account(db: Database, handle: str) -> str:
             **dict.fromkeys(("email", "name", "password_hash", "disabled_at")),
         )
         await tx.run(
-            insert(schema.session),
+            insert(tables["session"]),
             id=session_of(account_id),
             account_id=account_id,
             kind="cli",
@@ -66,7 +66,7 @@ async def make_repo(
     repo_id = new_id()
     async with db.write() as tx:
         await tx.run(
-            insert(schema.repo),
+            insert(tables["repo"]),
             id=repo_id,
             owner_id=owner_id,
             name=repo_id,

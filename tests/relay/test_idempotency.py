@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.device_grant import Purpose
 from relay import routes
-from relay.db import schema
+from relay.db.schema import tables
 from relay.http.routing import TABLE
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Account, Relay
@@ -91,15 +91,15 @@ def named(world: World) -> dict[str, Any]:
 
 
 CREATIONS: dict[tuple[str, str], Creation] = {
-    ("POST", "/api/v1/repos"): Creation(schema.repo, named),
-    ("POST", f"{REPO}/refs"): Creation(schema.ref, lambda world: {"type": "branch", **named(world)}),
-    ("POST", f"{REPO}/branches/{{branch}}/seal/finalize"): Creation(schema.seal, prepared),
-    ("POST", f"{REPO}/seals/finalize"): Creation(schema.seal, prepared_trees),
-    ("POST", "/api/v1/repos/device-key-challenges"): Creation(schema.challenge, device),
-    ("POST", "/api/v1/repos/device-keys"): Creation(schema.device_key, proof),
-    ("POST", "/api/v1/auth/pairing-codes"): Creation(schema.pairing_code, lambda _world: None),
+    ("POST", "/api/v1/repos"): Creation(tables["repo"], named),
+    ("POST", f"{REPO}/refs"): Creation(tables["ref"], lambda world: {"type": "branch", **named(world)}),
+    ("POST", f"{REPO}/branches/{{branch}}/seal/finalize"): Creation(tables["seal"], prepared),
+    ("POST", f"{REPO}/seals/finalize"): Creation(tables["seal"], prepared_trees),
+    ("POST", "/api/v1/repos/device-key-challenges"): Creation(tables["challenge"], device),
+    ("POST", "/api/v1/repos/device-keys"): Creation(tables["device_key"], proof),
+    ("POST", "/api/v1/auth/pairing-codes"): Creation(tables["pairing_code"], lambda _world: None),
     ("POST", "/api/v1/auth/tokens"): Creation(
-        schema.session, lambda _world: {"label": secrets.token_hex(4)}, by_browser=True
+        tables["session"], lambda _world: {"label": secrets.token_hex(4)}, by_browser=True
     ),
 }
 
@@ -190,7 +190,7 @@ def test_neither_keys_nor_tokens_lie_in_the_database(world: World) -> None:
 
     async def kept() -> list[Any]:
         async with world.relay.node.db.read() as tx:
-            return [tuple(row) for row in await tx.all(select(schema.idempotency))]
+            return [tuple(row) for row in await tx.all(select(tables["idempotency"]))]
 
     text = repr(world.relay.run(kept()))
     assert len(text) > 100

@@ -14,7 +14,7 @@ from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import Bootstrap, UpdatesRequest
 from relay.base.ids import new_id
-from relay.db import schema
+from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 
 
@@ -43,8 +43,8 @@ async def make_repo(relay: Relay, owner: str, blobs: list[bytes]) -> str:
             "seq": 0,
             "sealed_seq": 0,
         }
-        await tx.many(insert(schema.repo), [repo])
-        await tx.many(insert(schema.ref), [{**ref, "created_at": 1, "updated_at": 1}])
+        await tx.many(insert(tables["repo"]), [repo])
+        await tx.many(insert(tables["ref"]), [{**ref, "created_at": 1, "updated_at": 1}])
     for blob in blobs:
         await relay.node.objects.put(repo_id, blob)
     return repo_id
@@ -52,7 +52,7 @@ async def make_repo(relay: Relay, owner: str, blobs: list[bytes]) -> str:
 
 async def archive(relay: Relay, repo_id: str) -> None:
     async with relay.node.db.write() as tx:
-        statement = update(schema.repo).where(schema.repo.c.id == bindparam("repo"))
+        statement = update(tables["repo"]).where(tables["repo"].c.id == bindparam("repo"))
         await tx.run(statement.values(state=bindparam("to")), repo=repo_id, to="archived")
 
 

@@ -18,7 +18,7 @@ from localstore.core.encoding import digest
 from localstore.core.limits import BLOB_FILE, FRAME_SHARED_MAX, HAVE_DIGESTS, PACK_BYTES
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
-from relay.db import schema
+from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.node_fixture import make_repo
 
@@ -53,9 +53,9 @@ def rows(relay: Relay) -> list[int]:
     """How many frames, objects and scopes there are."""
 
     async def count() -> list[int]:
-        tables = (schema.frame, schema.object_, schema.repo_object)
+        counted = [tables[name] for name in ("frame", "object", "repo_object")]
         async with relay.node.db.read() as tx:
-            return [await tx.value(select(func.count()).select_from(table)) for table in tables]
+            return [await tx.value(select(func.count()).select_from(table)) for table in counted]
 
     return relay.run(count())
 
@@ -65,7 +65,7 @@ def written(relay: Relay) -> int:
 
     async def count() -> int:
         async with relay.node.db.read() as tx:
-            return int(await tx.value(select(func.coalesce(func.sum(schema.pack.c.size), 0))))
+            return int(await tx.value(select(func.coalesce(func.sum(tables["pack"].c.size), 0))))
 
     return relay.run(count())
 

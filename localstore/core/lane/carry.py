@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.errors import Invalid, UpdateInvalid
+from localstore.core.errors import Invalid
 from localstore.core.lane.lane import Lane
+from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:

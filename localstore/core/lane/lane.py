@@ -15,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from localstore.core import limits
 from localstore.core.diff import text_edits
 from localstore.core.encoding import digest
-from localstore.core.errors import Invalid, TooLarge, UpdateInvalid
+from localstore.core.errors import Invalid, TooLarge
 from localstore.core.lane import update_format
 from localstore.core.lane.crdt import Delta, Document
 from localstore.core.lane.genesis import genesis, pieces
 from localstore.core.lane.load_cost import PARTS, Load, load_of, looking, woven
 from localstore.core.lane.update_format import GENESIS_BIT
+from localstore.core.model.live import UpdateInvalid
 
 READER = 1  # client id of a document that nobody writes through
 SPLITS = 3  # most items that one item or deletion of an update can add to a lane

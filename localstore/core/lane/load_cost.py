@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import msgspec
 
 from localstore.core import limits
-from localstore.core.errors import UpdateInvalid
 from localstore.core.lane.update_format import Point, Struct, Update
+from localstore.core.model.live import UpdateInvalid
 
 NOWHERE = -1
 READ, WOVEN = 64, 4  # steps to read and weave an item; to weave what the library does in a step

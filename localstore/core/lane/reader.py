@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 
 from localstore.core import limits
-from localstore.core.errors import UpdateInvalid
+from localstore.core.model.live import UpdateInvalid
 
 CLOCK_END = 1 << 31
 VARINT_BYTES = 8  # 56 bits: enough for every number of the format

@@ -2,9 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from localstore.core.errors import BadRequest, Conflict, Forbidden
 from localstore.core.model.base import Model
+
+
+class GrantError(BadRequest):
+    """The device authorization grant was refused; the member `error` repeats the code (RFC 8628 §3.5)."""
+
+    code = "invalid_grant"
+
+    def __init__(self, detail: str = "", **extra: Any) -> None:
+        super().__init__(detail, error=self.code, **extra)
+
+
+class AuthorizationPending(GrantError):
+    """Nobody has approved or denied the sign-in yet; poll again after the interval."""
+
+    code = "authorization_pending"
+
+
+class SlowDown(GrantError):
+    """Polled too soon; `interval` is the new number of seconds to wait."""
+
+    code = "slow_down"
+
+
+class AccessDenied(GrantError):
+    """The person denied the sign-in."""
+
+    code = "access_denied"
+
+
+class ExpiredToken(GrantError):
+    """The device code has expired; start the sign-in again."""
+
+    code = "expired_token"
+
+
+class UnsupportedGrantType(GrantError):
+    """`grant_type` is not the one of the device authorization grant."""
+
+    code = "unsupported_grant_type"
+
+
+class IdentityLevel(Forbidden):
+    """Guests may read, star and use documents; this needs an account."""
+
+    code = "identity_level"
+
+
+class SignUpClosed(Forbidden):
+    """Accounts of this node are made by its operator."""
+
+    code = "sign_up_closed"
+
+
+class GuestNoRefresh(Forbidden):
+    """A guest session ends after a day; there is nothing to refresh it with."""
+
+    code = "guest_no_refresh"
+
+
+class HandleTaken(Forbidden):
+    """The handle belongs to an account that has not registered this device key."""
+
+    code = "handle_taken"
+
+
+class DeviceKeyExists(Conflict):
+    """This device key is already registered."""
+
+    code = "device_key_exists"
+
 
 Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauthn", "multi_device"]
 

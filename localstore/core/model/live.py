@@ -6,9 +6,41 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import Invalid
+from localstore.core.errors import Conflict, Forbidden, Invalid
 from localstore.core.lane.update import LiveUpdate, UpdateKind
 from localstore.core.model.base import Count, Model
+
+
+class ReplicaUnknown(Forbidden):
+    """A replica id that this branch never gave to this device: the branch was made again, or the relay came
+    back from a backup. The client goes on under a new one by itself."""
+
+    code = "replica_unknown"
+
+
+class LaneMoved(Conflict):
+    """An edit made from a file, of a text that others have changed since: it is merged, then sent again."""
+
+    code = "lane_moved"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"others changed {path} after the version that this edit was made from; "
+            "run: svc pull --merge, then push again"
+        )
+
+
+class ClockReused(Conflict):
+    """A replica sent an update number that was already used: its local store was restored from a copy."""
+
+    code = "clock_reused"
+
+
+class UpdateInvalid(Invalid):
+    """A CRDT update that does not belong to its lane, or breaks the strict grammar."""
+
+    code = "update_invalid"
+
 
 LaneKind = Literal["text", "blob", "chunked", "gone"]
 

@@ -5,7 +5,39 @@ from __future__ import annotations
 from typing import Literal
 
 from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Model, Page
+
+
+class NoBranch(NotFound):
+    """The repository has no branch of this name. `default`: its default branch."""
+
+    code = "no_branch"
+
+    def __init__(self, branch: str, default: str = "main") -> None:
+        super().__init__(f"there is no branch {branch}; see: svc repo branch", branch=branch, default=default)
+
+
+class StaleHead(Conflict):
+    """A compare-and-swap failed: `head` is where the ref is now (null: the branch has no seal yet)."""
+
+    code = "stale_head"
+
+    def __init__(self, ref: str, head: str | None, remedy: str = "run: svc pull") -> None:
+        super().__init__(f"{ref} moved to {(head or 'nothing')[:12]}; {remedy}", ref=ref, head=head)
+
+
+class RefExists(Conflict):
+    """A branch or tag with this name already exists."""
+
+    code = "ref_exists"
+
+
+class TagExists(RefExists):
+    """A tag is made and deleted, never moved."""
+
+    code = "tag_exists"
+
 
 RefType = Literal["branch", "tag"]
 

@@ -4,7 +4,33 @@ from __future__ import annotations
 
 from typing import Literal
 
+from localstore.core.errors import Conflict
 from localstore.core.model.base import Model
+
+
+class NameTaken(Conflict):
+    """Another repository of this owner has the name, or had it less than 90 days ago."""
+
+    code = "name_taken"
+
+
+class RepositoryArchived(Conflict):
+    """The repository is archived and takes no writes; unarchive it first."""
+
+    code = "repository_archived"
+
+
+class ClassImmutable(Conflict):
+    """The class of a repository cannot change after its first seal."""
+
+    code = "class_immutable"
+
+
+class ForkIsPublic(Conflict):
+    """A fork of a public repository stays public."""
+
+    code = "fork_is_public"
+
 
 Kind = Literal["app", "lib", "model", "modelpack", "dataset"]
 Class = Literal["private_plaintext", "published_public", "private_e2ee", "public_fork"]

@@ -4,7 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
+from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
 from localstore.core.model.base import Count, Model
+
+
+class PrepareExpired(Gone):
+    """The prepared seal has expired; nothing was sealed. Prepare it again."""
+
+    code = "prepare_expired"
+
+
+class SealBudgetExceeded(TooLarge):
+    """The tree to be sealed is larger than its repository's class allows."""
+
+    code = "seal_budget_exceeded"
+
+
+class PayloadMissing(Invalid):
+    """An update or a tree names bytes that this repository does not hold; `missing` lists their digests."""
+
+    code = "payload_missing"
+
+
+class E2eeUnavailable(Unavailable):
+    """End-to-end encryption is not available on this server."""
+
+    code = "e2ee_unavailable"
 
 
 class SealChange(Model, array_like=True, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TypeAlias, TypeVar
 
-from localstore.core.errors import PayloadMissing
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree.directory import Directory, decode
 
 Result = TypeVar("Result")

@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.errors import PayloadMissing
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.core.storage.pack import Pack, PackWriter
 from localstore.folder.chunking import ChunkList, cut

@@ -10,12 +10,12 @@ import msgspec
 from localstore.core import limits
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import ClockReused, Invalid, LaneMoved, NotFound, ServerMisbehaved
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, decoded_ops
+from localstore.core.model.live import ClockReused, LaneMoved, LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.model.live import Lane as LaneName
-from localstore.core.model.live import LanesRequest, UpdateAnswer, UpdateBatch
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.chunks import kind_of_bytes

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import and_, bindparam, insert, literal_column, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import account, repo, repo_alias
+from relay.db.schema.account import account
+from relay.db.schema.repo import repo, repo_alias
 
 
 @dataclass(slots=True, frozen=True)

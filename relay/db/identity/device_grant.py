@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import device_code
+from relay.db.schema.account import device_code
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import account, challenge, device_key, pairing_code
+from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,7 +9,8 @@ from sqlalchemy import and_, bindparam, select
 from relay.db import repo as repos
 from relay.db.engine.database import Row
 from relay.db.identity import session as sessions
-from relay.db.schema import account, collaborator, repo
+from relay.db.schema.account import account
+from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("repo_id")
 

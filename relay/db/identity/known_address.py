@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, delete, select, update
 
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import account, known_address
+from relay.db.schema.account import account, known_address
 
 _MINE = known_address.c.account_id == bindparam("account")
 _HERE = known_address.c.network == bindparam("place")

@@ -2,7 +2,7 @@
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from relay.db.schema import nonce
+from relay.db.schema.account import nonce
 
 INSERT = insert(nonce)
 SPENT = select(nonce.c.nonce).where(

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import account, device_key, refresh_token, session
+from relay.db.schema.account import account, device_key, refresh_token, session
 
 
 @dataclass(slots=True, frozen=True)

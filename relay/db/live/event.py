@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import bindparam, func, insert, select
 
-from relay.db.schema import event
+from relay.db.schema.event import event
 
 COLUMNS = (event.c.id, event.c.repo_id, event.c.kind, event.c.data)
 

@@ -6,7 +6,9 @@ import msgspec
 from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, insert, select, union, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import account, checkpoint, lane, lane_dir, lane_final, lane_log, ref, replica
+from relay.db.schema.account import account
+from relay.db.schema.live import checkpoint, lane, lane_dir, lane_final, lane_log, replica
+from relay.db.schema.ref import ref
 
 
 class LaneRow(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import and_, bindparam, select, union_all
 
 from relay.db.repo import VISIBLE_TO_ME
-from relay.db.schema import account, collaborator, device_key, repo, session
+from relay.db.schema.account import account, device_key, session
+from relay.db.schema.repo import collaborator, repo
 
 _FROM = repo.outerjoin(
     collaborator,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select
 
-from relay.db.schema import account, live_batch, seal, seal_live
+from relay.db.schema.account import account
+from relay.db.schema.live import live_batch
+from relay.db.schema.seal import seal, seal_live
 
 _BRANCH = live_batch.c.branch_id == bindparam("branch_id")
 _RANGE = and_(_BRANCH, live_batch.c.seq > bindparam("after_seq"), live_batch.c.seq <= bindparam("upto_seq"))

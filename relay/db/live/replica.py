@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from relay.db.engine.database import Row
-from relay.db.schema import device_key, replica, update_answer
+from relay.db.schema.account import device_key
+from relay.db.schema.live import replica, update_answer
 
 
 @dataclass(slots=True, frozen=True)

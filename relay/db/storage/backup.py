@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Table, select
 
-from relay.db.schema import metadata, pack
+from relay.db.schema import metadata
+from relay.db.schema.storage import pack
 
 TABLES = tuple((table, select(table)) for table in metadata.sorted_tables)
 PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, delete, select, tuple_, update
 
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import chunked_file
+from relay.db.schema.storage import chunked_file
 
 _ASKED = and_(
     chunked_file.c.repo_id == bindparam("repo_id"),

@@ -6,7 +6,11 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
 
-from relay.db.schema import frame, lane, lane_final, object_, pack, prepare, ref, repo, repo_object, seal
+from relay.db.schema.live import lane, lane_final
+from relay.db.schema.ref import ref
+from relay.db.schema.repo import repo
+from relay.db.schema.seal import prepare, seal
+from relay.db.schema.storage import frame, object_, pack, repo_object
 
 # --- what is referred to. A repository has its rows until it is purged.
 

@@ -8,7 +8,7 @@ from sqlalchemy import and_, bindparam, case, insert, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import frame, object_, pack, repo_object
+from relay.db.schema.storage import frame, object_, pack, repo_object
 
 
 @dataclass(slots=True, frozen=True)

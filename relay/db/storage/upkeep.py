@@ -6,27 +6,23 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Delete, Table, and_, bindparam, delete, or_, select, tuple_
 
-from relay.db.schema import (
+from relay.db.schema import metadata
+from relay.db.schema.account import (
     account,
-    account_usage,
-    address_usage,
     audit,
     challenge,
-    collaborator,
     device_code,
     device_key,
-    idempotency,
-    metadata,
     nonce,
     pairing_code,
-    prepare,
     refresh_token,
-    replica,
-    repo,
-    repo_alias,
-    seal,
     session,
 )
+from relay.db.schema.idempotency import idempotency
+from relay.db.schema.live import replica
+from relay.db.schema.repo import collaborator, repo, repo_alias
+from relay.db.schema.seal import prepare, seal
+from relay.db.schema.usage import account_usage, address_usage
 
 _EXPIRING = (
     nonce,

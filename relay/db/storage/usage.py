@@ -9,16 +9,10 @@ from sqlalchemy import BigInteger, bindparam, case, cast, func, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema import (
-    account,
-    account_usage,
-    address_usage,
-    heartbeat,
-    object_,
-    repo,
-    repo_object,
-    repo_usage,
-)
+from relay.db.schema.account import account
+from relay.db.schema.repo import repo
+from relay.db.schema.storage import object_, repo_object
+from relay.db.schema.usage import account_usage, address_usage, heartbeat, repo_usage
 
 
 class UsageRow(msgspec.Struct, frozen=True):

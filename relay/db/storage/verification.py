@@ -6,20 +6,13 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, func, literal, select
 
-from relay.db.schema import (
-    device_key,
-    event,
-    frame,
-    lane_dir,
-    lane_final,
-    object_,
-    pack,
-    ref,
-    repo,
-    repo_object,
-    seal,
-    seal_parent,
-)
+from relay.db.schema.account import device_key
+from relay.db.schema.event import event
+from relay.db.schema.live import lane_dir, lane_final
+from relay.db.schema.ref import ref
+from relay.db.schema.repo import repo
+from relay.db.schema.seal import seal, seal_parent
+from relay.db.schema.storage import frame, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
 
 _IDS: Any = bindparam("ids", expanding=True)

@@ -9,9 +9,8 @@ from sanic.request import Request
 
 from localstore.core import limits
 from localstore.core.errors import BadRequest, Conflict, Unauthorized
-from localstore.core.model import Page, Session, SessionGrant, UserInfo
-from localstore.core.model.auth import RefreshRequest
-from localstore.core.model.base import Model
+from localstore.core.model.auth import RefreshRequest, Session, SessionGrant, UserInfo
+from localstore.core.model.base import Model, Page
 from relay.base.clock import rfc3339
 from relay.caller import Caller
 from relay.gate.gate import FORM

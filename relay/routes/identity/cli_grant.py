@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from localstore.core.model import DeviceCode, SealedSession
-from localstore.core.model.auth import Approval, ApprovalStatus, DeviceCodeStart, TokenRequest
+from localstore.core.model.auth import (
+    Approval,
+    ApprovalStatus,
+    DeviceCode,
+    DeviceCodeStart,
+    SealedSession,
+    TokenRequest,
+)
 from relay.caller import Caller
 from relay.http.routing import Anonymous, Browser, route
 from relay.service.identity import device_grant

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from localstore.core.model import (
+from localstore.core.model.auth import (
     Challenge,
     DeviceKey,
+    DeviceKeyPatch,
     DeviceKeyProof,
     DeviceKeyStart,
-    Page,
     PairingCode,
     SessionGrant,
 )
-from localstore.core.model.auth import DeviceKeyPatch
+from localstore.core.model.base import Page
 from relay.caller import Caller
 from relay.http.routing import Anonymous, Reply, SignedIn, route
 from relay.routes.identity.auth import ListQuery

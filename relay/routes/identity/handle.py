@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import Handle
-from localstore.core.model.auth import HandleChoice
+from localstore.core.model.auth import Handle, HandleChoice
 from relay.caller import Caller
 from relay.http.routing import SignedIn, route
 from relay.service.identity import account as accounts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import ScriptToken
-from localstore.core.model.auth import ScriptTokenRequest
+from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from relay.caller import Caller
 from relay.http.routing import Browser, route
 from relay.service.identity import token as tokens

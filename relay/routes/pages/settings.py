@@ -8,8 +8,7 @@ from sanic.request import Request
 
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.limits import LABEL_CHARS
-from localstore.core.model import ScriptToken
-from localstore.core.model.auth import ScriptTokenRequest
+from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import Model
 from relay.caller import Caller
 from relay.http import cookies

@@ -17,7 +17,7 @@ from localstore.core.diff import blame as kernel
 from localstore.core.diff.line_diff import lines
 from localstore.core.errors import NotFound, NotText, TooLarge
 from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
-from localstore.core.model import Blame, BlameRange
+from localstore.core.model.history import Blame, BlameRange
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree import TreeEntry
 from relay.caller import View

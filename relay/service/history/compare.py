@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from localstore.core.diff import line_diff
 from localstore.core.limits import COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES, DIFF_BYTES
-from localstore.core.model import ChangedFile
-from localstore.core.model.history import Compare
+from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import View

@@ -6,7 +6,8 @@ from typing import NamedTuple, cast
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.model import Page, SealSummary
+from localstore.core.model.base import Page
+from localstore.core.model.history import SealSummary
 from localstore.core.tree import check_path
 from relay.caller import View
 from relay.db import seal as seals

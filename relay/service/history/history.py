@@ -13,9 +13,9 @@ from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.identity import keys
 from localstore.core.limits import BLOB_INLINE
-from localstore.core.model import Blob, Page, Seal, SealSummary, Tree
-from localstore.core.model import Entry as WireEntry
-from localstore.core.model.history import SealLine
+from localstore.core.model.base import Page
+from localstore.core.model.history import Blob, Seal, SealLine, SealSummary, Tree
+from localstore.core.model.history import Entry as WireEntry
 from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View

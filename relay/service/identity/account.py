@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 from localstore.core import limits, names
-from localstore.core.errors import Invalid, NameTaken, SignUpClosed, Unauthorized
-from localstore.core.model import Handle
+from localstore.core.errors import Invalid, Unauthorized
+from localstore.core.model.auth import Handle, SignUpClosed
+from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms
 from relay.base.ids import new_account_id
 from relay.caller import Caller

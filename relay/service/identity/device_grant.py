@@ -8,22 +8,23 @@ import secrets
 
 from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import (
-    AccessDenied,
-    AuthorizationPending,
-    ExpiredToken,
-    Forbidden,
-    Gone,
-    GrantError,
-    Invalid,
-    NotFound,
-    SlowDown,
-    UnsupportedGrantType,
-)
+from localstore.core.errors import Forbidden, Gone, Invalid, NotFound
 from localstore.core.identity import device_grant
 from localstore.core.identity.device_grant import DEVICE_CODE_BYTES, GRANT_TYPE, Grant
-from localstore.core.model import DeviceCode, SealedSession
-from localstore.core.model.auth import Approval, ApprovalStatus, DeviceCodeStart, TokenRequest
+from localstore.core.model.auth import (
+    AccessDenied,
+    Approval,
+    ApprovalStatus,
+    AuthorizationPending,
+    DeviceCode,
+    DeviceCodeStart,
+    ExpiredToken,
+    GrantError,
+    SealedSession,
+    SlowDown,
+    TokenRequest,
+    UnsupportedGrantType,
+)
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal
 from relay.db.engine.database import UniqueViolation

@@ -14,16 +14,7 @@ from functools import partial
 
 from localstore.core import limits, names
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import (
-    DeviceKeyExists,
-    Forbidden,
-    Gone,
-    HandleTaken,
-    Invalid,
-    NotFound,
-    SignUpClosed,
-    Unauthorized,
-)
+from localstore.core.errors import Forbidden, Gone, Invalid, NotFound, Unauthorized
 from localstore.core.identity import device_grant
 from localstore.core.identity.device_grant import CHALLENGE_BYTES, CHALLENGE_ID_BYTES, Purpose
 from localstore.core.identity.keys import (
@@ -34,7 +25,16 @@ from localstore.core.identity.keys import (
     key_id,
     verify_registration,
 )
-from localstore.core.model import Challenge, DeviceKey, DeviceKeyProof, DeviceKeyStart, Page
+from localstore.core.model.auth import (
+    Challenge,
+    DeviceKey,
+    DeviceKeyExists,
+    DeviceKeyProof,
+    DeviceKeyStart,
+    HandleTaken,
+    SignUpClosed,
+)
+from localstore.core.model.base import Page
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import Caller, Principal
 from relay.db.engine.database import Tx, UniqueViolation

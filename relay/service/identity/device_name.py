@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.model import DeviceKey
+from localstore.core.model.auth import DeviceKey
 from relay.caller import Caller
 from relay.db.identity import device_key as rows
 from relay.service.identity import audit, device_key

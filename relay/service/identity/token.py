@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from localstore.core.errors import Forbidden, IdentityLevel, Invalid
+from localstore.core.errors import Forbidden, Invalid
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.limits import SCRIPT_TOKEN_DAYS
-from localstore.core.model import ScriptToken
-from localstore.core.model.auth import ScriptTokenRequest
+from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.http.limiter import Attempts

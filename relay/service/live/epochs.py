@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from localstore.core.errors import UpdateInvalid
 from localstore.core.limits import EPOCHS_RETAINED, MIB
+from localstore.core.model.live import UpdateInvalid
 from relay.base.batches import batches
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows

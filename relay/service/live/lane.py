@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from localstore.core import limits
 from localstore.core.encoding import b64u
-from localstore.core.errors import TooLarge, UpdateInvalid
+from localstore.core.errors import TooLarge
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import EPOCHS_RETAINED
-from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates
+from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates, UpdateInvalid
 from localstore.core.model.live import Lane as LaneAsked
 from relay.caller import View
 from relay.db.live import lane as rows

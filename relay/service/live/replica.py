@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 
-from localstore.core.errors import ClockReused, Invalid, ReplicaUnknown
+from localstore.core.errors import Invalid
+from localstore.core.model.live import ClockReused, ReplicaUnknown
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.engine.database import Tx

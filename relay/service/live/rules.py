@@ -16,10 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from localstore.core import limits, paths
-from localstore.core.errors import LaneMoved, SvcError
+from localstore.core.errors import SvcError
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.manifest import RepoManifest, parse
-from localstore.core.model.live import UpdateAnswer
+from localstore.core.model.live import LaneMoved, UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.storage.chunks import RAISED, kind_of_bytes
 from relay.db.live.lane import LaneRow

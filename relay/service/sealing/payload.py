@@ -11,8 +11,9 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
-from localstore.core.errors import Invalid, PrepareExpired, TooLarge
+from localstore.core.errors import Invalid, TooLarge
 from localstore.core.limits import MESSAGE_BYTES
+from localstore.core.model.seal import PrepareExpired
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms

@@ -9,10 +9,18 @@ import msgspec
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Forbidden, NotFound, PrepareExpired, SealBudgetExceeded, StaleHead
+from localstore.core.errors import Forbidden, NotFound
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
-from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
+from localstore.core.model.ref import StaleHead
+from localstore.core.model.seal import (
+    FinalizeRequest,
+    Prepared,
+    PrepareExpired,
+    PrepareRequest,
+    SealBudgetExceeded,
+    SealChange,
+)
 from localstore.core.storage.chunks import BULK_KINDS
 from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none

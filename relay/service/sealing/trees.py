@@ -10,9 +10,10 @@ import msgspec
 from localstore.core import limits, paths, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Invalid, NotFound, NotText, StaleHead, TooLarge
+from localstore.core.errors import Invalid, NotFound, NotText, TooLarge
 from localstore.core.model.base import Page
 from localstore.core.model.history import Seal
+from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import (
     FinalizeSealsRequest,
     PreparedSeal,

@@ -9,9 +9,10 @@ from contextlib import AbstractAsyncContextManager
 import msgspec
 
 from localstore.core.encoding import DIGEST_SIZE
-from localstore.core.errors import BadRequest, Invalid, NotFound, PayloadMissing, TooLarge
+from localstore.core.errors import BadRequest, Invalid, NotFound, TooLarge
 from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
 from localstore.core.model.history import HaveAnswer, PackStored
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, PackReader

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.model import DeviceKey, PairingCode
+from localstore.core.model.auth import DeviceKey, PairingCode
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import HandleTaken, NotFound, ServerUnreachable, Unauthorized, UsageError
+from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.limits import LABEL_CHARS
+from localstore.core.model.auth import HandleTaken
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.model import Session
+from localstore.core.model.auth import Session
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

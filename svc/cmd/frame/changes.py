@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model import ChangedFile, Repo, SealSummary
+from localstore.core.model.history import ChangedFile, SealSummary
+from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.console.table import cells

@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localstore.core.errors import (
-    ConfirmationNeeded,
-    Interrupted,
-    Invalid,
-    NotLinked,
-    Unauthorized,
-    UsageError,
-)
+from localstore.core.errors import ConfirmationNeeded, Interrupted, Invalid, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
+from localstore.errors import NotLinked
 
 if TYPE_CHECKING:
-    from localstore.core.model import Repo
+    from localstore.core.model.repo import Repo
     from localstore.folder.link import RepoLink
     from localstore.home import Home
     from svc.api import Api

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.model import Ref
-from localstore.core.model.ref import RefType
+from localstore.core.model.ref import Ref, RefType
 from localstore.core.paths import terminal_safe
 from localstore.home import Home
 

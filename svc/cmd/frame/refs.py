@@ -10,10 +10,11 @@ from typing import Final, Literal, NoReturn
 import msgspec
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import Invalid, LinkDamaged, NoBranch, NotFound, NotLinked, UsageError
-from localstore.core.model import Repo
-from localstore.core.model.ref import RefType
+from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.model.ref import NoBranch, RefType
+from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
+from localstore.errors import LinkDamaged, NotLinked
 from svc.cmd.frame.context import Ctx
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")

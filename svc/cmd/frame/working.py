@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model import Repo
+from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink, refresh
 from localstore.folder.scan_result import Skipped
 from localstore.sync.working_copy import WorkingCopy, opened

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Ref, Repo
-from localstore.core.model.ref import RefCreate
+from localstore.core.model.ref import Ref, RefCreate
+from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.known_refs import add, drop, remembering
 from svc.cmd.frame.options import Limit

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Repo
+from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import resolve

@@ -9,10 +9,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from localstore.core.errors import FolderNotEmpty, Invalid, UsageError
-from localstore.core.model import Repo
-from localstore.core.model.repo import RepoCreate
+from localstore.core.errors import Invalid, UsageError
+from localstore.core.model.repo import Repo, RepoCreate
 from localstore.core.names import repository_name
+from localstore.errors import FolderNotEmpty
 from svc.cmd.frame.context import Ctx
 from svc.cmd.repo.clone import clone_into
 from svc.cmd.repo.view import COLUMNS

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Repo
+from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
-from localstore.core.model import Repo
+from localstore.core.model.repo import Repo
 from localstore.core.names import repository_name
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import write_repo

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.model import Ref
-from localstore.core.model.ref import RefCreate
+from localstore.core.model.ref import Ref, RefCreate
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.known_refs import add, drop, remembering
 from svc.cmd.frame.options import Limit

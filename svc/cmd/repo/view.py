@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import Repo
+from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Repository, Web
 from svc.console import Column, answers

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import LinkDamaged, NotLinked
+from localstore.errors import LinkDamaged, NotLinked
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.core.errors import DiskTrouble
+from localstore.errors import DiskTrouble
 from localstore.folder.files import Files
 from localstore.sync.working_copy import WorkingCopy
 from tests.localstore.histories import Killed

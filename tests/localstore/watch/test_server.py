@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import NotWatchable
+from localstore.errors import NotWatchable
 from localstore.watch import mounts, talk
 from localstore.watch.inotify import Inotify
 from localstore.watch.server import watch

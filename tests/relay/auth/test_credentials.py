@@ -257,7 +257,7 @@ def test_a_cookie_token_is_no_bearer_token_for_changes(browser, name, client):
 def test_audit_lines_cannot_be_forged(relay, device, name):
     from sqlalchemy import select
 
-    from relay.db.schema import audit
+    from relay.db.schema.account import audit
 
     handle = "evil\r\n2026 admin session.start"
     import httpx

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.identity.device_grant import GRANT_TYPE, fingerprint, open_grant
-from relay.db.schema import device_code, session
+from relay.db.schema.account import device_code, session
 
 START, APPROVE, TOKEN = (f"/api/v1/auth/cli/{step}" for step in ("device-code", "approve", "token"))
 ME = "/auth/userinfo"

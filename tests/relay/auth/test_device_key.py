@@ -10,7 +10,7 @@ from localstore.core.identity.device_grant import Purpose
 from localstore.core.identity.keys import key_id, verify_registration
 from relay.base.clock import now_ms
 from relay.db.identity import device_key as rows
-from relay.db.schema import challenge as challenges
+from relay.db.schema.account import challenge as challenges
 
 CHALLENGES, KEYS = "/api/v1/repos/device-key-challenges", "/api/v1/repos/device-keys"
 

@@ -135,7 +135,7 @@ def test_change_of_handle(browser, name):
 def test_a_former_handle_with_repositories_stays_reserved(relay, browser, name):
     from sqlalchemy import insert, select
 
-    from relay.db.schema import repo, repo_alias
+    from relay.db.schema.repo import repo, repo_alias
 
     first = name()
     one, other = browser().sign_up(first), browser().sign_up(name())

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Unavailable
 from localstore.core.identity.bearer import parse_script_token
-from relay.db.schema import refresh_token
+from relay.db.schema.account import refresh_token
 from tests.relay.auth.people import Terminal
 
 ME, TOKENS = "/auth/userinfo", "/api/v1/auth/tokens"

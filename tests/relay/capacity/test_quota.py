@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from localstore.core.encoding import digest
-from relay.db import schema
+from relay.db.schema import tables
 from relay.db.storage import usage
 from relay.run import cli
 from relay.service import upkeep
@@ -135,7 +135,7 @@ def test_deleting_gives_back_once_and_purging_for_good(relay, client, mira, repo
 
     async def purge() -> int:
         async with relay.node.db.write() as tx:
-            await tx.run(update(schema.repo).where(schema.repo.c.id == second.id).values(purge_at=1))
+            await tx.run(update(tables["repo"]).where(tables["repo"].c.id == second.id).values(purge_at=1))
         return await upkeep.purge(relay.node)
 
     assert relay.run(purge()) == 1
@@ -179,7 +179,7 @@ def test_an_address_makes_so_many_accounts_in_a_day(relay, relay_variables):
 
     async def next_day() -> None:
         async with relay.node.db.write() as tx:
-            await tx.run(update(schema.address_usage).values(expires_at=1))
+            await tx.run(update(tables["address_usage"]).values(expires_at=1))
 
     relay.run(next_day())
     assert Device(relay.url).sign_in("one-more").status_code == 201

@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 from localstore.core.identity.bearer import authorization
 from localstore.core.model.sync import Event, Resync, Subscribed
 from relay.base.clock import now_ms
-from relay.db import schema
+from relay.db.schema import tables
 from relay.events import hub as module
 from relay.events.hub import Hub
 from tests.relay.node_fixture import database, make_account, make_repo
@@ -158,7 +158,9 @@ async def test_sight_that_is_lost_ends_delivery(relay):
 
         async def suspend():
             async with relay.node.db.write() as tx:
-                await tx.run(update(schema.repo).where(schema.repo.c.id == repo).values(state="suspended"))
+                await tx.run(
+                    update(tables["repo"]).where(tables["repo"].c.id == repo).values(state="suspended")
+                )
 
         relay.run(suspend())
         announced(relay, repo)
@@ -173,8 +175,8 @@ async def test_revocation_closes_the_socket(relay):
 
         async def revoke():
             async with relay.node.db.write() as tx:
-                mine = schema.session.c.id == ann.session_id
-                await tx.run(update(schema.session).where(mine).values(revoked_at=now_ms()))
+                mine = tables["session"].c.id == ann.session_id
+                await tx.run(update(tables["session"]).where(mine).values(revoked_at=now_ms()))
                 tx.after_commit(lambda: relay.node.hub.end_sessions([ann.session_id]))
 
         relay.run(revoke())

@@ -8,8 +8,8 @@ from sqlalchemy import func, insert, select, update
 
 from relay import config
 from relay.base.clock import now_ms
-from relay.db import schema
 from relay.db.identity import audit as audit_rows
+from relay.db.schema import tables
 from relay.events import jobs as module
 from relay.events.jobs import Jobs
 from relay.service import upkeep
@@ -53,7 +53,7 @@ async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, mo
             pass
         assert tried == module.ATTEMPTS
         async with db.read() as tx:
-            assert await tx.value(select(schema.job.c.error)) == "ValueError: no"
+            assert await tx.value(select(tables["job"].c.error)) == "ValueError: no"
 
 
 async def test_only_work_that_is_due_wakes_the_worker(tmp_path):
@@ -90,7 +90,7 @@ async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path, mon
         task.cancel()
         assert await alive.run_due() == 0
         async with db.write() as tx:
-            await tx.run(update(schema.job).values(leased_until=1))
+            await tx.run(update(tables["job"]).values(leased_until=1))
         assert await alive.run_due() == 1
         assert ran == ["done"]
 
@@ -129,19 +129,23 @@ async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
         now = now_ms()
         async with db.write() as tx:
             for repo_id, purge_at in ((gone, now - 1), (fresh, now + DAY), (forked, now - 1)):
-                await tx.run(update(schema.repo).where(schema.repo.c.id == repo_id).values(purge_at=purge_at))
-                await tx.run(insert(schema.repo_object), repo_id=repo_id, digest=repo_id.encode())
-            await tx.run(update(schema.repo).where(schema.repo.c.id == fork).values(parent_id=forked))
+                await tx.run(
+                    update(tables["repo"]).where(tables["repo"].c.id == repo_id).values(purge_at=purge_at)
+                )
+                await tx.run(insert(tables["repo_object"]), repo_id=repo_id, digest=repo_id.encode())
+            await tx.run(update(tables["repo"]).where(tables["repo"].c.id == fork).values(parent_id=forked))
             for expires_at in (now - 1, now + DAY):
-                await tx.run(insert(schema.nonce), key_id="k", nonce=str(expires_at), expires_at=expires_at)
+                await tx.run(
+                    insert(tables["nonce"]), key_id="k", nonce=str(expires_at), expires_at=expires_at
+                )
         node = Node(db)
         assert await upkeep.sweep(node) == 1
         assert await upkeep.purge(node) == 1
         assert await upkeep.purge(node) == 0
         async with db.read() as tx:
-            left = {row[0] for row in await tx.all(select(schema.repo.c.id))}
+            left = {row[0] for row in await tx.all(select(tables["repo"].c.id))}
             assert left == {fresh, forked, fork}
-            assert await tx.value(select(func.count()).select_from(schema.repo_object)) == 2
+            assert await tx.value(select(func.count()).select_from(tables["repo_object"])) == 2
 
 
 async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time(tmp_path, monkeypatch):
@@ -166,9 +170,9 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
         assert await upkeep.sweep(node) == 5 + 5 + 1 + 1
         assert await upkeep.sweep(node) == 0
         async with db.read() as tx:
-            accounts = {row[0] for row in await tx.all(select(schema.account.c.id))}
-            sessions = {row[0] for row in await tx.all(select(schema.session.c.id))}
-            lines = await tx.all(select(schema.audit.c.at))
+            accounts = {row[0] for row in await tx.all(select(tables["account"].c.id))}
+            sessions = {row[0] for row in await tx.all(select(tables["session"].c.id))}
+            lines = await tx.all(select(tables["audit"].c.at))
         assert accounts == {ann, "fresh"}
         assert sessions >= {"parent", "child", "lately", "session of fresh"}
         assert not sessions & {"revoked", "session of old0"}
@@ -177,7 +181,7 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
 
 async def _guest(tx, name, created_at):
     await tx.run(
-        insert(schema.account),
+        insert(tables["account"]),
         id=name,
         kind="guest",
         phase="ephemeral",
@@ -190,7 +194,7 @@ async def _guest(tx, name, created_at):
 
 async def _session(tx, name, account_id, expires_at, revoked_at, parent_id):
     await tx.run(
-        insert(schema.session),
+        insert(tables["session"]),
         id=name,
         account_id=account_id,
         parent_id=parent_id,

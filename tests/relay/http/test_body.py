@@ -13,7 +13,7 @@ from sqlalchemy import insert
 
 from localstore.core.errors import NotBound
 from localstore.core.identity.request_signature import ContentDigest
-from relay.db.schema import nonce
+from relay.db.schema.account import nonce
 from relay.http.body import Incoming
 from tests.relay.http.test_app import raw
 

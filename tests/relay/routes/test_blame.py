@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from relay.db.schema import blame_cache
+from relay.db.schema.seal import blame_cache
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 

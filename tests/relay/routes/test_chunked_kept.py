@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import delete, select, update
 
-from relay.db.schema import chunked_file, repo_object
-from relay.db.schema import repo as repos
+from relay.db.schema.repo import repo as repos
+from relay.db.schema.storage import chunked_file, repo_object
 from relay.objects.store import STALE_TOUCH
 from relay.service.storage import verification
 from relay.service.storage.collect import collect

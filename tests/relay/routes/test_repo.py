@@ -13,8 +13,10 @@ from sqlalchemy import bindparam, insert, select, update
 
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.db.schema import collaborator, event, idempotency, repo_alias
-from relay.db.schema import repo as repo_table
+from relay.db.schema.event import event
+from relay.db.schema.idempotency import idempotency
+from relay.db.schema.repo import collaborator, repo_alias
+from relay.db.schema.repo import repo as repo_table
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import compared, create, ok, own
 

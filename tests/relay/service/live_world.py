@@ -37,9 +37,9 @@ from relay.base.clock import now_ms
 from relay.base.metrics import Metrics
 from relay.caller import Principal, View
 from relay.db import repo as repos
-from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
+from relay.db.schema import tables
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http.limiter import Limiter
@@ -75,7 +75,7 @@ class World:
             if role:
                 await add(
                     tx,
-                    schema.collaborator,
+                    tables["collaborator"],
                     repo_id=self.repo_id,
                     account_id=account_id,
                     role=role,
@@ -114,7 +114,7 @@ class World:
         async with self.node.db.write() as tx:
             await add(
                 tx,
-                schema.device_key,
+                tables["device_key"],
                 id=key.id,
                 account_id=account_id,
                 ed25519=key.public,
@@ -268,7 +268,7 @@ async def add(tx: Any, table: Any, **values: Any) -> None:
 async def add_account(tx: Any, account_id: str) -> None:
     await add(
         tx,
-        schema.account,
+        tables["account"],
         id=account_id,
         kind="user",
         handle=account_id[:8],
@@ -321,7 +321,7 @@ async def world(folder: Path, kind: str = "app") -> AsyncIterator[World]:
             await add_account(tx, made.owner)
             await add(
                 tx,
-                schema.repo,
+                tables["repo"],
                 id=made.repo_id,
                 owner_id=made.owner,
                 name="r",
@@ -337,7 +337,7 @@ async def world(folder: Path, kind: str = "app") -> AsyncIterator[World]:
             )
             await add(
                 tx,
-                schema.ref,
+                tables["ref"],
                 id=made.branch_id,
                 repo_id=made.repo_id,
                 type="branch",

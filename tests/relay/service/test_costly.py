@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, RateLimited, Unavailable
 from localstore.core.lane.lane import Lane
-from relay.db import schema
+from relay.db.schema import tables
 from relay.http.limiter import Limiter
 from relay.memory.fair import WORK, Share
 from relay.service.live import lane_work, live
@@ -78,7 +78,7 @@ async def test_others_write_while_an_edit_is_worked_out(w: World, held: Held) ->
     task = asyncio.create_task(a.one(edit))
     await held.until_begun()
     async with w.node.db.write("account of somebody else") as tx:
-        await tx.run(delete(schema.nonce).where(schema.nonce.c.key_id == bindparam("key")), key="none")
+        await tx.run(delete(tables["nonce"]).where(tables["nonce"].c.key_id == bindparam("key")), key="none")
     assert not task.done()
     held.go.set()
     answer = await task
@@ -195,8 +195,8 @@ async def test_who_lost_the_right_meanwhile_changes_nothing(w: World, held: Held
     task = asyncio.create_task(b.one(costly(b, "x", gen)))
     await held.until_begun()
     async with w.node.db.write() as tx:
-        who = schema.collaborator.c.account_id == bindparam("who")
-        await tx.run(delete(schema.collaborator).where(who), who=account)
+        who = tables["collaborator"].c.account_id == bindparam("who")
+        await tx.run(delete(tables["collaborator"]).where(who), who=account)
     held.go.set()
     with pytest.raises(NotFound):
         await task

@@ -21,8 +21,8 @@ from localstore.core.lane.update import LiveUpdate
 from localstore.core.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
-from relay.db import schema
 from relay.db.live.lane import LaneRow
+from relay.db.schema import tables
 from relay.service.history import sealed
 from relay.service.live import epochs, frontier
 from relay.service.live.lane_work import Bench
@@ -213,7 +213,7 @@ async def test_what_a_device_prepares_again_and_again_is_kept_a_few_times(w: Wor
     await a.one(await a.create("f", b"1\n"))
     made = [await a.prepare() for _ in range(3 * seal.PREPARED_AT_ONCE)]
     async with w.node.db.read() as tx:
-        assert await tx.value(select(func.count()).select_from(schema.prepare)) == seal.PREPARED_AT_ONCE
+        assert await tx.value(select(func.count()).select_from(tables["prepare"])) == seal.PREPARED_AT_ONCE
     with pytest.raises(NotFound):
         await a.finalize(made[0])
     assert (await a.finalize(made[-1])).id == made[-1].prepare_id

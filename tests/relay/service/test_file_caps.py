@@ -10,11 +10,10 @@ import pytest
 from sqlalchemy import bindparam, update
 
 from localstore.core import limits
-from localstore.core.errors import SealBudgetExceeded
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate
-from localstore.core.model.seal import PrepareSealsRequest, SealChange, TreeDelta
-from relay.db import schema
+from localstore.core.model.seal import PrepareSealsRequest, SealBudgetExceeded, SealChange, TreeDelta
+from relay.db.schema import tables
 from relay.service.live import rules
 from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, world
@@ -107,7 +106,7 @@ async def test_large_files_count_in_the_budget(tmp_path: Path, kind: str) -> Non
         digest = await w.put_large(BIG)
         await a.send(*[big(a, f"{n:02}.bin", digest) for n in range(limits.BLOB_TREE // len(BIG) + 1)])
         async with w.node.db.write() as tx:
-            await tx.run(update(schema.repo).values(kind=bindparam("to")), to=kind)
+            await tx.run(update(tables["repo"]).values(kind=bindparam("to")), to=kind)
         b = await w.device()
         if kind == "model":
             assert not (await b.prepare()).unchanged

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import StaleHead
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import LaneState, UpdateAnswer
+from localstore.core.model.ref import StaleHead
 from tests.relay.service.live_world import Device, World, world
 
 PATHS = ("a", "d/b", "d/c")

@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from relay.db import schema
+from relay.db.schema import metadata, tables
 from relay.service.upkeep import PURGED_AT_ONCE, PurgeFailed, purge
 from tests import databases
 from tests.relay.conftest import Account, Relay
@@ -35,15 +35,15 @@ def below(root: Table) -> list[Table]:
     while True:
         more = {
             table.name
-            for table in schema.metadata.sorted_tables
+            for table in metadata.sorted_tables
             if table.name not in found and {key.column.table.name for key in table.foreign_keys} & found
         }
         if not more:
-            return [table for table in schema.metadata.sorted_tables if table.name in found - {root.name}]
+            return [table for table in metadata.sorted_tables if table.name in found - {root.name}]
         found |= more
 
 
-HANGING = below(schema.repo)
+HANGING = below(tables["repo"])
 
 
 def filled(http: httpx.Client, owner: Account, name: str, relay: Relay) -> Repository:
@@ -60,12 +60,12 @@ def filled(http: httpx.Client, owner: Account, name: str, relay: Relay) -> Repos
 
 async def _one_row_each(relay: Relay, owner: Account, repo_id: str) -> None:
     values: dict[str, Any] = {
-        f"{schema.repo.name}.id": repo_id,
-        f"{schema.account.name}.id": owner.id,
-        f"{schema.device_key.name}.id": owner.key.id,
+        f"{tables['repo'].name}.id": repo_id,
+        f"{tables['account'].name}.id": owner.id,
+        f"{tables['device_key'].name}.id": owner.key.id,
     }
     for table in HANGING:
-        if table is schema.event:  # the work left real ones, and listeners read each row
+        if table is tables["event"]:  # the work left real ones, and listeners read each row
             continue
         row = {column.name: _value(column, values) for column in table.columns}
         async with relay.node.db.write() as tx:
@@ -92,12 +92,16 @@ async def counts(relay: Relay) -> dict[str, int]:
     async with relay.node.db.read() as tx:
         return {
             table.name: await tx.value(select(func.count()).select_from(table))
-            for table in (schema.repo, *HANGING)
+            for table in (tables["repo"], *HANGING)
         }
 
 
 async def expire(relay: Relay, *ids: str) -> None:
-    due = update(schema.repo).where(schema.repo.c.id == bindparam("repo_id")).values(purge_at=bindparam("at"))
+    due = (
+        update(tables["repo"])
+        .where(tables["repo"].c.id == bindparam("repo_id"))
+        .values(purge_at=bindparam("at"))
+    )
     async with relay.node.db.write() as tx:
         for place, repo_id in enumerate(ids):
             await tx.run(due, repo_id=repo_id, at=place + 1)
@@ -147,7 +151,7 @@ def test_one_that_fails_keeps_no_other_from_going(
 
         async def left() -> set[str]:
             async with relay.node.db.read() as tx:
-                return {row[0] for row in await tx.all(select(schema.repo.c.id))}
+                return {row[0] for row in await tx.all(select(tables["repo"].c.id))}
 
         assert relay.run(left()) & set(made) == set(stuck)
         databases.rows(url, "DELETE FROM stranger")

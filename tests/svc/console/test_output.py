@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model import Ref, Repo
+from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
 from svc.console import Answers, Column, Format, Out
 from svc.console.progress import Meter
 from svc.console.select import chosen_fields, run_jq, run_template, to_json

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.core.errors import EditsConflict, SvcError
+from localstore.core.errors import SvcError
+from localstore.errors import EditsConflict
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from svc.flows import push

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localstore.core.diff.text_merge import marked
-from localstore.core.errors import EditsConflict
 from localstore.core.identity.keys import DeviceKey
+from localstore.errors import EditsConflict
 from svc.flows import push
 from svc.flows.init import init
 from svc.flows.restore import restore

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import NotWatchable
+from localstore.errors import NotWatchable
 from localstore.folder.lock import exclusive
 from localstore.watch import talk
 from localstore.watch.server import LOCK_NAME, LOG_NAME

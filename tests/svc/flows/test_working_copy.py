@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import (
-    FolderNotEmpty,
-    LocalEdits,
-    NotFound,
-    ServerMisbehaved,
-    UnpulledSeal,
-)
+from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.history import Tree
 from localstore.core.model.seal import Prepared, PrepareRequest
+from localstore.errors import FolderNotEmpty, LocalEdits, UnpulledSeal
 from svc.flows import status as status_flow
 from svc.flows.clone import clone
 from svc.flows.diff import diff

@@ -9,19 +9,20 @@ from collections.abc import Iterator
 import pytest
 
 from localstore.core.errors import (
-    HandleTaken,
     NotFound,
     RateLimited,
     ServerMisbehaved,
     ServerUnreachable,
-    StaleHead,
     SvcError,
     Unauthorized,
 )
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import parse, verify
 from localstore.core.limits import MIB
-from localstore.core.model import Page, Ref, Version
+from localstore.core.model.auth import HandleTaken
+from localstore.core.model.base import Page
+from localstore.core.model.node import Version
+from localstore.core.model.ref import Ref, StaleHead
 from svc.http import client as calling
 from svc.http.client import ATTEMPTS, EMPTY_PAGES, Credential, Http
 from tests.svc.api.hostile import Hostile, hostile, http

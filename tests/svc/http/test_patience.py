@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
-from localstore.core.model import Version
+from localstore.core.model.node import Version
 from svc.http import client as calling
 from svc.http import patience
 from svc.http.client import STALLS, Http

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable, SvcError, TooLarge, UsageError
-from localstore.core.model import Version
+from localstore.core.model.node import Version
 from svc.http import pool
 from svc.http.client import Http
 from svc.http.proxy import Proxy, proxy_for

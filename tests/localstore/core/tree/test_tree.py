@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from localstore.core import limits, tree
 from localstore.core.encoding import digest
-from localstore.core.errors import DigestMismatch, NotFound, PathInvalid, PayloadMissing
+from localstore.core.errors import DigestMismatch, NotFound, PathInvalid
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree import TreeEntry, Verification
 
 KEY = bytes(range(32))

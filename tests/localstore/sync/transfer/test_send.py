@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from localstore.core import limits
-from localstore.core.errors import UpdateInvalid
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import (
     Bootstrap,
@@ -17,6 +16,7 @@ from localstore.core.model.live import (
     UpdateAnswer,
     UpdateAnswers,
     UpdateBatch,
+    UpdateInvalid,
 )
 from localstore.sync.capture import capture
 from localstore.sync.compose import compose

@@ -15,11 +15,11 @@ from sqlalchemy.sql.base import Executable
 import relay.db
 from localstore.core.errors import Unavailable
 from relay.base.clock import now_ms
-from relay.db import schema
 from relay.db.engine.database import Contended, ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.engine.postgres import STAMP_BITS, PostgresDatabase
 from relay.db.engine.postgres_sql import compiled
 from relay.db.live import event as events
+from relay.db.schema import tables
 from relay.db.storage import collect
 from relay.db.storage import object as objects
 from relay.events.hub import Hub
@@ -28,9 +28,9 @@ from tests.databases import postgres_url
 from tests.relay.db.engine.test_sqlite import ref
 from tests.relay.node_fixture import make_account, make_repo
 
-NONCE = insert(schema.nonce)
-REF = insert(schema.ref)
-COUNT = select(schema.nonce.c.nonce).where(schema.nonce.c.key_id == "k")
+NONCE = insert(tables["nonce"])
+REF = insert(tables["ref"])
+COUNT = select(tables["nonce"].c.nonce).where(tables["nonce"].c.key_id == "k")
 
 
 @contextlib.asynccontextmanager
@@ -79,9 +79,9 @@ async def test_writers_of_one_name_take_turns_in_all_processes():
     async with processes(3) as found:
         async with found[0].write() as tx:
             job = {"id": "n", "kind": "count", "data": "0", "attempts": 0, "run_at": 0}
-            await tx.many(insert(schema.job), [job])
-        reading = select(schema.job.c.data).where(schema.job.c.id == "n")
-        writing = schema.job.update().where(schema.job.c.id == "n")
+            await tx.many(insert(tables["job"]), [job])
+        reading = select(tables["job"].c.data).where(tables["job"].c.id == "n")
+        writing = tables["job"].update().where(tables["job"].c.id == "n")
 
         async def add(db):
             async with db.write("the count") as tx:
@@ -179,10 +179,10 @@ async def test_long_and_empty_lists_and_streams():
         async with db.write() as tx:
             await tx.many(NONCE, [nonce(f"{n:05}") for n in range(2500)])
         async with db.read() as tx:
-            found = [row[0] async for row in tx.stream(COUNT.order_by(schema.nonce.c.nonce))]
+            found = [row[0] async for row in tx.stream(COUNT.order_by(tables["nonce"].c.nonce))]
         assert found == [f"{n:05}" for n in range(2500)]
         async with db.read(snapshot=True) as tx:
-            assert [row[0] async for row in tx.stream(COUNT.order_by(schema.nonce.c.nonce))] == found
+            assert [row[0] async for row in tx.stream(COUNT.order_by(tables["nonce"].c.nonce))] == found
             assert len(await tx.all(COUNT)) == 2500
 
 
@@ -211,7 +211,7 @@ async def test_the_collector_leaves_what_somebody_is_touching(tmp_path):
         store = ObjectStore(tmp_path, one)
         name = await store.put(repo_id, b"known already")
         async with one.write() as tx:
-            await tx.run(schema.object_.update().values(last_seen=1))
+            await tx.run(tables["object"].update().values(last_seen=1))
 
         async with one.write() as tx:
             await store.touch(tx, [name])
@@ -229,14 +229,14 @@ async def test_two_that_wait_for_each_other_are_told_to_try_again():
     async with processes(2) as (one, two):
         async with one.write() as tx:
             await tx.many(NONCE, [nonce("a"), nonce("b")])
-        touch = schema.nonce.update().values(expires_at=2)
+        touch = tables["nonce"].update().values(expires_at=2)
         met = asyncio.Barrier(2)
 
         async def cross(db, first, second):
             async with db.write() as tx:
-                await tx.run(touch.where(schema.nonce.c.nonce == first))
+                await tx.run(touch.where(tables["nonce"].c.nonce == first))
                 await met.wait()
-                await tx.run(touch.where(schema.nonce.c.nonce == second))
+                await tx.run(touch.where(tables["nonce"].c.nonce == second))
 
         done = await asyncio.gather(cross(one, "a", "b"), cross(two, "b", "a"), return_exceptions=True)
         assert sorted(type(one) for one in done if one is not None) == [Contended]

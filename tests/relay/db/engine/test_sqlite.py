@@ -12,12 +12,12 @@ from sqlalchemy import insert, select
 
 from localstore.core.limits import MIB
 from relay import migrations
-from relay.db import schema
 from relay.db.engine.database import ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.engine.sqlite import WAITING_BYTES, LateViolation, SqliteDatabase
+from relay.db.schema import tables
 
-NONCE = insert(schema.nonce)
-KEPT = select(schema.nonce.c.nonce).order_by(schema.nonce.c.nonce)
+NONCE = insert(tables["nonce"])
+KEPT = select(tables["nonce"].c.nonce).order_by(tables["nonce"].c.nonce)
 
 
 def nonce(name: str) -> dict[str, Any]:
@@ -110,10 +110,10 @@ async def test_each_kind_of_constraint_has_an_error_of_its_own(tmp_path: Path) -
     async with opened(tmp_path) as db:
         with pytest.raises(ForeignKeyViolation, match="FOREIGN KEY"):
             async with db.write() as tx:
-                await tx.run(insert(schema.ref), **ref())
+                await tx.run(insert(tables["ref"]), **ref())
         with pytest.raises(NotNullViolation, match=r"ref\.name"):
             async with db.write() as tx:
-                await tx.run(insert(schema.ref), **ref(name=None))
+                await tx.run(insert(tables["ref"]), **ref(name=None))
         with pytest.raises(UniqueViolation, match=r"nonce\.nonce"):
             async with db.write() as tx:
                 await tx.run(NONCE, **nonce("x"))

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from relay.db import history, schema
+from relay.db import history
 from relay.db.engine.database import Tx
+from relay.db.schema import tables
 from relay.service.history import ancestry
 from relay.service.history.ancestry import relation
 from tests.relay.service.live_world import START, World, world
@@ -54,9 +55,9 @@ async def write(w: World, parents: Parents) -> None:
     ]
     async with w.node.db.write() as tx:
         await tx.many(
-            insert(schema.seal), [{"id": one, "generation": n, **same} for one, n in generations.items()]
+            insert(tables["seal"]), [{"id": one, "generation": n, **same} for one, n in generations.items()]
         )
-        await tx.many(insert(schema.seal_parent), links)
+        await tx.many(insert(tables["seal_parent"]), links)
 
 
 def ancestors(parents: Parents, start: str) -> set[str]:

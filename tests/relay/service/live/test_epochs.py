@@ -14,7 +14,7 @@ from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
-from relay.db import schema
+from relay.db.schema import tables
 from relay.memory.lanes import LaneKey
 from relay.service.live import epochs
 from relay.service.live import lane as lanes
@@ -31,7 +31,7 @@ async def w(tmp_path: Path) -> AsyncIterator[World]:
 async def states_kept(w: World) -> list[bool | None]:
     """Of the ends of epochs, in their order: whether a state is kept, None where the log is."""
     async with w.node.db.read() as tx:
-        ends = schema.lane_final
+        ends = tables["lane_final"]
         found = await tx.all(select(ends.c.state).order_by(ends.c.gen, ends.c.epoch))
     return [None if one[0] is None else True for one in found]
 
@@ -39,7 +39,7 @@ async def states_kept(w: World) -> list[bool | None]:
 async def logged(w: World) -> list[int]:
     """Epochs of all operations."""
     async with w.node.db.read() as tx:
-        return [one[0] for one in await tx.all(select(schema.lane_log.c.epoch))]
+        return [one[0] for one in await tx.all(select(tables["lane_log"].c.epoch))]
 
 
 @pytest.mark.parametrize("rest", [b"", b" more" * 200], ids=["kept as its state", "kept as its log"])

@@ -10,12 +10,14 @@ import pytest
 
 from localstore.core import paths
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Invalid, NotText, PathInvalid, PayloadMissing, SignatureInvalid, StaleHead
+from localstore.core.errors import Invalid, NotText, PathInvalid, SignatureInvalid
 from localstore.core.lane.lane import Lane
 from localstore.core.model.base import Page
 from localstore.core.model.history import Seal
+from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import (
     FinalizeSealsRequest,
+    PayloadMissing,
     PreparedSeals,
     PrepareSealsRequest,
     SealChange,

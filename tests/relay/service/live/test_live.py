@@ -11,16 +11,17 @@ from sqlalchemy import bindparam, func, select, update
 
 from localstore.core import limits
 from localstore.core.encoding import b64u, digest, unb64u
-from localstore.core.errors import ClockReused, Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
+from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import signing_bytes
 from localstore.core.model.live import (
     BootstrapRequest,
+    ClockReused,
     LanesRequest,
     ProofContextRequest,
 )
 from localstore.core.model.live import Lane as LaneAsked
-from relay.db import schema
+from relay.db.schema import tables
 from relay.service.live import checkpoint, live
 from relay.service.live import lane as lanes
 from tests.relay.service.live_world import Device, World, world
@@ -82,8 +83,8 @@ async def test_bootstrap_refuses_foreign_replicas_keys_and_branches(w: World) ->
 
 async def revoke(w: World, device: Device) -> None:
     statement = (
-        update(schema.device_key)
-        .where(schema.device_key.c.id == bindparam("key"))
+        update(tables["device_key"])
+        .where(tables["device_key"].c.id == bindparam("key"))
         .values(revoked_at=bindparam("at"))
     )
     async with w.node.db.write() as tx:
@@ -107,7 +108,7 @@ async def test_rule_1_a_settled_number_is_answered_settled(w: World) -> None:
     blob = await w.put(b"2")
     await a.send(a.make("create_text", "y", blake3=blob, size=1, settled=1))
     assert (await a.one(old)).result == "settled"
-    assert await count(w, schema.update_answer) == 1
+    assert await count(w, tables["update_answer"]) == 1
 
 
 async def test_rule_1_the_same_update_again_gets_the_stored_answer(w: World) -> None:
@@ -453,12 +454,12 @@ async def test_a_changed_turn_makes_a_checkpoint_and_so_does_quiet(w: World) -> 
         made.append(answer.checkpoint)
     assert made == [True, False, True, False]
     assert not await checkpoint.if_idle(w.node, a.branch_id)
-    old = update(schema.ref).values(updated_at=bindparam("at"))
+    old = update(tables["ref"]).values(updated_at=bindparam("at"))
     async with w.node.db.write() as tx:
         await tx.run(old, at=1)
     assert await checkpoint.if_idle(w.node, a.branch_id)
     assert not await checkpoint.if_idle(w.node, a.branch_id)
-    assert await count(w, schema.checkpoint) == 3
+    assert await count(w, tables["checkpoint"]) == 3
 
 
 # --- whose edits

@@ -14,23 +14,15 @@ from sqlalchemy import Table, bindparam, func, select, update
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import (
-    Forbidden,
-    Invalid,
-    NotFound,
-    PrepareExpired,
-    SealBudgetExceeded,
-    SignatureInvalid,
-    StaleHead,
-    TooLarge,
-)
+from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.identity.keys import verify_registration
 from localstore.core.lane.lane import Lane
-from localstore.core.model.seal import FinalizeRequest, PrepareRequest
+from localstore.core.model.ref import StaleHead
+from localstore.core.model.seal import FinalizeRequest, PrepareExpired, PrepareRequest, SealBudgetExceeded
 from localstore.core.tree import TreeEntry
-from relay.db import schema
 from relay.db import seal as seal_rows
 from relay.db.ref import RefRow
+from relay.db.schema import tables
 from relay.memory.lanes import LaneKey
 from relay.service.live import frontier
 from relay.service.sealing import seal
@@ -121,9 +113,9 @@ async def test_answers_that_a_device_has_and_what_was_prepared_are_not_kept(w: W
         message="m", device_key_id=a.key.id, expected_head=None, replica=a.replica, settled=10**9
     )
     prepared = await seal.prepare(a.view, "main", wish)
-    assert await rows_of(w, schema.update_answer) == 1  # the other device's
+    assert await rows_of(w, tables["update_answer"]) == 1  # the other device's
     made = await a.finalize(prepared)
-    assert await rows_of(w, schema.prepare) == 0
+    assert await rows_of(w, tables["prepare"]) == 0
     assert (await a.finalize(prepared)).id == made.id
     (late,) = await a.send(a.delete("x", 1, 0))
     assert late.result == "ok", "a number above those that were used is not settled"
@@ -138,12 +130,12 @@ async def test_answers_of_anothers_replica_are_not_dropped(w: World) -> None:
     )
     with pytest.raises(Forbidden):
         await seal.prepare(a.view, "main", wish)
-    assert await rows_of(w, schema.update_answer) == 2
+    assert await rows_of(w, tables["update_answer"]) == 2
 
 
 async def expire(w: World) -> None:
     async with w.node.db.write() as tx:
-        await tx.run(update(schema.prepare).values(expires_at=bindparam("at")), at=1)
+        await tx.run(update(tables["prepare"]).values(expires_at=bindparam("at")), at=1)
 
 
 async def test_finalize_is_repeatable_even_when_its_time_is_over(w: World) -> None:
@@ -165,7 +157,7 @@ async def test_what_is_sealed_is_no_longer_prepared(w: World) -> None:
     await a.text("x", b"1")
     await a.seal()
     async with w.node.db.read() as tx:
-        assert await tx.all(select(schema.prepare.c.id)) == []
+        assert await tx.all(select(tables["prepare"].c.id)) == []
 
 
 async def test_an_expired_prepare_seals_nothing(w: World) -> None:
@@ -273,7 +265,7 @@ async def test_a_branch_made_from_a_seal_has_its_files_as_sealed_lanes(w: World)
     made = await a.seal()
     side = RefRow("f" * 32, w.repo_id, "branch", "side", made.id, 0, 0)
     async with w.node.db.write() as tx:
-        await add(tx, schema.ref, **dataclasses.asdict(side), created_at=1, updated_at=1)
+        await add(tx, tables["ref"], **dataclasses.asdict(side), created_at=1, updated_at=1)
         await frontier.start(tx, w.node, side)
     b = await w.device()
     b.branch, b.replica = "side", 0

@@ -16,7 +16,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
 from relay.base.clock import now_ms
 from relay.db import ref as refs
-from relay.db import schema
+from relay.db.schema import tables
 from relay.objects import store as objects
 from relay.service.storage import roots, verification
 from relay.service.storage.collect import collect
@@ -68,9 +68,9 @@ async def test_only_what_nobody_refers_to_goes(tmp_path):
         head = (await device.seal()).id
         await device.send(device.delete("b.bin", 2, 2), await device.create("c.txt", b"live only"))
         dead = await made.node.objects.put(made.repo_id, os.urandom(5000))
-        scopes = await count(made, schema.repo_object)
+        scopes = await count(made, tables["repo_object"])
         assert await gc(made, dry_run=True) == (1, 0)
-        assert await count(made, schema.repo_object) == scopes
+        assert await count(made, tables["repo_object"]) == scopes
         age(tmp_path)
         assert (await gc(made))[0] == 1
         with pytest.raises(NotFound):
@@ -116,7 +116,7 @@ async def test_a_checkpoint_keeps_nothing(tmp_path):
         (answer,) = await device.send(await device.blob("x.bin", b"\0 in between"), turn="first")
         later = await device.blob("x.bin", b"\0 at last", answer.gen, answer.seq)
         assert [one.result for one in await device.send(later, turn="second")] == ["ok"]
-        assert await count(made, schema.checkpoint) == 2
+        assert await count(made, tables["checkpoint"]) == 2
         age(tmp_path)
         await gc(made)
         assert await made.node.objects.read(digest(b"\0 at last")) == b"\0 at last"
@@ -199,7 +199,7 @@ async def test_a_missing_tree_stops_the_collector(tmp_path):
         await device.send(await device.create("a.txt", b"first"))
         await device.seal()
         async with made.node.db.write() as tx:
-            await tx.run(schema.object_.delete().where(schema.object_.c.directory))
+            await tx.run(tables["object"].delete().where(tables["object"].c.directory))
         with pytest.raises(Unavailable):
             await gc(made)
         assert await made.node.objects.read(digest(b"first")) == b"first"
@@ -257,7 +257,7 @@ async def test_nothing_is_lost_while_clients_push(tmp_path, monkeypatch):
             stop.set()
             went = await running
         assert went > 0
-        assert await count(made, schema.seal) > 3
+        assert await count(made, tables["seal"]) > 3
         await sound(made)
 
 

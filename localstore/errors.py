@@ -1,0 +1,163 @@
+"""Errors of working copies: raised on this machine, never sent over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from localstore.core.errors import ClientError
+
+
+class NotLinked(ClientError):
+    """The folder is not linked to a repository."""
+
+    code = "not_linked"
+
+    def __init__(self, folder: str = "this folder") -> None:
+        super().__init__(f"{folder} is not linked to a repository; run: svc repo init OWNER/NAME")
+
+
+class LocalEdits(ClientError):
+    """The command would overwrite local edits. `paths` lists them, `command` names the command."""
+
+    code = "local_edits"
+
+    def __init__(self, paths: list[str], command: str = "pull") -> None:
+        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        super().__init__(
+            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to join them "
+            f"(svc {command} --force to move them to the trash)",
+            paths=paths,
+        )
+
+
+class BranchGone(ClientError):
+    """The branch that the folder is on was deleted. `base`: the folder's last seal."""
+
+    code = "branch_gone"
+
+    def __init__(self, branch: str, base: str | None, default: str) -> None:
+        start = base[:12] if base else default
+        super().__init__(
+            f"branch {branch} was deleted on the server; this folder keeps its files and your edits. "
+            f"Turn it to another branch: svc switch {default}; or make the branch again: "
+            f"svc repo branch {branch} --from {start}, then: svc pull --merge",
+            branch=branch,
+        )
+
+
+class BranchReplaced(ClientError):
+    """The branch that the folder is on was deleted, and another one has its name now."""
+
+    code = "branch_replaced"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"branch {branch} was deleted and made again: it is another branch now, and this folder is still "
+            "on the old one; nothing was sent. To take the folder and its edits onto the new one, run: "
+            "svc pull --merge",
+            branch=branch,
+        )
+
+
+class ReadOnlyLook(ClientError):
+    """The folder shows a seal, not a branch, and something was to be sent from it."""
+
+    code = "read_only_look"
+
+    def __init__(self, seal: str, branch: str) -> None:
+        short = seal[:12]
+        super().__init__(
+            f"this folder shows the seal {short}, which never changes; nothing was sent. To keep edits on a "
+            f"branch of their own: svc repo branch NAME --from {short}, then: svc switch NAME; "
+            f"to go back: svc switch {branch}",
+            seal=seal,
+        )
+
+
+class UnpulledSeal(ClientError):
+    """The branch has a seal that this folder has not pulled."""
+
+    code = "unpulled_seal"
+
+    def __init__(self, branch: str, head: str | None) -> None:
+        super().__init__(
+            f"{branch} has a seal you have not pulled ({(head or 'none')[:12]}); run: svc pull "
+            "(with local edits: svc pull --merge), then push again",
+            head=head,
+        )
+
+
+class NotSealed(ClientError):
+    """Another seal landed between this push's edits and its seal; the edits are live and not sealed."""
+
+    code = "not_sealed"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"{branch} was sealed by somebody else just now: your edits are live, not sealed; "
+            "run: svc pull, then push again"
+        )
+
+
+class EditsConflict(ClientError):
+    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice, or
+    would be, of a dry run (`foretold`)."""
+
+    code = "edits_conflict"
+
+    def __init__(self, path: str, by: str | None, conflicts: Sequence[Any], foretold: bool = False) -> None:
+        self.conflicts = conflicts
+        others = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+        whose = f"@{by}'s live edit" if by else "a live edit by others"
+        stands = "would not be sealed" if foretold else "not sealed"
+        after = "run: svc pull --merge, " if foretold else ""
+        super().__init__(
+            f"{stands}: {path}{others} conflicts with {whose}; {after}look at both files, then push again"
+        )
+
+
+class LinkDamaged(ClientError):
+    """A file in `.svc/` cannot be read."""
+
+    code = "link_damaged"
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged ({reason}); move the .svc folder away and run: svc repo init OWNER/NAME "
+            "(your files stay as they are)"
+        )
+
+
+class CopyBusy(ClientError):
+    """Another process is working in this folder."""
+
+    code = "copy_busy"
+
+    def __init__(self, folder: object, owner: str) -> None:
+        super().__init__(
+            f"another svc ({owner}) is working in {folder}; wait for it or end it, then try again"
+        )
+
+
+class NotWatchable(ClientError):
+    """The folder is on a file system that does not report changes."""
+
+    code = "not_watchable"
+
+
+class FolderNotEmpty(ClientError):
+    """The target folder of a clone is not empty."""
+
+    code = "folder_not_empty"
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(
+            f"{folder} is not empty; choose another folder, or link it: svc repo init OWNER/NAME"
+        )
+
+
+class DiskTrouble(ClientError):
+    """A local file could not be read or written; the sentence says what, where, and what helps."""
+
+    code = "disk_trouble"

@@ -1,0 +1,47 @@
+"""Tables of repositories and who may use them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
+
+from relay.db.schema.base import at, metadata
+
+repo = Table(
+    "repo",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("owner_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("name", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("class", String, nullable=False),
+    Column("description", Text, nullable=False, default=""),
+    Column("default_branch", String, nullable=False),
+    Column("state", String, nullable=False, default="active"),  # active, archived, deleted, suspended, killed
+    Column("resume_state", String),  # what a suspended or deleted repository returns to
+    Column("parent_id", ForeignKey("repo.id")),
+    Column("tree_key", LargeBinary, nullable=False),
+    Column("tree_key_id", String, nullable=False),
+    at("created_at"),
+    at("updated_at"),
+    at("deleted_at", True),
+    at("purge_at", True),
+    UniqueConstraint("owner_id", "name"),
+)
+
+repo_alias = Table(
+    "repo_alias",
+    metadata,
+    Column("owner", String, primary_key=True),  # handle
+    Column("name", String, primary_key=True),
+    Column("repo_id", ForeignKey("repo.id"), nullable=False),
+    at("expires_at"),
+)
+
+collaborator = Table(
+    "collaborator",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("account_id", ForeignKey("account.id"), primary_key=True, index=True),
+    Column("role", String, nullable=False),
+    at("created_at"),
+)

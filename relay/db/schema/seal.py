@@ -1,0 +1,77 @@
+"""Tables of seals."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Integer, LargeBinary, String, Table, Text
+
+from relay.db.schema.base import BY_KEY, at, metadata
+
+seal = Table(
+    "seal",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("repo_id", ForeignKey("repo.id"), nullable=False, index=True),
+    Column("branch", String, nullable=False),
+    Column("generation", BigInteger, nullable=False),  # 1 + the parents' highest: ancestors have a lower one
+    Column("root", LargeBinary, nullable=False),  # content digest
+    Column("payload", LargeBinary, nullable=False),
+    Column("signature", LargeBinary, nullable=False),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("device_key_id", ForeignKey("device_key.id"), nullable=False),
+    Column("message", Text, nullable=False),
+    at("created_at"),
+)
+
+seal_parent = Table(
+    "seal_parent",
+    metadata,
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("parent_id", String, nullable=False, index=True),
+    **BY_KEY,
+)
+
+# What a seal changed against its first parent. Without a parent that is its whole tree: no rows.
+seal_change = Table(
+    "seal_change",
+    metadata,
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("kind", String),  # None: removed
+    Column("digest", LargeBinary),
+    Column("size", BigInteger),
+    **BY_KEY,
+)
+
+# The live updates that a seal of a frontier took in: those of the branch after one number, up to another.
+seal_live = Table(
+    "seal_live",
+    metadata,
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True),
+    Column("branch_id", ForeignKey("ref.id"), nullable=False),
+    Column("after_seq", BigInteger, nullable=False),
+    Column("upto_seq", BigInteger, nullable=False),
+    **BY_KEY,
+)
+
+prepare = Table(
+    "prepare",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("branch_id", ForeignKey("ref.id"), nullable=False, index=True),
+    Column("account_id", String, nullable=False),
+    Column("device_key_id", String, nullable=False),
+    Column("expected_head", String),
+    Column("at_seq", BigInteger),  # live: frontier position; None: explicit trees
+    Column("seals", LargeBinary, nullable=False),  # msgpack: payload bytes, root and changes of each seal
+    at("expires_at"),
+)
+
+blame_cache = Table(
+    "blame_cache",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("seal_id", String, primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("owners", LargeBinary, nullable=False),
+)

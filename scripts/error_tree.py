@@ -1,0 +1,23 @@
+"""Every error of the project, from the module of each noun that defines some."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import localstore.errors  # noqa: F401
+from localstore.core import model
+from localstore.core.errors import SvcError
+
+
+def classes() -> list[type[SvcError]]:
+    """`SvcError` and everything below it, a parent before its children."""
+    for module in pkgutil.iter_modules(model.__path__):
+        importlib.import_module(f"{model.__name__}.{module.name}")
+    return _below(SvcError)
+
+
+def _below(root: type[SvcError]) -> list[type[SvcError]]:
+    """Those of start-up, which the relay defines for itself, are nobody's answer."""
+    ours = [child for child in root.__subclasses__() if child.__module__.startswith("localstore.")]
+    return [root, *(leaf for child in ours for leaf in _below(child))]
