@@ -17,6 +17,7 @@ from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
+from relay.memory.trees import Files
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
 from relay.signing.client import Signer
@@ -27,8 +28,9 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """`lists`: whose turn it is with a long list of digests. `stopping` is set first when the node goes down:
-    `/readyz` says so while answers still finish."""
+    """`lists`: whose turn it is with a long list of digests; `files`: how many files stand
+    below directories. `stopping` is set first when the node goes down: `/readyz` says so while answers still
+    finish."""
 
     config: Config
     db: Database
@@ -45,6 +47,7 @@ class Node:
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)
+    files: Files = field(default_factory=Files)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)

@@ -63,11 +63,10 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         changes = await _changes(load, parent, changed, known)
         if not changes:
             return _unchanged(ref, parent)
-        if ref.seq > limits.TREE_ENTRIES:  # each file took a number of the counter
-            await _require_budget(tx, view, ref)
         built = await _built(load, view, parent, changes, known)
-        if view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE:
-            await _require_budget(tx, view, ref)
+        large = view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE
+        if large or await _may_be_many(load, view, ref, changes):
+            await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
@@ -248,9 +247,29 @@ def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
     )
 
 
-async def _require_budget(tx: Tx, view: View, ref: RefRow) -> None:
-    files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
-    require_budget(view, files, blobs)
+async def _may_be_many(
+    load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
+) -> bool:
+    """Whether the tree may have more files than a seal holds. Each took a number of the branch's counter,
+    but for those that the branch began with."""
+    if ref.base is None or not any(changes.values()):
+        return ref.seq > limits.TREE_ENTRIES
+    files = await view.node.files.count(load, [ref.base])
+    return ref.seq + files[ref.base] > limits.TREE_ENTRIES
+
+
+async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, built: Built) -> None:
+    if ref.base is None:
+        files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
+        require_budget(view, files, blobs)
+        return
+
+    async def either(wanted: list[bytes]) -> dict[bytes, bytes]:
+        here = {one: built.directories[one] for one in wanted if one in built.directories}
+        return {**await load([one for one in wanted if one not in here]), **here}
+
+    found = await trees.drive(tree.walk(built.root), either)
+    require_budget(view, len(found), sum(one.size for one in found.values() if one.kind != "text"))
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:

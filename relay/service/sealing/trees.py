@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
@@ -109,6 +110,12 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(body.prepare_id)
+    return await landing.carry_out(view, partial(_finalized, view, body, once))
+
+
+async def _finalized(
+    view: View, body: FinalizeSealsRequest, once: Once, worked: landing.Worked | None
+) -> Page[Seal]:
     async with view.write() as tx:
         if (earlier := await once.answer(tx, view.me, Page[Seal])) is not None:
             return earlier
@@ -132,10 +139,10 @@ async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BE
         await frontier.lock(tx, ref.id)
         await seal.move(tx, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for made, signature in zip(drafts, signatures, strict=True):
             await seal.require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
-        await landing.land(tx, view.node, ref, old_root, drafts[-1].root, view.me.account_id, key.id)
         await view.node.hub.announce(
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
