@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from relay.base import database_url as urls
 from relay.base.metrics import Metrics
 from relay.base.single_flight import SingleFlight
 from relay.capacity.probes import Probes
@@ -18,6 +19,7 @@ from relay.http.websocket import Sockets
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.trees import Files
+from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
 from relay.signing.client import Signer
@@ -54,4 +56,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
-        self.reserve = Reserve(self.config.data, self.config.reserve)
+        others = [self.config.data / PACKS]  # each may be a disk of its own
+        if not urls.is_postgres(self.config.database_url):
+            others.append(urls.sqlite_path(self.config.database_url).absolute().parent)
+        self.reserve = Reserve(self.config.data, self.config.reserve, others)

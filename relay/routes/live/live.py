@@ -47,7 +47,8 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
     flag=FLAG,
     returns=UpdateAnswers,
     max_body=UPDATE_BATCH_BYTES + ENVELOPE,
-    errors=(409,),
+    errors=(409, 507),
+    grows=False,  # deleting files makes room; the service looks
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
     """Signed updates, or one, answered one by one; acknowledged means durable"""

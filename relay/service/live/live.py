@@ -98,6 +98,8 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
+    if not batch.updates or any(update.kind != "delete" for update in batch.updates):
+        view.node.reserve.require()
     signatures = _check_shape(batch)
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
     key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
