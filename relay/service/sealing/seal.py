@@ -9,7 +9,7 @@ import msgspec
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Forbidden, NotFound
+from localstore.core.errors import Forbidden, NotFound, Unavailable
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.ref import StaleHead
@@ -45,6 +45,7 @@ from relay.service.storage import chunked
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
+ATTEMPTS = 5  # at sealing, while other processes change the lanes
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -93,6 +94,18 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = NEVER_BEFORE) -> shapes.Seal:
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
+    states: epochs.States = {}
+    for _ in range(ATTEMPTS):
+        try:
+            return await _finalized(view, branch, body, once, states)
+        except epochs.NotWorkedOut as wanted:
+            states = await epochs.states(view, wanted)
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def _finalized(
+    view: View, branch: str, body: FinalizeRequest, once: Once, states: epochs.States
+) -> shapes.Seal:
     async with view.write() as tx:
         if (before := await once.answer(tx, view.me, shapes.Seal)) is not None:
             return before
@@ -112,12 +125,13 @@ async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = 
         seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
+        ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
         await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
-        await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
+        await epochs.begin(tx, view.node, ref.id, ends)
         await view.node.hub.announce(
             tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
         )
