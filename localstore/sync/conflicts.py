@@ -30,35 +30,35 @@ class Clashed(Exception):
         self.clash = clash
 
 
-def record(device: WorkingCopy, path: str, clash: Clash) -> None:
+def record(copy: WorkingCopy, path: str, clash: Clash) -> None:
     """Remember the clash, and the name that my text, which the disk shows at `path`, is about to get. Part of
     the caller's step."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
-    device.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
-    device.db.conflicts.put(
+    copy.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
+    copy.db.conflicts.put(
         KeptConflict(
             path,
-            device.free_name(path),
+            copy.free_name(path),
             base,
             theirs,
             mine,
-            whose(device, path),
+            whose(copy, path),
             line_ranges([one.theirs for one in clash.conflicts]),
             line_ranges([one.mine for one in clash.conflicts]),
         )
     )
 
 
-def drop_unused(device: WorkingCopy, path: str) -> None:
+def drop_unused(copy: WorkingCopy, path: str) -> None:
     """Forget the clash of a path if no copy came of it: the file was saved or deleted in between."""
-    known = device.db.conflicts.get(path)
-    if known is not None and not device.occupied(known.kept_as):
-        device.db.conflicts.remove(path)
+    known = copy.db.conflicts.get(path)
+    if known is not None and not copy.occupied(known.kept_as):
+        copy.db.conflicts.remove(path)
 
 
-def whose(device: WorkingCopy, path: str) -> str | None:
+def whose(copy: WorkingCopy, path: str) -> str | None:
     """The handle of whoever made the branch's version of a path, None if it is not known or several did."""
-    handles = authors(device).get(path) or device.sealed_by
+    handles = authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

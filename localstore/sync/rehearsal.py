@@ -54,16 +54,16 @@ SCRATCH = "rehearsal-"
 
 
 @contextmanager
-def rehearsal(device: WorkingCopy) -> Iterator[Rehearsed]:
+def rehearsal(copy: WorkingCopy) -> Iterator[Rehearsed]:
     """The device again, whose commands have no effect on folder, records and relay."""
-    for left in device.record.glob(f"{SCRATCH}*"):  # of one that was killed
+    for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=device.record) as name:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=copy.record) as name:
         scratch = Path(name)
-        real, copy = sqlite3.connect(device.record / "state.db"), sqlite3.connect(scratch / "state.db")
-        with closing(real), closing(copy):
-            real.backup(copy)
-        made = Rehearsed(device, scratch)
+        real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
+        with closing(real), closing(duplicate):
+            real.backup(duplicate)
+        made = Rehearsed(copy, scratch)
         try:
             yield made
         finally:
@@ -74,19 +74,19 @@ class Rehearsed(WorkingCopy):
     """A device that only seems to change things. `taken`: what the relay would have, by path, of what was
     sent; None: nothing."""
 
-    def __init__(self, device: WorkingCopy, scratch: Path) -> None:
-        real = device.transport
+    def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
+        real = copy.transport
         super().__init__(
-            device.folder, device.repo, device.home, scratch, real, device.key, device.now, device.progress
+            copy.folder, copy.repo, copy.home, scratch, real, copy.key, copy.now, copy.progress
         )
         self.files.close()
         self.objects.close()
-        self._overlay = OverlayFiles(device.folder, scratch / "files", self._bytes_of)
+        self._overlay = OverlayFiles(copy.folder, scratch / "files", self._bytes_of)
         self.files = self._overlay
-        self.objects = _Objects(device.record / "objects", scratch / "objects", self.db)
-        self.state = _State(device.folder, self.db)
-        self.home = _Home(device.home, scratch)
-        self.file_cap = device.file_cap
+        self.objects = _Objects(copy.record / "objects", scratch / "objects", self.db)
+        self.state = _State(copy.folder, self.db)
+        self.home = _Home(copy.home, scratch)
+        self.file_cap = copy.file_cap
         self.taken: dict[str, Row | None] = {}
         self.turn_to(_Audience(real, self))
 
@@ -130,8 +130,8 @@ class Rehearsed(WorkingCopy):
 class _Audience(Transport):
     """The relay, listened to and told nothing."""
 
-    def __init__(self, real: Transport, device: Rehearsed) -> None:
-        self._real, self._device = real, device
+    def __init__(self, real: Transport, copy: Rehearsed) -> None:
+        self._real, self._copy = real, copy
         self._seq = self._known = 0
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
@@ -139,7 +139,7 @@ class _Audience(Transport):
         answer = self._real.bootstrap(asked)
         self._known = answer.seq
         self._seq = max(self._seq, answer.seq)
-        taken = [_told(path, row) for path, row in self._device.taken.items()]
+        taken = [_told(path, row) for path, row in self._copy.taken.items()]
         return msgspec.structs.replace(answer, seq=self._seq, rows=[*answer.rows, *taken])
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
@@ -156,7 +156,7 @@ class _Audience(Transport):
         kind = (
             "text"
             if update.kind == "create_text"
-            else kind_of_bytes(update.size or 0, self._device.repo_kind)
+            else kind_of_bytes(update.size or 0, self._copy.repo_kind)
         )
         content = unhex(update.blake3) if update.blake3 is not None else b""
         if row is not None and (row.kind, row.digest) == (kind, content):
@@ -165,19 +165,19 @@ class _Audience(Transport):
             return UpdateAnswer(n=update.n, result="stale")
         if update.kind == "delete":
             self._seq += 1
-            self._device.taken[update.path] = None
+            self._copy.taken[update.path] = None
             return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
         made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
-        self._device.taken[update.path] = made
+        self._copy.taken[update.path] = made
         return _ok(update, made)
 
     def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
         if row is None or row.gen != update.gen or row.kind != "text":
             return UpdateAnswer(n=update.n, result="stale")
-        entry, ops = self._device.entries[update.path], decoded_ops(update)
+        entry, ops = self._copy.entries[update.path], decoded_ops(update)
         if row.epoch not in (update.epoch, -1):
             return UpdateAnswer(n=update.n, result="epoch")
         if not update.typed and row.other > update.base:
@@ -186,24 +186,24 @@ class _Audience(Transport):
         if entry.pending == len(ops) and entry.want is not None:
             text = entry.want
         else:
-            lane = self._device.confirmed(entry)
+            lane = self._copy.confirmed(entry)
             lane.replay(ops)
             text = lane.digest()
         self._seq += 1
         edited = row._replace(ver=self._seq, digest=text, live=True)
-        self._device.taken[update.path] = edited
+        self._copy.taken[update.path] = edited
         return _ok(update, edited)
 
     def _row(self, path: str) -> Row | None:
-        taken = self._device.taken
-        return taken[path] if path in taken else self._device.db.row(path)
+        taken = self._copy.taken
+        return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
         """Whether the file would be below a file, or where a directory is."""
         if any(self._row(above) is not None for above in parents(path)):
             return True
         prefix = path + "/"
-        return any(one.startswith(prefix) for one in self._device.frontier())
+        return any(one.startswith(prefix) for one in self._copy.frontier())
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return []

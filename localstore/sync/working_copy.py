@@ -367,8 +367,8 @@ def opened(
     with told(home.root, home.root):
         record = home.copy_folder(folder, repo.repo_id)
     with told(folder, record), lock.owned(record / "lock", folder):
-        device = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
+        copy = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
         try:
-            yield device
+            yield copy
         finally:
-            device.close()
+            copy.close()

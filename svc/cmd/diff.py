@@ -96,8 +96,8 @@ def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
         found = find(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
         if found is not None:
             seal, typed = head_of(ctx, repo, typed[0]), typed[1:]
-    with to_look(ctx) as device:
-        return list(diff_folder(device, [ctx.path_in_repo(path) for path in typed], seal))
+    with to_look(ctx) as copy:
+        return list(diff_folder(copy, [ctx.path_in_repo(path) for path in typed], seal))
 
 
 def _maybe_ref(ctx: Ctx, word: str) -> bool:

@@ -57,8 +57,8 @@ def pull(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
-    with to_read(ctx) as device:
-        done = pull_copy(device, mode, dry_run=dry_run)
+    with to_read(ctx) as copy:
+        done = pull_copy(copy, mode, dry_run=dry_run)
     if done.replaced:
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
         stands = "would be" if done.dry_run else "is"

@@ -102,9 +102,9 @@ def push(
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
-    with to_write(ctx) as device:
+    with to_write(ctx) as copy:
         try:
-            return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+            return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
         except EditsConflict as error:
             note_conflicts(ctx, error.conflicts, dry_run)
             raise

@@ -48,8 +48,8 @@ def conflicts(ctx: Ctx) -> None:
     svc conflicts
     svc conflicts --json path,kept_as
     """
-    with _folder(ctx) as device:
-        found, over = flow.conflicts(device)
+    with _folder(ctx) as copy:
+        found, over = flow.conflicts(copy)
     for record in over:
         ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
     ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
@@ -85,18 +85,18 @@ def resolve(
     if not (mine or theirs or tool) and not ctx.out.interactive:
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
     wanted = ctx.path_in_repo(path)
-    with _folder(ctx) as device:
-        conflict = flow.standing(device, wanted)
+    with _folder(ctx) as copy:
+        conflict = flow.standing(copy, wanted)
         if conflict.mine is None:
-            _tell(ctx, flow.end(device, conflict))
+            _tell(ctx, flow.end(copy, conflict))
             return
         if theirs:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+            _tell(ctx, flow.resolve(copy, conflict, "theirs"))
             return
         if mine:
-            _tell(ctx, flow.resolve(device, conflict, "mine", flow.my_version(device, conflict)))
+            _tell(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
             return
-        texts = flow.texts(device, conflict)
+        texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)
 
 
@@ -107,8 +107,8 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
-        with _folder(ctx) as device:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+        with _folder(ctx) as copy:
+            _tell(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
     with _laid_out(ctx, record.path, text) as file:
@@ -123,8 +123,8 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
             raise ClientError(
                 f"what was saved still has markers (<<<<<<< or >>>>>>>); {record.path} stays as it was"
             )
-        with _folder(ctx) as device:
-            done = flow.resolve(device, conflict, "tool" if tool else "edited", found)
+        with _folder(ctx) as copy:
+            done = flow.resolve(copy, conflict, "tool" if tool else "edited", found)
     _tell(ctx, done)
 
 
@@ -169,8 +169,8 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, without the server: a conflict and its texts are here."""
     root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:
-        yield device
+    with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
+        yield copy
 
 
 def _tell(ctx: Ctx, done: flow.Resolved) -> None:

@@ -50,13 +50,13 @@ def restore(
                 f"not have ({named(plan.removed)})"
             )
 
-    with to_look(ctx) as device:
+    with to_look(ctx) as copy:
         seal = (
-            head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), source)
+            head_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), source)
             if source
             else None
         )
-        done = restore_files(device, wanted, seal, agreed)
+        done = restore_files(copy, wanted, seal, agreed)
     if done.trash:
         ctx.out.note(f"what they held is in {done.trash}")
     if done.kept:

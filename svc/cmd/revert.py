@@ -34,9 +34,9 @@ def revert(
     Examples:
     svc revert 3f2a91
     """
-    with to_look(ctx) as device:
-        wanted = head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), seal)
-        done = revert_seal(device, wanted)
+    with to_look(ctx) as copy:
+        wanted = head_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
+        done = revert_seal(copy, wanted)
     if done.trash:
         ctx.out.note(f"what the files held is in {done.trash}")
     message = f'Revert "{done.subject}"'

@@ -65,15 +65,15 @@ def status(
     svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
-    with to_look(ctx) as device:
+    with to_look(ctx) as copy:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
-        ask = partial(ctx.reader.repo.linked, device.repo.repo_id, device.repo.repo)
+        ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
         told = None if offline else InBackground(ask)
-        found = look_at(device, offline, ignored)
+        found = look_at(copy, offline, ignored)
         if told is not None and not found.offline:
             with suppress(SvcError):  # the head was told: what else the server says of it may be missing
                 repo = told.answer(WAIT_SECONDS)
-                found.repo = refresh(device.folder, device.repo, repo.full_name, repo.class_).repo
+                found.repo = refresh(copy.folder, copy.repo, repo.full_name, repo.class_).repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return

@@ -53,8 +53,8 @@ def switch(
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
     target = _target(ctx, link, branch)
-    with to_read(ctx) as device:
-        done = switch_copy(device, target, mode)
+    with to_read(ctx) as copy:
+        done = switch_copy(copy, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.left:

@@ -34,6 +34,6 @@ def init(
     with told(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
-    with opened(folder, home, transport, key) as device:
-        found = recognise(device)
+    with opened(folder, home, transport, key) as copy:
+        found = recognise(copy)
     return Linked(folder, found.base, found.head, found.known, found.unknown)

@@ -48,38 +48,38 @@ class Status(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def status(device: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
+def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
-    now = None if offline or device.repo.shown else InBackground(device.transport.ref)
-    scan = device.look_around(lean=True)
-    last, changed, new, removed = against_last(device, scan)
-    recorded = device.db.unwritable()
+    now = None if offline or copy.repo.shown else InBackground(copy.transport.ref)
+    scan = copy.look_around(lean=True)
+    last, changed, new, removed = against_last(copy, scan)
+    recorded = copy.db.unwritable()
     result = Status(
-        repo=device.repo.repo,
-        branch=device.repo.branch,
+        repo=copy.repo.repo,
+        branch=copy.repo.branch,
         last_seal=last,
         changed=changed,
         new=new,
         removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
-        skipped=scan.skipped + unwritable(device),
-        unsent=len(device.db.flight_kinds()),
-        shown=device.repo.shown,
+        skipped=scan.skipped + unwritable(copy),
+        unsent=len(copy.db.flight_kinds()),
+        shown=copy.repo.shown,
     )
-    _leave_out(device, scan, result)
-    result.left_out = list(ignored(device)) if show_ignored else []
-    result.tracked = tracked_by_git(device) if show_ignored else tracked_once(device)
+    _leave_out(copy, scan, result)
+    result.left_out = list(ignored(copy)) if show_ignored else []
+    result.tracked = tracked_by_git(copy) if show_ignored else tracked_once(copy)
     if result.new:
-        result.warnings = unportable(device, result.new, scan.files)
-    _compare(device, now, result)
+        result.warnings = unportable(copy, result.new, scan.files)
+    _compare(copy, now, result)
     return result
 
 
-def _leave_out(device: WorkingCopy, scan: Scan, result: Status) -> None:
+def _leave_out(copy: WorkingCopy, scan: Scan, result: Status) -> None:
     """Byte files over a cap would not be sent: they are skipped, not changed or new."""
-    read_caps(device)
-    caps = Caps(device, scan)
+    read_caps(copy)
+    caps = Caps(copy, scan)
     for path in sorted({*result.changed, *result.new}):
         stat = scan.find(path)
         over = caps.over(path, stat) if stat and stat.kind == "blob" else None
@@ -90,7 +90,7 @@ def _leave_out(device: WorkingCopy, scan: Scan, result: Status) -> None:
                     paths.remove(path)
 
 
-def _compare(device: WorkingCopy, now: InBackground[Ref] | None, result: Status) -> None:
+def _compare(copy: WorkingCopy, now: InBackground[Ref] | None, result: Status) -> None:
     if result.shown:
         result.head = result.shown
         return
@@ -102,14 +102,14 @@ def _compare(device: WorkingCopy, now: InBackground[Ref] | None, result: Status)
         result.offline = True
         return
     except NoBranch as missing:
-        error = gone(device, missing)
+        error = gone(copy, missing)
         if error is missing:
             raise
         result.branch_state, result.advice = "gone", error.detail
         return
-    known = device.branch_id or device.db.text("read_branch")
+    known = copy.branch_id or copy.db.text("read_branch")
     if known and known != ref.id:
-        result.branch_state, result.advice = "replaced", BranchReplaced(device.repo.branch).detail
+        result.branch_state, result.advice = "replaced", BranchReplaced(copy.repo.branch).detail
         return
     result.head = ref.head
     result.behind = result.head != result.last_seal

@@ -29,55 +29,55 @@ from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
 
 
-def begin(device: WorkingCopy) -> str | None:
+def begin(copy: WorkingCopy) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
-    recover(device)
-    take_up(device)
-    adopt_state(device)
-    mend_state(device)
-    if device.key is None or device.repo.shown:
-        return _begin_reading(device)
+    recover(copy)
+    take_up(copy)
+    adopt_state(copy)
+    mend_state(copy)
+    if copy.key is None or copy.repo.shown:
+        return _begin_reading(copy)
     try:
-        told = connect(device)
+        told = connect(copy)
     except NoBranch as missing:
-        raise gone(device, missing) from None
-    attach(device)
-    follow(device, told.rows)
-    adopt_promised(device, told.head)
+        raise gone(copy, missing) from None
+    attach(copy)
+    follow(copy, told.rows)
+    adopt_promised(copy, told.head)
     return told.head
 
 
-def gone(device: WorkingCopy, missing: NoBranch) -> SvcError:
+def gone(copy: WorkingCopy, missing: NoBranch) -> SvcError:
     """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
-    if device.last is None and not device.branch_id:
+    if copy.last is None and not copy.branch_id:
         return missing
-    return BranchGone(device.repo.branch, device.last, missing.extra["default"])
+    return BranchGone(copy.repo.branch, copy.last, missing.extra["default"])
 
 
-def _require_same(device: WorkingCopy, now: Ref) -> None:
-    known = device.branch_id or device.db.text("read_branch")
+def _require_same(copy: WorkingCopy, now: Ref) -> None:
+    known = copy.branch_id or copy.db.text("read_branch")
     if known and now.id and now.id != known:
-        raise BranchReplaced(device.repo.branch)
+        raise BranchReplaced(copy.repo.branch)
 
 
-def _begin_reading(device: WorkingCopy) -> str | None:
+def _begin_reading(copy: WorkingCopy) -> str | None:
     """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
     try:
-        now = device.transport.ref()
+        now = copy.transport.ref()
     except NoBranch as missing:
-        raise gone(device, missing) from None
-    _require_same(device, now)
+        raise gone(copy, missing) from None
+    _require_same(copy, now)
     head = now.head
-    if now.id != device.db.text("read_branch"):
-        with device.db.step():
-            device.db.put("read_branch", now.id)
-    if head is not None and head != device.db.text("read_head"):
-        payload = verify.seal(device.transport.seal(head), head, device.repo.repo_id)
-        files = verify.tree(device.transport.tree(head), payload)
-        with device.db.step():
-            device.db.put_rows(_rows(files), (), whole=True)
-            device.db.put("read_head", head)
+    if now.id != copy.db.text("read_branch"):
+        with copy.db.step():
+            copy.db.put("read_branch", now.id)
+    if head is not None and head != copy.db.text("read_head"):
+        payload = verify.seal(copy.transport.seal(head), head, copy.repo.repo_id)
+        files = verify.tree(copy.transport.tree(head), payload)
+        with copy.db.step():
+            copy.db.put_rows(_rows(files), (), whole=True)
+            copy.db.put("read_head", head)
     return head
 
 
@@ -97,53 +97,53 @@ class NewHead(msgspec.Struct, frozen=True):
     tree: SealedTree | None
 
 
-def verified_head(device: WorkingCopy, head: str | None) -> NewHead | None:
+def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
     if head is None:
-        return NewHead({}, True, None) if device.db.sealed() or device.last else None
-    seals = verify.chain(device.transport, head, device.last, device.repo.repo_id)
+        return NewHead({}, True, None) if copy.db.sealed() or copy.last else None
+    seals = verify.chain(copy.transport, head, copy.last, copy.repo.repo_id)
     if not seals:
         return None
-    handles = {one.provenance.who.handle for one in seals if one.key.id != device.device_id}
-    device.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if device.last else []
-    payload = verify.seal(seals[0], head, device.repo.repo_id)
-    return _as_frontier(device, payload) or NewHead(
-        verify.tree(device.transport.tree(head), payload), True, None
+    handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
+    copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last else []
+    payload = verify.seal(seals[0], head, copy.repo.repo_id)
+    return _as_frontier(copy, payload) or NewHead(
+        verify.tree(copy.transport.tree(head), payload), True, None
     )
 
 
-def _as_frontier(device: WorkingCopy, payload: SealPayload) -> NewHead | None:
+def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
     """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
     edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
-    if device.last is None or authors(device) or payload.tree_key_id != device.db.text("tree_key_id"):
+    if copy.last is None or authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
-    changes = device.db.beyond_seal()
-    if device.db.files_of_branch() > limits.TREE_ENTRIES:
+    changes = copy.db.beyond_seal()
+    if copy.db.files_of_branch() > limits.TREE_ENTRIES:
         return None
-    tree = sealed_tree.after(device, changes, unhex(payload.content_digest))
+    tree = sealed_tree.after(copy, changes, unhex(payload.content_digest))
     return None if tree is None else NewHead(changes, False, tree)
 
 
-def beyond_last(device: WorkingCopy, scan: Scan) -> list[str]:
+def beyond_last(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Files of the last seal that are changed or removed here, whatever was sent of them since."""
-    _, changed, _, removed = against_last(device, scan)
-    recorded = device.db.unwritable()
+    _, changed, _, removed = against_last(copy, scan)
+    recorded = copy.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
-def dirty(device: WorkingCopy, scan: Scan) -> list[str]:
+def dirty(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
-    flying = device.db.flight_kinds()
+    flying = copy.db.flight_kinds()
     found, new = [], []
-    for path in {*device.db.moved(), *flying}:
-        entry, stat = device.entries.get(path), scan.find(path)
+    for path in {*copy.db.moved(), *flying}:
+        entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
         if entry is None:
             new.append(path)
         elif entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
             found.append(path)
-    rows = device.db.rows() if new else {}
+    rows = copy.db.rows() if new else {}
     for path in new:
         row, stat = rows.get(path), scan.find(path)
         if row is not None and stat is not None and row.digest != stat.digest:
@@ -151,23 +151,23 @@ def dirty(device: WorkingCopy, scan: Scan) -> list[str]:
     return sorted(found)
 
 
-def tree_of(device: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
+def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
     """The files of a seal, verified; of the folder's last one without a name."""
-    if seal is None or seal == device.last:
-        return device.db.sealed()
-    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
-    return verify.tree(device.transport.tree(seal), payload)
+    if seal is None or seal == copy.last:
+        return copy.db.sealed()
+    payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
+    return verify.tree(copy.transport.tree(seal), payload)
 
 
-def read_caps(device: WorkingCopy) -> str | None:
+def read_caps(copy: WorkingCopy) -> str | None:
     """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
-    if device.files.stat(MANIFEST) is None:
-        device.file_cap = file_cap(device.repo_kind)
+    if copy.files.stat(MANIFEST) is None:
+        copy.file_cap = file_cap(copy.repo_kind)
         return None
     from localstore.core.manifest import parse  # loads a YAML reader
 
-    manifest = parse(device.files.read(MANIFEST))
-    device.file_cap = manifest.file_cap(device.repo_kind or manifest.kind or "")
+    manifest = parse(copy.files.read(MANIFEST))
+    copy.file_cap = manifest.file_cap(copy.repo_kind or manifest.kind or "")
     return manifest.kind
 
 
@@ -183,11 +183,11 @@ class Kept(msgspec.Struct, frozen=True):
     kept_lines: str | None = None
 
 
-def kept_aside(device: WorkingCopy) -> list[Kept]:
+def kept_aside(copy: WorkingCopy) -> list[Kept]:
     """What became a conflict copy in this run."""
     found = []
-    for path, name in device.conflicts:
-        clash = device.db.conflicts.get(path)
+    for path, name in copy.conflicts:
+        clash = copy.db.conflicts.get(path)
         if clash is not None and clash.kept_as == name:
             found.append(Kept(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
@@ -195,12 +195,12 @@ def kept_aside(device: WorkingCopy) -> list[Kept]:
     return found
 
 
-def merged_with(device: WorkingCopy) -> dict[str, str | None]:
+def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
     """What was merged in this run and is no conflict."""
-    kept = {path for path, _ in device.conflicts}
-    return {path: whose(device, path) for path in sorted(device.merged - kept)}
+    kept = {path for path, _ in copy.conflicts}
+    return {path: whose(copy, path) for path in sorted(copy.merged - kept)}
 
 
-def unwritable(device: WorkingCopy) -> list[Skipped]:
+def unwritable(copy: WorkingCopy) -> list[Skipped]:
     """Files of the branch that this folder cannot hold."""
-    return [Skipped(terminal_safe(path), reason) for path, reason in device.db.unwritable().items()]
+    return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

@@ -39,8 +39,8 @@ def to_write(ctx: Ctx) -> Iterator[WorkingCopy]:
     ensure_registered(api, ctx.obj.sessions)
     transport = BranchTransport(api, link.repo_id, link.branch)
     key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
-        yield device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
+        yield copy
 
 
 @contextmanager
@@ -50,17 +50,17 @@ def to_read(ctx: Ctx) -> Iterator[WorkingCopy]:
     root, link = linked(ctx)
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
     key = None if link.shown else key_for(ctx, repo)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as device:
-        device.repo = refresh(root, device.repo, repo.full_name, repo.class_)
-        yield device
+    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as copy:
+        copy.repo = refresh(root, copy.repo, repo.full_name, repo.class_)
+        yield copy
 
 
 @contextmanager
 def to_look(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that only looks, and asks the server no more than it must."""
     root, link = linked(ctx)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:
-        yield device
+    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as copy:
+        yield copy
 
 
 def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:

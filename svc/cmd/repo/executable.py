@@ -30,8 +30,8 @@ def executable(
     svc repo executable
     svc repo executable --write
     """
-    with to_look(ctx) as device:
-        found = look_at(device, write)
+    with to_look(ctx) as copy:
+        found = look_at(copy, write)
     if found.unfit:
         ctx.out.note(f"not listed, their names do not fit: {named(found.unfit)}")
     if found.unlisted and not found.written:
