@@ -18,8 +18,8 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord
-from localstore.sync.conflicts import Clashed, record
-from localstore.sync.merging import join
+from localstore.sync.conflicts import TextsConflict, record_conflict
+from localstore.sync.merging import merge_edit
 from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
@@ -64,7 +64,7 @@ class _Text(NamedTuple):
     data: bytes
 
 
-class _Made(NamedTuple):
+class _CapturedEdit(NamedTuple):
     """A lane with an edit in it: the update that makes it, None if nothing changes, and the text then."""
 
     lane: Lane | FirstEdit
@@ -78,10 +78,10 @@ class _Batch:
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
         self._texts: dict[bytes, bytes] = {}
-        self._captured: list[tuple[PathRecord, bytes, _Made]] = []
+        self._captured: list[tuple[PathRecord, bytes, _CapturedEdit]] = []
         self._bytes = 0
 
-    def add(self, entry: PathRecord, shown: _Text, made: _Made) -> None:
+    def add(self, entry: PathRecord, shown: _Text, made: _CapturedEdit) -> None:
         """`shown`: what the disk holds."""
         self._captured.append((entry, shown.name, made))
         for text in (shown, made.want):
@@ -102,51 +102,51 @@ class _Batch:
                     entry.want, entry.size = want.name, len(want.data)
                     entry.pending += 1
                     copy.db.add_pending(entry.path, update)
-                    copy.edited.keep(entry, lane)
+                    copy.edited_lanes.keep(entry, lane)
             copy.save_all(entry for entry, *_ in self._captured)
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
-    made = _edited(copy, entry, shown) if entry.settled else _joined(copy, entry, shown)
+    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
     return made is not None
 
 
-def _edited(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Made | None:
+def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
     """An edit of a lane that the disk showed; None if it has too many parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
         first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, shown.data, name)
         if first is not None:
-            return _Made(first, first.update, shown)
-    lane = copy.current(entry)
+            return _CapturedEdit(first, first.update, shown)
+    lane = copy.lane_with_pending(entry)
     try:
-        return _Made(lane, lane.edit(copy.replica, shown.data), shown)
+        return _CapturedEdit(lane, lane.edit(copy.replica, shown.data), shown)
     except TooLarge:
         return None
 
 
-def _joined(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Made | None:
+def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
     """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged, or the
     relay has not the text that it said the lane began with."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
-    before = _before(copy, entry.shadow)
+    before = _base_text(copy, entry.shadow)
     if before is None:
         return None
     try:
-        lane = copy.current(entry)
+        lane = copy.lane_with_pending(entry)
     except (NotFound, PayloadMissing, ServerMisbehaved):
         return None
     try:
-        update = join(copy, entry.path, lane, before, shown.data)
-    except Clashed:
+        update = merge_edit(copy, entry.path, lane, before, shown.data)
+    except TextsConflict:
         return None
-    return _Made(lane, update, _Text(lane.digest(), lane.text()))
+    return _CapturedEdit(lane, update, _Text(lane.digest(), lane.text()))
 
 
-def _before(copy: WorkingCopy, shadow: bytes) -> bytes | None:
+def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
     """The text that an edit was made from; None where the path held no text: another branch's binary."""
     try:
         text = copy.text(shadow)
@@ -155,16 +155,16 @@ def _before(copy: WorkingCopy, shadow: bytes) -> bytes | None:
     return text if kind_of(text) == "text" else None
 
 
-def absorb(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
+def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
     """Take in a save that slipped into an exchange: `data`, made from `before`, while the lane has moved on.
 
     Part of the caller's step. False if the two cannot be merged: the clash is recorded.
     """
-    lane = copy.current(entry)
+    lane = copy.lane_with_pending(entry)
     try:
-        update = join(copy, entry.path, lane, before, data)
-    except Clashed as found:
-        record(copy, entry.path, found.clash)
+        update = merge_edit(copy, entry.path, lane, before, data)
+    except TextsConflict as found:
+        record_conflict(copy, entry.path, found.texts)
         return False
     if update is not None:
         want = lane.text()
@@ -178,7 +178,7 @@ def absorb(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     """The file's bytes; None unless it is a text."""
     seen = scan.find(path) if scan else None
-    held = copy.objects.held(seen.digest) if seen and seen.kind == "text" else None
+    held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)
     data = copy.files.read_up_to(path, TEXT_FILE)

@@ -34,7 +34,7 @@ class Composed(msgspec.Struct):
     marked: list[str] = msgspec.field(default_factory=list)
 
 
-class _Departing(NamedTuple):
+class _PathUpdate(NamedTuple):
     """A path that needs an update of these members."""
 
     path: str
@@ -59,11 +59,11 @@ def compose(
     nothing is put in flight.
     """
     done = Composed()
-    moved = copy.db.moved()
+    moved = copy.db.may_need_update()
     too_large = capture(copy, edited(copy, moved, scan), scan)
-    caps, marks = Caps(copy, scan), Marks(copy)
+    caps, marks = SizeCaps(copy, scan), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
-    departing: list[_Departing] = []
+    departing: list[_PathUpdate] = []
     with copy.db.step():
         for path in moved:
             if path in in_flight or path in barred or scan.unknown(path):
@@ -73,7 +73,7 @@ def compose(
             members = _members(copy, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
-            if stat is not None and marks.stand_in(stat, members["kind"]):
+            if stat is not None and marks.remain_in(stat, members["kind"]):
                 done.marked.append(path)
                 continue
             if members["kind"] == "edit_text" and path in typed:
@@ -84,9 +84,9 @@ def compose(
                     done.skipped.append(over)
                     continue
             (done.removed if members["kind"] == "delete" else done.written).append(path)
-            departing.append(_Departing(path, entry, stat, members))
+            departing.append(_PathUpdate(path, entry, stat, members))
         if store and departing:
-            _take_off(copy, departing)
+            _put_in_flight(copy, departing)
     return done
 
 
@@ -144,7 +144,7 @@ def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None
     return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
 
 
-def _take_off(copy: WorkingCopy, departing: list[_Departing]) -> None:
+def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
     """Sign the updates and put them in flight, in this order."""
     if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
@@ -172,7 +172,7 @@ def _take_off(copy: WorkingCopy, departing: list[_Departing]) -> None:
     copy.db.put("n", last + len(departing))
 
 
-class Marks:
+class MarkerCheck:
     """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
     nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
 
@@ -183,7 +183,7 @@ class Marks:
     def _unresolved(self) -> bool:
         return bool(self._copy.db.conflicts.list())
 
-    def stand_in(self, stat: Stat, kind: str) -> bool:
+    def remain_in(self, stat: Stat, kind: str) -> bool:
         """`kind`: that of the update that would send the file."""
         text = None
         if kind == "edit_text":
@@ -193,7 +193,7 @@ class Marks:
         return text is not None and has_markers(text)
 
 
-class Caps:
+class SizeCaps:
     """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan) -> None:

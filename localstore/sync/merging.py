@@ -15,7 +15,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.limits import TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
 from localstore.record.entry import PathRecord
-from localstore.sync.conflicts import Clash, Clashed
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict
 from localstore.sync.remote import Remote
 from localstore.sync.working_copy import WorkingCopy
 
@@ -27,32 +27,34 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
     if same_epoch and remote.state is None and entry.touched:
         return  # the relay does not tell what it confirmed to us
     if not entry.pending:
-        _take(copy, entry, remote, None, None)
+        _adopt(copy, entry, remote, None, None)
     elif same_epoch and remote.row.other <= entry.seen:
         entry.seen = max(entry.seen, remote.row.ver)
         with copy.db.step():
             copy.save(entry)
     else:
         lane = _lane(copy, remote)
-        update = join(copy, entry.path, lane, copy.confirmed(entry).text(), copy.current(entry).text())
+        update = merge_edit(
+            copy, entry.path, lane, copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
+        )
         text = lane.text()
         copy.objects.add([(digest(text), text)])
-        _take(copy, entry, remote, update, text)
+        _adopt(copy, entry, remote, update, text)
 
 
-def join(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
+def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
     """Give `lane` the change from `base`, which the disk once showed of it, to `mine`. The update that does
     it, None if the lane has it all. Clashed where that cannot be, and the lane is as it was."""
     theirs = lane.text()
     if kind_of(base) != "text":  # a file that was bytes before
-        raise Clashed(Clash(None, theirs, mine, []))
+        raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
     merged = merge(base, theirs, mine)
     if merged.conflicts or len(merged.text) > TEXT_FILE:
-        raise Clashed(Clash(base, theirs, mine, merged.conflicts))
+        raise TextsConflict(ConflictingTexts(base, theirs, mine, merged.conflicts))
     try:
         update = lane.edit(copy.replica, merged.text)
     except TooLarge:
-        raise Clashed(Clash(base, theirs, mine, [])) from None
+        raise TextsConflict(ConflictingTexts(base, theirs, mine, [])) from None
     if base not in (theirs, mine) and theirs != mine:
         copy.merged.add(path)
     return update
@@ -64,7 +66,7 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
     return copy.genesis(remote.row.gen, remote.row.epoch, copy.text(remote.genesis))
 
 
-def _take(
+def _adopt(
     copy: WorkingCopy, entry: PathRecord, remote: Remote, update: bytes | None, text: bytes | None
 ) -> None:
     """Take the relay's lane for ours, with `update` captured on it, which makes its text `text`."""

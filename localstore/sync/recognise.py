@@ -32,7 +32,7 @@ def recognise(copy: WorkingCopy) -> Recognised:
     """Start over, taking as base the newest seal whose digests match most files; a file that differs from it
     is the version that its path once had, or not known."""
     head = copy.transport.head()
-    files = copy.look_around().files
+    files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None
     history: dict[str, dict[bytes, SealedFile]] = {}
     for seal_id, tree in _trees(copy, head):
@@ -51,17 +51,17 @@ def recognise(copy: WorkingCopy) -> Recognised:
         for path, file in known.items():
             copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
     if best is not None:
-        copy.sealed_as(best[1], dict(best[2]), whole=True)
+        copy.record_seal(best[1], dict(best[2]), whole=True)
     unknown = [path for path in files if path in history and path not in known]
     return Recognised(best[1] if best else None, head, len(known), sorted(unknown))
 
 
-def adopt_state(copy: WorkingCopy) -> None:
+def adopt_state_file(copy: WorkingCopy) -> None:
     """A folder that was copied with its link has a `state.json` and no record yet: the seal it names, once
     verified, is the base. Nothing happens where the seal is not the repository's."""
     named = _unrecorded(copy)
     if named is None:
-        if _unseen(copy):
+        if _nothing_recorded(copy):
             recognise(copy)  # linking the folder was interrupted
         return
     try:
@@ -70,45 +70,47 @@ def adopt_state(copy: WorkingCopy) -> None:
         return
     files = verify.tree(copy.transport.tree(named), verify.seal(seal, named, copy.repo.repo_id))
     # A file that is not here may never have been copied: it must not look deleted.
-    present = copy.look_around().files.keys() & files.keys()
+    present = copy.scan().files.keys() & files.keys()
     with copy.db.step():
         for path in present:
             file = files[path]
             copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
-    copy.sealed_as(named, dict(files), whole=True)
+    copy.record_seal(named, dict(files), whole=True)
 
 
-def against_last(copy: WorkingCopy, scan: Scan) -> tuple[str | None, list[str], list[str], list[str]]:
+def changes_since_last_seal(
+    copy: WorkingCopy, scan: Scan
+) -> tuple[str | None, list[str], list[str], list[str]]:
     """The folder's last seal, and which paths are changed, new and removed since: by the record, or by
     `state.json` without one. `scan` is a fresh one."""
     if _unrecorded(copy) is None:
-        return copy.last, *copy.db.against_seal()
+        return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files
     changed = [path for path, one in state.tree.items() if path in files and files[path].digest.hex() != one]
     new, removed = files.keys() - state.tree.keys(), state.tree.keys() - files.keys()
     return state.last_seal, sorted(changed), sorted(new), sorted(removed)
 
 
-def mend_state(copy: WorkingCopy) -> None:
+def repair_state_file(copy: WorkingCopy) -> None:
     """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
     mended here."""
     link.sweep(copy.folder)
-    if copy.last is not None and not copy.state.is_written():
-        copy.state.mend()
+    if copy.last_seal is not None and not copy.state.is_written():
+        copy.state.rewrite()
 
 
 def _unrecorded(copy: WorkingCopy) -> str | None:
     """The seal that `state.json` names, where the record is new and knows none."""
-    return _named(copy) if _unseen(copy) else None
+    return _seal_of_state_file(copy) if _nothing_recorded(copy) else None
 
 
-def _unseen(copy: WorkingCopy) -> bool:
+def _nothing_recorded(copy: WorkingCopy) -> bool:
     """Whether nothing was ever recorded of the folder."""
-    known = copy.db.number(RECORDED) or copy.last is not None or copy.branch_id or copy.entries
+    known = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
     return not known
 
 
-def _named(copy: WorkingCopy) -> str | None:
+def _seal_of_state_file(copy: WorkingCopy) -> str | None:
     try:
         return link.read_last_seal(copy.folder)
     except (NotLinked, LinkDamaged):

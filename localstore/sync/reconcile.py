@@ -8,13 +8,13 @@ from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import look
+from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
-from localstore.sync.conflicts import Clash, Clashed, drop_unused, record
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict, drop_unused, record_conflict
 from localstore.sync.merging import advance
-from localstore.sync.remote import Remote, read, require_readable
+from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
 from localstore.sync.working_copy import WorkingCopy
 
@@ -26,7 +26,7 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
     ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
     try:
-        changed = _brought_in(copy, scan)
+        changed = _reconcile(copy, scan)
     except (NotFound, PayloadMissing, ServerMisbehaved):
         copy.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
         raise
@@ -34,7 +34,7 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     return changed
 
 
-def _brought_in(copy: WorkingCopy, scan: Scan) -> list[str]:
+def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     rows = copy.db.rows()
     flying = copy.db.flight_kinds()
     index = copy.db.number("since")
@@ -57,25 +57,25 @@ def _brought_in(copy: WorkingCopy, scan: Scan) -> list[str]:
         and not scan.unknown(path)
         and _behind(copy.entries.get(path), rows[path])
     ]
-    todo = follow(copy, todo)
+    todo = follow_epochs(copy, todo)
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in read(copy, todo[start : start + CHUNK]):
+        for remote in read_remote(copy, todo[start : start + CHUNK]):
             try:
-                settles = _one(copy, remote)
+                settles = _reconcile_path(copy, remote)
             except UpdateInvalid as error:
                 copy.unreadable[remote.row.path] = error.detail
                 continue
             if settles:
                 settling.append(remote.row.path)
-        changed += [path for path in settling if not _is_shown(copy, path)]
+        changed += [path for path in settling if not _is_settled(copy, path)]
         settle(copy, settling)
         copy.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
     return removed + changed
 
 
-def follow(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
+def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
     left: list[Row] = []
     moved: list[PathRecord] = []
@@ -109,7 +109,7 @@ def _same_text(entry: PathRecord, row: Row) -> bool:
     )
 
 
-def _is_shown(copy: WorkingCopy, path: str) -> bool:
+def _is_settled(copy: WorkingCopy, path: str) -> bool:
     entry = copy.entries.get(path)
     return entry is not None and entry.settled
 
@@ -130,7 +130,7 @@ def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     blocked = set()
     if _folds_case(copy):
         here_first = sorted(rows, key=lambda one: (one not in copy.entries, one))
-        for path, holder in paths.clashes(here_first).items():
+        for path, holder in paths.case_collisions(here_first).items():
             blocked.add(path)
             copy.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
     for path in known:
@@ -149,7 +149,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
         entry = copy.entries[path]
         if entry.kind == "text" and not entry.settled:
             capture(copy, [path])
-        now = copy.seen(path)
+        now = copy.digest_on_disk(path)
         if now is not None and now == entry.shadow and not entry.pending:
             clean.append(path)
         else:
@@ -159,7 +159,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
     return clean
 
 
-def _one(copy: WorkingCopy, remote: Remote) -> bool:
+def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
     """Bring the record of one path up to date; whether the path is to be settled."""
     entry = copy.entries.get(remote.row.path)
     if entry is not None and entry.gen == remote.row.gen:
@@ -173,17 +173,17 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
-    now = look(copy.files, entry.path)
+    now = read_stat(copy.files, entry.path)
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # our delete or change of kind, not sent yet, replaces what we have seen
     try:
         advance(copy, entry, remote)
-    except Clashed as found:
-        return _clashed(copy, entry, remote, found.clash)
+    except TextsConflict as found:
+        return _keep_mine_aside(copy, entry, remote, found.texts)
     if odd:
-        _give_way(copy, remote)
+        _take_theirs(copy, remote)
     elif now is None:
         entry.shadow = None  # our delete loses against an edit
         with copy.db.step():
@@ -191,7 +191,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     return True
 
 
-def _clashed(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: Clash) -> bool:
+def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
     """Mine becomes the conflict copy; whether the path is to be settled. What was captured before the file
     was deleted, or became bytes, is given up with it."""
     path = entry.path
@@ -201,18 +201,18 @@ def _clashed(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: Clash)
         if shown is None or not shown.settled:
             return False  # it is saved all the time: the next pull tries again
         return _same_lane(copy, shown, remote)
-    if copy.seen(path) == digest(clash.mine):
+    if copy.digest_on_disk(path) == digest(clash.mine):
         with copy.db.step():
-            record(copy, path, clash)
+            record_conflict(copy, path, clash)
             copy.forget(path)
-    _give_way(copy, remote)
+    _take_theirs(copy, remote)
     return True
 
 
-def _give_way(copy: WorkingCopy, remote: Remote) -> None:
+def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
     """Take the relay's version; what the disk holds becomes the conflict copy."""
     path = remote.row.path
-    copy.step_aside(path)
+    copy.forget_and_move_aside(path)
     with copy.db.step():
         drop_unused(copy, path)
         _adopt(copy, remote, None)
@@ -221,10 +221,10 @@ def _give_way(copy: WorkingCopy, remote: Remote) -> None:
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
     path = remote.row.path
     entry = copy.entries.get(path)
-    now = copy.seen(path)
+    now = copy.digest_on_disk(path)
     clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
     if now != remote.row.digest and not clean:
-        copy.step_aside(path)
+        copy.forget_and_move_aside(path)
         now = None
     with copy.db.step():
         _adopt(copy, remote, now)
@@ -256,7 +256,7 @@ def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
     )
 
 
-def attach(copy: WorkingCopy) -> None:
+def attach_lanes(copy: WorkingCopy) -> None:
     """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
     is then an older version of the lane, and edits since are carried onto it."""
     foreign = copy.db.foreign()
@@ -267,7 +267,7 @@ def attach(copy: WorkingCopy) -> None:
     for start in range(0, len(known), CHUNK):
         adopted = []
         with copy.db.step():
-            for remote in read(copy, [rows[path] for path in known[start : start + CHUNK]]):
+            for remote in read_remote(copy, [rows[path] for path in known[start : start + CHUNK]]):
                 if remote.state is not None:
                     copy.db.put_lane_state(remote.row.path, remote.state)
                 adopted.append(entry_of(remote, copy.entries[remote.row.path].shadow))

@@ -22,7 +22,7 @@ from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
 from localstore.folder import link
-from localstore.record.database import DOUBTED, Row
+from localstore.record.database import STALE_EPOCH, Row
 from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
 from localstore.sync.working_copy import REUSED, WorkingCopy
@@ -78,13 +78,13 @@ def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
     answer = copy.transport.bootstrap(BootstrapRequest(device_key_id=copy.device_id))
     if copy.branch_id not in ("", answer.branch_id):
         raise BranchReplaced(copy.repo.branch)
-    same, last, sealed = answer.branch_id == copy.branch_id, copy.last, copy.db.sealed()
+    same, last, sealed = answer.branch_id == copy.branch_id, copy.last_seal, copy.db.sealed()
     if same and not _has_seal(copy, last):
         recognise(copy)
     else:
         copy.detach()
         if same and last is not None:
-            copy.sealed_as(last, dict(sealed), whole=True)
+            copy.record_seal(last, dict(sealed), whole=True)
     return copy.transport.bootstrap(_request(copy))
 
 
@@ -132,7 +132,7 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
     return kept
 
 
-def authors(copy: WorkingCopy) -> dict[str, list[str]]:
+def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
     """Whose unsealed edits the frontier holds, by path, as the relay tells; handles fit for a terminal."""
     kept = copy.db.get("live_by")
     found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
@@ -152,7 +152,7 @@ def state_bytes(state: str | None) -> bytes | None:
     return None if state is None else unb64u(state)
 
 
-def read(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
+def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
     """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
     next pull sees why. So is one whose lane is refused, which `Device.unreadable` then names."""
     asked: list[Row] = []
@@ -171,7 +171,7 @@ def read(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
 
 
 def _needs_state(entry: PathRecord | None, row: Row) -> bool:
-    if row.live or row.epoch == DOUBTED:
+    if row.live or row.epoch == STALE_EPOCH:
         return True
     return entry is not None and (entry.gen, entry.epoch) == (row.gen, row.epoch) and entry.touched
 
@@ -196,10 +196,10 @@ def require_readable(copy: WorkingCopy) -> None:
     if not copy.unreadable:
         return
     path = min(copy.unreadable)
-    others = f" and {len(device.unreadable) - 1} more" if len(copy.unreadable) > 1 else ""
+    others = f" and {len(copy.unreadable) - 1} more" if len(copy.unreadable) > 1 else ""
     raise ServerMisbehaved(
         f"the server sent edits of {terminal_safe(path)}{others} that cannot be taken in "
-        f"({device.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
+        f"({copy.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
         "Try again; if it stays so, let somebody who has these edits push them: their seal ends them"
     )
 

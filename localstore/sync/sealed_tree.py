@@ -16,12 +16,12 @@ from localstore.sync.working_copy import WorkingCopy
 Changes = Mapping[str, SealedFile | None]
 
 
-def after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
+def tree_after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
     """The tree that `changes` (path → file, None for removed) make of the last seal's; None if its root is
     not the `expected` one."""
     found = _updated(copy, changes)
     if found is None or found.root != expected:  # the record is only a shortcut: the files decide
-        found = _anew(copy, changes)
+        found = _rebuilt(copy, changes)
     return found if found.root == expected else None
 
 
@@ -45,7 +45,7 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _anew(copy: WorkingCopy, changes: Changes) -> SealedTree:
+def _rebuilt(copy: WorkingCopy, changes: Changes) -> SealedTree:
     """From the path of every file."""
     files = copy.db.sealed()
     for path, file in changes.items():

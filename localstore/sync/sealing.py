@@ -32,7 +32,7 @@ class Sealed(msgspec.Struct):
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-class _Promise(msgspec.Struct):
+class _UnconfirmedSeal(msgspec.Struct):
     """What is about to be finalized: kept, so that a lost answer is recognised by the head it made."""
 
     seal: str
@@ -48,7 +48,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
     request = PrepareRequest(
         message=message,
         device_key_id=copy.key.id,
-        expected_head=copy.last,
+        expected_head=copy.last_seal,
         author=author,
         replica=copy.replica,
         settled=_settled(copy),
@@ -61,7 +61,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
     _check_payload(copy, prepared, raw, request)
     tree = _check_content(copy, prepared, changes)
     _check_shared(copy, prepared, changes)
-    promise = _Promise(seals.seal_id(raw), copy.last, prepared.changes)
+    promise = _UnconfirmedSeal(seals.seal_id(raw), copy.last_seal, prepared.changes)
     with copy.db.step():
         copy.db.put("prepared", msgspec.json.encode(promise))
     copy.transport.finalize(
@@ -71,7 +71,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
             signature=b64u(copy.key.sign(raw)),
         )
     )
-    copy.sealed_as(promise.seal, changes, whole=False, tree=tree)
+    copy.record_seal(promise.seal, changes, whole=False, tree=tree)
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
 
 
@@ -81,14 +81,14 @@ def _settled(copy: WorkingCopy) -> int:
     return copy.db.number("n") if lowest is None else lowest - 1
 
 
-def adopt_promised(copy: WorkingCopy, head: str | None) -> None:
+def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
     """If the head is the seal whose answer was lost, take it as ours."""
     kept = copy.db.get("prepared")
-    if head is None or head == copy.last or not isinstance(kept, bytes):
+    if head is None or head == copy.last_seal or not isinstance(kept, bytes):
         return
-    promise = msgspec.json.decode(kept, type=_Promise)
-    if promise.seal == head and promise.parent == copy.last:
-        copy.sealed_as(head, _files(promise.changes), whole=False)
+    promise = msgspec.json.decode(kept, type=_UnconfirmedSeal)
+    if promise.seal == head and promise.parent == copy.last_seal:
+        copy.record_seal(head, _files(promise.changes), whole=False)
 
 
 def _checked_changes(prepared: Prepared) -> dict[str, SealedFile | None]:
@@ -119,7 +119,7 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
     expected = {
         "repository": (payload.repo_id, copy.repo.repo_id),
         "branch": (payload.branch, copy.repo.branch),
-        "parent": (payload.parents, [copy.last] if copy.last else []),
+        "parent": (payload.parents, [copy.last_seal] if copy.last_seal else []),
         "message": (payload.message, request.message),
         "device key": (payload.provenance.device_key_id, request.device_key_id),
         "tree key": (payload.tree_key_id, copy.db.text("tree_key_id")),
@@ -140,7 +140,7 @@ def _check_content(
     copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
 ) -> SealedTree:
     """The tree is ours plus the changes, and what we sent is in it as we sent it."""
-    tree = sealed_tree.after(copy, changes, unhex(prepared.content_digest))
+    tree = sealed_tree.tree_after(copy, changes, unhex(prepared.content_digest))
     if tree is None:
         raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
     for path, sealed in changes.items():
@@ -177,7 +177,7 @@ def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
     """Whether the relay's lane contains the one that it confirmed to us."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with
-    confirmed = copy.lane_state(entry)
+    confirmed = copy.confirmed_state(entry)
     try:
         raw = state_bytes(state.state)
         if confirmed is None or raw is None:

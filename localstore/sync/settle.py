@@ -11,14 +11,14 @@ from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import Content
-from localstore.folder.stat_cache import look
+from localstore.folder.stat_cache import read_stat
 from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
 from localstore.record.entry import PathRecord
-from localstore.sync.capture import absorb, capture
-from localstore.sync.conflicts import Clash, Clashed, record
-from localstore.sync.merging import join
-from localstore.sync.rescue import rescue
+from localstore.sync.capture import capture, capture_late_save
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict
+from localstore.sync.merging import merge_edit
+from localstore.sync.old_records import rescue
 from localstore.sync.transfer.chunked_download import download
 from localstore.sync.trash import copy_to_trash
 from localstore.sync.working_copy import WorkingCopy
@@ -34,7 +34,9 @@ def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
     def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
         return {outcome.temp: _replaced(copy, outcome, kept) for outcome in outcomes}
 
-    return Writer(copy.files, copy.db, lambda outcomes: _finish(copy, outcomes), asked, copy.spare)
+    return Writer(
+        copy.files, copy.db, lambda outcomes: _finish(copy, outcomes), asked, copy.claim_conflict_name
+    )
 
 
 def recover(copy: WorkingCopy) -> None:
@@ -65,7 +67,7 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
 def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> str:
     entry = copy.entries.get(outcome.path)
     known = {*kept, outcome.new, entry.shadow if entry else None}
-    unknown = outcome.strange or (outcome.out is not None and outcome.out.digest not in known)
+    unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in known)
     return "aside" if unknown else "done"
 
 
@@ -74,7 +76,7 @@ def settle(copy: WorkingCopy, wanted: Iterable[str]) -> None:
     todo = list(wanted)
     for _ in range(ROUNDS):
         capture(copy, todo)
-        todo = [path for path in todo if not _shown(copy, path)]
+        todo = [path for path in todo if not _is_settled(copy, path)]
         changes = [change for path in todo for change in _change(copy, path)]
         for batch in _batches(copy, changes):
             _apply(copy, batch)
@@ -92,7 +94,7 @@ def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
     yield from ()
 
 
-def _shown(copy: WorkingCopy, path: str) -> bool:
+def _is_settled(copy: WorkingCopy, path: str) -> bool:
     entry = copy.entries.get(path)
     return entry is None or entry.settled
 
@@ -100,44 +102,44 @@ def _shown(copy: WorkingCopy, path: str) -> bool:
 def _change(copy: WorkingCopy, path: str) -> list[Change]:
     """The write this path needs, after everything that is in its way has moved; none if it cannot be."""
     entry = copy.entries[path]
-    if not _clear(copy, path):
+    if not _clear_path(copy, path):
         return []
-    now = copy.seen(path)
+    now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
         capture(copy, [path])  # a save since the last capture
-        now = copy.seen(path)
-    if now not in (None, entry.shadow, entry.want) or (now is None and copy.occupied(path)):
-        _part(copy, entry)
+        now = copy.digest_on_disk(path)
+    if now not in (None, entry.shadow, entry.want) or (now is None and copy.exists(path)):
+        _move_aside(copy, entry)
     return [Change(path, entry.want)] if path in copy.entries else []
 
 
-def _part(copy: WorkingCopy, entry: PathRecord) -> None:
+def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
     """The disk holds something that this lane cannot take in: it becomes a file of its own. Nothing is known
     to be on the disk first, so that a crash before the rename never looks like a delete."""
-    clash = _clash(copy, entry)
+    clash = _conflict_on_disk(copy, entry)
     entry.shadow = None
     with copy.db.step():
         if clash is not None:
-            record(copy, entry.path, clash)
+            record_conflict(copy, entry.path, clash)
         copy.save(entry)
     copy.move_aside(entry.path)
 
 
-def _clash(copy: WorkingCopy, entry: PathRecord) -> Clash | None:
+def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts | None:
     """What the text on the disk stands against; None if there is none, or nothing that it was made from."""
-    if entry.kind != "text" or entry.shadow is None or copy.seen(entry.path) is None:
+    if entry.kind != "text" or entry.shadow is None or copy.digest_on_disk(entry.path) is None:
         return None
     data = copy.files.read_up_to(entry.path, limits.TEXT_FILE)
     if data is None or kind_of(data) != "text":
         return None
     try:
-        join(copy, entry.path, copy.current(entry), copy.text(entry.shadow), data)
-    except Clashed as found:
-        return found.clash
+        merge_edit(copy, entry.path, copy.lane_with_pending(entry), copy.text(entry.shadow), data)
+    except TextsConflict as found:
+        return found.texts
     return None  # saved again since it was looked at
 
 
-def _clear(copy: WorkingCopy, path: str) -> bool:
+def _clear_path(copy: WorkingCopy, path: str) -> bool:
     """Free the path of directories and of files where it needs a directory. False if it must stay as it is:
     a repository of its own lies there."""
     for above in paths.parents(path):
@@ -145,7 +147,7 @@ def _clear(copy: WorkingCopy, path: str) -> bool:
         if info is None:
             return True
         if not _is_directory(info.st_mode):
-            copy.step_aside(above)
+            copy.forget_and_move_aside(above)
             return True
     info = copy.files.stat(path)
     if info is None or not _is_directory(info.st_mode):
@@ -157,7 +159,7 @@ def _clear(copy: WorkingCopy, path: str) -> bool:
     with copy.db.step():
         for below in [known for known in copy.entries if known.startswith(path + "/")]:
             copy.forget(below)
-    _part(copy, copy.entries[path])
+    _move_aside(copy, copy.entries[path])
     return True
 
 
@@ -215,7 +217,7 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
         if outcome.new is None:
             gone.append(outcome.path)
         else:
-            placed = look(copy.files, outcome.path)
+            placed = read_stat(copy.files, outcome.path)
             if placed is not None and placed.digest == outcome.new:
                 fresh.append(placed)
     copy.db.put_stats(fresh, gone)
@@ -225,30 +227,30 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
     entry = copy.entries.get(outcome.path)
     if entry is None:
-        return "aside" if outcome.strange or outcome.out is not None else "done"
+        return "aside" if outcome.not_a_file or outcome.displaced is not None else "done"
     before, entry.shadow = entry.shadow, outcome.new
     if outcome.new is None:
         copy.forget(outcome.path)
     else:
         copy.save(entry)
-    if outcome.strange:
+    if outcome.not_a_file:
         return "aside"
-    if outcome.out is None or outcome.out.digest in (before, outcome.new):
+    if outcome.displaced is None or outcome.displaced.digest in (before, outcome.new):
         return "done"
-    if outcome.new is not None and _joined(copy, entry, before, outcome):
+    if outcome.new is not None and _captured_late_save(copy, entry, before, outcome):
         copy.save(entry)
         return "done"
     return "aside"
 
 
-def _joined(copy: WorkingCopy, entry: PathRecord, before: bytes | None, outcome: Outcome) -> bool:
+def _captured_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes | None, outcome: Outcome) -> bool:
     """Whether a save that slipped into the exchange could be taken into the lane."""
     old = copy.objects.get(before) if before is not None else None
-    if old is None or entry.kind != "text" or outcome.out is None or outcome.out.kind != "text":
+    if old is None or entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return False
     if kind_of(old) != "text":
         return False  # the path held another branch's binary
     data = copy.files.read(outcome.temp)
-    if blake3(data) != outcome.out.digest or kind_of(data) != "text":
+    if blake3(data) != outcome.displaced.digest or kind_of(data) != "text":
         return False
-    return absorb(copy, entry, old, data)
+    return capture_late_save(copy, entry, old, data)

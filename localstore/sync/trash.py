@@ -15,7 +15,7 @@ from localstore.sync.working_copy import WorkingCopy
 def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
     """Move files out of the folder into `trash`, or a new one; the trash folder, None if nothing was there to
     move."""
-    present = [path for path in paths if copy.occupied(path)]
+    present = [path for path in paths if copy.exists(path)]
     if not present:
         return None
     trash = trash or copy.home.new_trash(copy.now())
@@ -51,7 +51,7 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
 def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
     """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
     there is no such file."""
-    if copy.seen(path) is None:
+    if copy.digest_on_disk(path) is None:
         return None
     trash = trash or copy.home.new_trash(copy.now())
     target = trash / path

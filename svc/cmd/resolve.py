@@ -21,7 +21,7 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.sync.working_copy import WorkingCopy, opened
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working import linked
+from svc.cmd.frame.working_copy import linked
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
@@ -86,21 +86,21 @@ def resolve(
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
     wanted = ctx.path_in_repo(path)
     with _folder(ctx) as copy:
-        conflict = flow.standing(copy, wanted)
+        conflict = flow.open_conflict(copy, wanted)
         if conflict.mine is None:
-            _tell(ctx, flow.end(copy, conflict))
+            _report(ctx, flow.end(copy, conflict))
             return
         if theirs:
-            _tell(ctx, flow.resolve(copy, conflict, "theirs"))
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
             return
         if mine:
-            _tell(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
+            _report(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
             return
         texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)
 
 
-def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) -> None:
+def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
     """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
     landed."""
     record = conflict.record
@@ -108,10 +108,10 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
         with _folder(ctx) as copy:
-            _tell(ctx, flow.resolve(copy, conflict, "theirs"))
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
-    with _laid_out(ctx, record.path, text) as file:
+    with _merge_file(ctx, record.path, text) as file:
         if tool:
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
@@ -125,11 +125,11 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
             )
         with _folder(ctx) as copy:
             done = flow.resolve(copy, conflict, "tool" if tool else "edited", found)
-    _tell(ctx, done)
+    _report(ctx, done)
 
 
 @contextmanager
-def _laid_out(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
+def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
     """The text in a file of this name, outside of the working copy. The file goes, except when the context is
     left with an error and somebody had changed it: then its place is told."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
@@ -173,7 +173,7 @@ def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
         yield copy
 
 
-def _tell(ctx: Ctx, done: flow.Resolved) -> None:
+def _report(ctx: Ctx, done: flow.Resolved) -> None:
     sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
     if done.trash:
         what = f" and what {done.path} held before are" if done.replaced else " is"

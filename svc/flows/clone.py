@@ -13,7 +13,7 @@ import msgspec
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.paths import clashes, terminal_safe
+from localstore.core.paths import case_collisions, terminal_safe
 from localstore.errors import FolderNotEmpty
 from localstore.folder import link
 from localstore.folder.files import Content, Fetched
@@ -26,15 +26,15 @@ from localstore.record.database import Row, SealedFile
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
-from localstore.sync.interrupted import CLONING, written
-from localstore.sync.reconcile import attach, entry_of
+from localstore.sync.interrupted_clone import CLONING, files_written
+from localstore.sync.reconcile import attach_lanes, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy, opened
+from svc.flows.common import ConflictCopy, conflict_copies
 from svc.flows.executable import mark
 from svc.flows.pull import pull
-from svc.flows.working import Kept, kept_aside
 
 BATCH = 1000
 # What a file system answers for a name that it cannot hold, or not beside others.
@@ -51,7 +51,7 @@ class Cloned(msgspec.Struct):
     files: int
     bytes: int
     skipped: list[Skipped]
-    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
 
 
 class _Made(NamedTuple):
@@ -79,30 +79,30 @@ def clone(
         with copy.db.step():
             copy.db.put("read_branch", now.id)
         begun = copy.db.text(CLONING)
-        if copy.last is not None or (begun is not None and begun != head):
-            return _moved_on(copy)
+        if copy.last_seal is not None or (begun is not None and begun != head):
+            return _finish_by_pull(copy)
         if head is None:
-            copy.sealed_as(None, {}, whole=True)
+            copy.record_seal(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])
         with copy.db.step():
             copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
-        here = {} if begun is None else written(copy, files)
+        here = {} if begun is None else files_written(copy, files)
         skipped, stats = _write(copy, files, rows, here)
         copy.files.sync()
         clear(copy)
-        copy.cloned(head, files, stats)
+        copy.record_clone(head, files, stats)
         if key is not None:
-            attach(copy)
+            attach_lanes(copy)
         mark(copy, files)
         copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
-        return Cloned(folder, head, len(files) - len(skipped), size, skipped, kept_aside(copy))
+        return Cloned(folder, head, len(files) - len(skipped), size, skipped, conflict_copies(copy))
 
 
-def _moved_on(copy: WorkingCopy) -> Cloned:
+def _finish_by_pull(copy: WorkingCopy) -> Cloned:
     """An earlier attempt cloned another seal than the branch has now, or died at its very end: what it wrote
     is a working copy at that seal, which a pull brings up to date."""
     done = pull(copy, "merge")
@@ -134,7 +134,7 @@ def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
             return True
     except SvcError:
         return False
-    record = home.known_copy(folder, repo.repo_id)
+    record = home.find_record(folder, repo.repo_id)
     return record is not None and value_of(record / "state.db", CLONING) is not None
 
 
@@ -203,7 +203,7 @@ def _create(
     try:
         return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
-        if copy.seen(path) == digest:
+        if copy.digest_on_disk(path) == digest:
             return None
         if copy.files.stat(path) is not None:
             copy.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
@@ -235,7 +235,7 @@ def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
         return []
     return [
         _left_out(copy, path, files[path], f"this file system takes it for {terminal_safe(holder)}")
-        for path, holder in clashes(sorted(files)).items()
+        for path, holder in case_collisions(sorted(files)).items()
     ]
 
 

@@ -14,9 +14,9 @@ from localstore.core.model.history import ChangedFile
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
-from localstore.sync.recognise import adopt_state
+from localstore.sync.recognise import adopt_state_file
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.working import tree_of
+from svc.flows.common import tree_of
 
 Status = Literal["added", "removed", "modified", "renamed"]
 
@@ -34,8 +34,8 @@ def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) 
     """Each file that differs from `seal`, or the last one, below `paths` if some are given, with its patch if
     it is a text. Works offline for texts that this folder has seen. NotFound for a path that is neither here
     nor in the seal."""
-    adopt_state(copy)
-    scan = copy.look_around()
+    adopt_state_file(copy)
+    scan = copy.scan()
     sealed = tree_of(copy, seal)
     known = sorted({*scan.files, *sealed})
     for one in without_match(known, paths):
@@ -48,7 +48,7 @@ def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) 
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
     for change in _with_moves(copy, changed):
-        yield _shown(copy, change)
+        yield _to_changed_file(copy, change)
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
@@ -74,7 +74,7 @@ def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _shown(copy: WorkingCopy, one: _Change) -> ChangedFile:
+def _to_changed_file(copy: WorkingCopy, one: _Change) -> ChangedFile:
     path, was, now, source = one
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"

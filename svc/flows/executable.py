@@ -57,7 +57,7 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
     """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
-    here = sorted(copy.look_around().files)
+    here = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, here))
     listed = _listed(copy)
     if listed is not None:

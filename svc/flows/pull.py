@@ -12,24 +12,24 @@ from localstore.errors import BranchReplaced, LocalEdits
 from localstore.folder.scan_result import Skipped
 from localstore.sync.capture import capture
 from localstore.sync.compose import edited
+from localstore.sync.dry_run import dry_run_copy
 from localstore.sync.reconcile import reconcile
-from localstore.sync.rehearsal import rehearsal
-from localstore.sync.remote import authors
+from localstore.sync.remote import unsealed_authors
 from localstore.sync.transfer.chunked_download import clear
 from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.executable import mark
-from svc.flows.working import (
-    Kept,
+from svc.flows.common import (
+    ConflictCopy,
     begin,
-    beyond_last,
-    dirty,
-    kept_aside,
+    changed_since_last_seal,
+    conflict_copies,
+    edits_in_the_way,
     merged_with,
     unwritable,
     verified_head,
 )
+from svc.flows.executable import mark
 
 Mode = Literal["plain", "merge", "force"]
 
@@ -45,7 +45,7 @@ class Pulled(msgspec.Struct):
     changed: list[str] = msgspec.field(default_factory=list)
     live: dict[str, list[str]] = msgspec.field(default_factory=dict)
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
-    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     trash: Path | None = None
     given_up: list[str] = msgspec.field(default_factory=list)
@@ -58,33 +58,33 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
     way; `merge` joins them, `force` moves them to the trash. With `dry_run` all of this is only rehearsed:
     the same result, and the same errors, with nothing done."""
     if dry_run:
-        with rehearsal(copy) as rehearsed:
+        with dry_run_copy(copy) as rehearsed:
             found = pull(rehearsed, mode)
         return msgspec.structs.replace(found, dry_run=True, trash=None)
-    head, replaced = _begun(copy, mode)
+    head, replaced = _begin(copy, mode)
     if copy.db.flight_kinds():
         send(copy)
         head = begin(copy)  # the rows of before do not know what was just accepted
-    scan = copy.look_around()
+    scan = copy.scan()
     if mode == "plain":
-        in_the_way = dirty(copy, scan)
+        in_the_way = edits_in_the_way(copy, scan)
         if in_the_way:
             raise LocalEdits(in_the_way)
     new = verified_head(copy, head)
-    given_up = dirty(copy, scan) if mode == "force" else []
+    given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
-    capture(copy, edited(copy, copy.db.moved(), scan), scan)
+    capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
     changed = reconcile(copy, scan)
     clear(copy)
     mark(copy, copy.entries.keys() if MANIFEST in changed else changed)
     if new is not None:
-        copy.sealed_as(head, new.changes, whole=new.whole, tree=new.tree)
+        copy.record_seal(head, new.changes, whole=new.whole, tree=new.tree)
     return Pulled(
         seal=head,
         changed=sorted(changed),
         live=_live(copy),
         merged=merged_with(copy),
-        conflicts=kept_aside(copy),
+        conflicts=conflict_copies(copy),
         skipped=scan.skipped + unwritable(copy),
         trash=trash,
         given_up=given_up,
@@ -92,15 +92,15 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
     )
 
 
-def _begun(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
+def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
     """The head, and whether the branch is another one than before. What this folder has beyond its last seal
     then is in the way of a plain pull, also what was sent: the old branch took it along."""
     try:
         return begin(copy), False
     except BranchReplaced:
-        if mode == "plain" and beyond_last(copy, copy.look_around()):
+        if mode == "plain" and changed_since_last_seal(copy, copy.scan()):
             raise
-        copy.fall_back()
+        copy.fall_back_to_last_seal()
         return begin(copy), True
 
 
@@ -117,5 +117,5 @@ def _live(copy: WorkingCopy) -> dict[str, list[str]]:
     sealed = copy.db.sealed()
     rows = copy.db.rows()
     found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
-    who = authors(copy)
+    who = unsealed_authors(copy)
     return {path: who.get(path, []) for path in sorted(found) if rows[path].other}

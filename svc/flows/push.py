@@ -12,16 +12,16 @@ import msgspec
 from localstore.core.errors import Conflict
 from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
-from localstore.errors import EditsConflict, NotSealed, ReadOnlyLook, UnpulledSeal
+from localstore.errors import EditsConflict, FolderShowsSeal, NotSealed, UnpulledSeal
 from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
-from localstore.sync.rehearsal import Rehearsed, rehearsal
+from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
-from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
-from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
+from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
@@ -42,7 +42,7 @@ class Pushed(msgspec.Struct):
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
-    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     bytes: int = 0
@@ -52,8 +52,8 @@ class Pushed(msgspec.Struct):
     where: str = ""
     unsealed: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)
-    tracked: list[LeftOut] = msgspec.field(default_factory=list)
-    ignored: list[LeftOut] = msgspec.field(default_factory=list)
+    tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
+    ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
 
 
@@ -62,18 +62,18 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
     NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
     result, and the same errors, with nothing sent or written."""
-    if copy.repo.shown:
-        raise ReadOnlyLook(copy.repo.shown, copy.repo.branch)
+    if copy.repo.shown_seal:
+        raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
-        with rehearsal(copy) as rehearsed:
+        with dry_run_copy(copy) as rehearsed:
             result = _sent(rehearsed, no_delete)
             result.unsealed = _unsealed(rehearsed)
         result.dry_run, result.bytes = True, 0
-        result.where = f"{device.repo.repo}, branch {device.repo.branch}"
+        result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
     result = _sent(copy, no_delete)
-    result.tracked = tracked_once(copy)
+    result.tracked = newly_tracked_by_git(copy)
     try:
         sealed = seal(copy, message)
     except StaleHead:
@@ -85,23 +85,23 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
 def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     """Everything that comes before the seal."""
     head = begin(copy)
-    if head != copy.last:
+    if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
-    kind = read_caps(copy)
+    kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None)
     sealed_before = copy.db.sealed()
     _send_all(copy, result, not no_delete)
     new = [path for path in result.sent if path not in sealed_before]
     result.warnings = unportable(copy, new, copy.entries.keys())
     result.executable = unlisted(copy, result.sent) if head is None else []
-    result.conflicts, result.merged = kept_aside(copy), merged_with(copy)
+    result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     return result
 
 
-def _unsealed(copy: Rehearsed) -> bool:
+def _unsealed(copy: DryRunCopy) -> bool:
     """Whether the frontier would not be as the last seal."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
-    return copy.last is None or copy.frontier() != sealed
+    return copy.last_seal is None or copy.frontier() != sealed
 
 
 def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
@@ -114,7 +114,7 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
         if attempt < PULLS:
             from svc.flows.pull import pull
 
-            if moved and not isinstance(copy, Rehearsed):
+            if moved and not isinstance(copy, DryRunCopy):
                 time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
             pull(copy, "merge")
             _require_merged(copy)
@@ -128,9 +128,9 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
 def _require_merged(copy: WorkingCopy) -> None:
     """EditsConflict if an edit of ours became a conflict copy: somebody has to look at it before it is
     sealed."""
-    conflicts = kept_aside(copy)
+    conflicts = conflict_copies(copy)
     if conflicts:
-        foretold = isinstance(copy, Rehearsed)
+        foretold = isinstance(copy, DryRunCopy)
         raise EditsConflict(terminal_safe(conflicts[0].path), conflicts[0].by, conflicts, foretold)
 
 
@@ -144,7 +144,7 @@ def _send_round(
     result.skipped = []
     while True:
         resent = bool(copy.db.flight_kinds())
-        scan = copy.look_around()
+        scan = copy.scan()
         composed = compose(copy, scan, delete, {*lost, *result.refused}, whole=costly, typed=typed)
         result.skipped = composed.skipped + scan.skipped
         sent = send(copy)
@@ -165,7 +165,7 @@ def _pending(copy: WorkingCopy, sent: Sent) -> bool:
 
 def _edited(copy: WorkingCopy, path: str) -> bool:
     entry = copy.entries[path]
-    return bool(entry.pending) or copy.seen(path) not in (entry.shadow, None)
+    return bool(entry.pending) or copy.digest_on_disk(path) not in (entry.shadow, None)
 
 
 def _note(copy: WorkingCopy, result: Pushed, composed: Composed, sent: Sent) -> None:

@@ -16,8 +16,8 @@ from localstore.sync.settle import recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import tree_of
 from svc.flows.executable import mark
-from svc.flows.working import tree_of
 
 
 class Restored(msgspec.Struct):
@@ -45,7 +45,7 @@ def restore(
     """
     recover(copy)
     tree = tree_of(copy, seal)
-    scan = copy.look_around()
+    scan = copy.scan()
     tracked = {*copy.entries, *copy.db.sealed()} if seal is not None else set()
     removed = sorted(
         path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
@@ -53,7 +53,7 @@ def restore(
     chosen = {path: file for path, file in tree.items() if matching(path, paths)}
     for one in without_match([*chosen, *removed], paths):
         raise NotFound(f"{one} is not in this seal; see: svc repo status")
-    differing = {path: file for path, file in chosen.items() if copy.seen(path) != file.digest}
+    differing = {path: file for path, file in chosen.items() if copy.digest_on_disk(path) != file.digest}
     kept = (
         sorted(
             path for path in scan.files if path not in tree and path not in tracked and matching(path, paths)
@@ -64,7 +64,7 @@ def restore(
     require_room(copy, differing, removed)
     done = Restored(sorted(differing), removed, kept)
     agreed(done)
-    done.trash = put(
+    done.trash = replace_files(
         copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed
     )
     return done
@@ -73,7 +73,7 @@ def restore(
 def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
     """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
     going = set(leaving)
-    files = copy.look_around().files
+    files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
     for path in wanted:
         above = next((one for one in parents(path) if one in files and one not in going), None)
@@ -84,7 +84,7 @@ def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str
             )
 
 
-def put(
+def replace_files(
     copy: WorkingCopy,
     contents: Iterator[tuple[str, Content]],
     digests: Mapping[str, bytes],

@@ -16,8 +16,8 @@ from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.restore import contents_of, put, require_room
-from svc.flows.working import tree_of
+from svc.flows.common import tree_of
+from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
@@ -63,7 +63,7 @@ def revert(copy: WorkingCopy, seal: str) -> Reverted:
     require_room(copy, [*plan.back, *plan.merged], plan.removed)
     digests = {path: file.digest for path, file in plan.back.items()}
     digests |= {path: digest(text) for path, text in plan.merged.items()}
-    trash = put(copy, _contents(copy, plan), digests, plan.removed)
+    trash = replace_files(copy, _contents(copy, plan), digests, plan.removed)
     subject = payload.message.strip().partition("\n")[0]
     return Reverted(seal, subject, sorted(digests), plan.removed, trash)
 
@@ -74,7 +74,7 @@ def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
 
 
 def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
-    files = copy.look_around().files
+    files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):
         was, made, mine = before.get(path), after.get(path), files.get(path)

@@ -17,12 +17,12 @@ from localstore.errors import BranchGone, BranchReplaced, LocalEdits
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify
-from localstore.sync.recognise import against_last
+from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import begin, edits_in_the_way
 from svc.flows.pull import Mode, Pulled, discard, pull
-from svc.flows.working import begin, dirty
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     try:
         trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
-        left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:
@@ -75,7 +75,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     kept = msgspec.UNSET if target.seal is None else target.seal
     copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept)
     link.write_repo(copy.folder, copy.repo)
-    copy.turn_to(target.transport)
+    copy.use_transport(target.transport)
     copy.key = target.key
     pulled = pull(copy, "merge")
     return Switched(target.seal or target.branch, pulled, trash, carried, left)
@@ -89,26 +89,26 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
     if copy.db.flight_kinds():
         send(copy)
         begin(copy)
-    scan = copy.look_around()
+    scan = copy.scan()
     if any(copy.entries[path].pending for path in copy.db.unsettled()):  # half merged: finish that first
-        if dirty(copy, scan):
-            raise LocalEdits(dirty(copy, scan), f"switch {target.branch}")
+        if edits_in_the_way(copy, scan):
+            raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
-        scan = copy.look_around()
+        scan = copy.scan()
     return None, _carried(copy, target, _edits(copy, scan))
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """The same where there is no branch any more to ask about anything."""
-    scan = copy.look_around()
+    scan = copy.scan()
     carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
-    copy.fall_back()
-    return discard(copy, dirty(copy, scan)) if mode == "force" else None, carried
+    copy.fall_back_to_last_seal()
+    return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
-    _, changed, new, removed = against_last(copy, scan)
+    _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.sealed()
     return {
         path: _Edit(
@@ -133,13 +133,13 @@ def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> l
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is new, edited or removed here, captured or not."""
     found: dict[str, _Edit] = {}
-    for path in copy.db.moved():
+    for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
         base = entry.shadow if entry is not None else None
         if entry is not None and entry.pending and entry.settled:
-            base = digest(copy.confirmed(entry).text())
+            base = digest(copy.confirmed_lane(entry).text())
         edit = _Edit(base, stat.digest if stat is not None else None)
         if edit.base != edit.mine:
             found[path] = edit

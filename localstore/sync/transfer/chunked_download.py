@@ -19,7 +19,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkRow
-from localstore.folder.chunking import ChunkPosition, cut
+from localstore.folder.chunking import ChunkPosition, cut_into_chunks
 from localstore.folder.files import Fetched
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
@@ -31,7 +31,7 @@ BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory 
 def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
     """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
     of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
-    expected = copy.arriving(digest, size)
+    expected = copy.placeholder_for(digest, size)
     if expected is not None:
         return expected
     listed = _manifest(copy, digest, size)
@@ -103,7 +103,7 @@ def _older(copy: WorkingCopy, near: str | None) -> Iterator[_Older]:
         yield _Older()
         return
     with os.fdopen(fd, "rb", buffering=0) as file:
-        yield _Older(fd, {one.digest: one for one in cut(file)})
+        yield _Older(fd, {one.digest: one for one in cut_into_chunks(file)})
 
 
 def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:

@@ -17,7 +17,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.core.storage.pack import Pack, PackWriter
-from localstore.folder.chunking import ChunkList, cut
+from localstore.folder.chunking import ChunkList, cut_into_chunks
 from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
@@ -27,7 +27,7 @@ TRIES = 3  # times that chunks which a clean-up of the relay took away are sent 
 def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
     """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
     the file is not these bytes any more."""
-    listed = copy.cuts.pop(digest) or _cut(copy, path, digest)
+    listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
     raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
@@ -52,7 +52,7 @@ def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
     whole = blake3()
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
-            found = cut(file, whole.update)
+            found = cut_into_chunks(file, whole.update)
     except OSError:
         return None
     return found if whole.digest() == digest else None

@@ -95,7 +95,7 @@ def _upload(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
     def ship(packs: list[Pack]) -> int:
         for pack in packs:
-            copy.objects.keep(frame for frame in pack.frames if _all_text(frame, sources))
+            copy.objects.add_frames(frame for frame in pack.frames if _all_text(frame, sources))
             copy.transport.upload_pack(pack)
         return sum(pack.size for pack in packs)
 
@@ -188,7 +188,7 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
         sent.lost.append(update.path)
         if answer.code == LaneMoved.code:
             sent.moved.append(update.path)
-        copy.db.doubt_row(update.path)
+        copy.db.mark_row_stale(update.path)
     if not copy.entries[update.path].gen:
         copy.forget(update.path)
 
@@ -217,7 +217,7 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
     typed edits alone may have met others there, which the next pull brings."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
-    edited = copy.edited.pop(entry) if last else None
+    edited = copy.edited_lanes.pop(entry) if last else None
     if isinstance(edited, FirstEdit):
         copy.db.put_lane_state(entry.path, edited.update, whole=False)
         text = entry.want
@@ -232,12 +232,12 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
     if as_sent:
         entry.seen = max(entry.seen, answer.seq)
     else:
-        copy.db.doubt_row(entry.path)
+        copy.db.mark_row_stale(entry.path)
     return as_sent
 
 
 def _replayed(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
-    lane = copy.confirmed(entry)
+    lane = copy.confirmed_lane(entry)
     lane.replay(ops)
     return lane
 

@@ -21,12 +21,12 @@ from localstore.sync.working_copy import WorkingCopy
 CLONING = "cloning"  # the seal that a clone writes, kept until all of it is here
 
 
-def take_up(copy: WorkingCopy) -> None:
+def resume_clone(copy: WorkingCopy) -> None:
     """Make the beginning of a clone an ordinary working copy at the seal that it was cloned from: a pull then
     brings what is missing, and removes or replaces what the branch changed since. Nothing happens anywhere
     else."""
     begun = copy.db.text(CLONING)
-    if begun is None or copy.last is not None:
+    if begun is None or copy.last_seal is not None:
         return
     try:
         seal = copy.transport.seal(begun)
@@ -35,19 +35,19 @@ def take_up(copy: WorkingCopy) -> None:
         recognise(copy)
         return
     files = verify.tree(tree, verify.seal(seal, begun, copy.repo.repo_id))
-    here = written(copy, files)
+    here = files_written(copy, files)
     with copy.db.step():
         for path in here:
             if path not in copy.entries:
                 kind, digest, size = files[path]
                 copy.save(known_by_bytes(path, kind, digest, size))
-    copy.sealed_as(begun, dict(files), whole=True)
+    copy.record_seal(begun, dict(files), whole=True)
 
 
-def written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
+def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
     """The files that an interrupted clone wrote whole, as they are now. Those whose write was cut short are
     removed, and what is missing is forgotten: to nobody it is a delete."""
-    scan = copy.look_around()
+    scan = copy.scan()
     torn = _torn(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]
     with copy.db.step():

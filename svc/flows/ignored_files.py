@@ -11,19 +11,19 @@ import msgspec
 
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, Reason, Scope
-from localstore.core.paths import clashes, portability, terminal_safe
+from localstore.core.paths import case_collisions, portability, terminal_safe
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
 from localstore.sync.working_copy import WorkingCopy
 
-TOLD = "told"  # meta: what was said of this folder already
-TOLD_MOST = 5000
+NOTED = "told"  # meta: what was said of this folder already
+NOTED_MAX = 5000
 INDEX = "git_index"  # meta: the index of git that was compared last
 GIT_SECONDS = 20
 # Nothing of the repository's settings may run a program.
 GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z")
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class IgnoredFile(msgspec.Struct, frozen=True):
     """A file, or a folder (it ends in `/`), that a rule leaves out. `keep`: the line for `.svcignore` that
     brings it back."""
 
@@ -32,7 +32,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     keep: str
 
 
-def ignored(copy: WorkingCopy) -> Iterator[LeftOut]:
+def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
     """Everything that rules leave out, with the rule; a folder that is left out whole is one."""
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -42,7 +42,7 @@ def ignored(copy: WorkingCopy) -> Iterator[LeftOut]:
         os.close(fd)
 
 
-def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[LeftOut]:
+def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
     with os.scandir(fd) as found:
         listed = sorted(found, key=lambda entry: entry.name)
     names = {entry.name for entry in listed}
@@ -63,7 +63,7 @@ def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> It
             yield _left_out(path + "/" * folder, reason)
 
 
-def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[LeftOut]:
+def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
@@ -74,13 +74,13 @@ def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> It
         os.close(opened)
 
 
-def _left_out(path: str, reason: Reason) -> LeftOut:
+def _left_out(path: str, reason: Reason) -> IgnoredFile:
     if reason.source == BUILT_IN:
         rule = f"built-in {reason.pattern}"
     else:
         where = f"{reason.base}/{reason.source}" if reason.base else reason.source
         rule = f"{where}:{reason.line} {reason.pattern}"
-    return LeftOut(terminal_safe(path), terminal_safe(rule), terminal_safe(_line_for(path)))
+    return IgnoredFile(terminal_safe(path), terminal_safe(rule), terminal_safe(_line_for(path)))
 
 
 def _line_for(path: str) -> str:
@@ -91,14 +91,14 @@ def _line_for(path: str) -> str:
     return "!/" + escaped
 
 
-def tracked_by_git(copy: WorkingCopy) -> list[LeftOut]:
+def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     """Files that git tracks here and that rules other than `.svcignore` keep from the branch."""
     if not (copy.folder / ".git").exists():
         return []
     found = []
     scope = _scopes(copy)
     for path in _git_files(copy):
-        if not is_utf8(path) or copy.db.tracks(path) or not copy.occupied(path):
+        if not is_utf8(path) or copy.db.tracks(path) or not copy.exists(path):
             continue
         folder, _, name = path.rpartition("/")
         reason = scope(folder).explain(name, False)
@@ -143,13 +143,13 @@ def _scopes(copy: WorkingCopy) -> Callable[[str], Scope]:
     return scope
 
 
-def tracked_once(copy: WorkingCopy) -> list[LeftOut]:
+def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     """Of `tracked_by_git` what was not said before. Git is asked only when its index changed since."""
     index = _index(copy)
     if index is None or copy.db.text(INDEX) == index:
         return []
     found = tracked_by_git(copy)
-    fresh = _once(copy, [f"git {one.path}" for one in found])
+    fresh = _not_noted_before(copy, [f"git {one.path}" for one in found])
     copy.db.put(INDEX, index)
     return [one for one in found if f"git {one.path}" in fresh]
 
@@ -170,10 +170,10 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
     for path in new:
         said[path] = portability(path)
     if new:
-        for path, holder in clashes([*sorted({*there} - {*new}), *sorted(new)]).items():
+        for path, holder in case_collisions([*sorted({*there} - {*new}), *sorted(new)]).items():
             said.setdefault(path, []).append(f"differs from '{terminal_safe(holder)}' in case or form alone")
     warned = {path: faults for path, faults in said.items() if faults}
-    fresh = _once(copy, [f"name {path}" for path in warned])
+    fresh = _not_noted_before(copy, [f"name {path}" for path in warned])
     return [
         f"warning: {terminal_safe(path)}: {'; '.join(faults)}; not every system can hold this name"
         for path, faults in sorted(warned.items())
@@ -181,11 +181,11 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
     ]
 
 
-def _once(copy: WorkingCopy, said: list[str]) -> set[str]:
+def _not_noted_before(copy: WorkingCopy, said: list[str]) -> set[str]:
     """Those that are said for the first time; they are kept."""
-    kept = copy.db.get(TOLD)
+    kept = copy.db.get(NOTED)
     known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
     fresh = {*said} - {*known}
     if fresh:
-        copy.db.put(TOLD, msgspec.json.encode([*known, *sorted(fresh)][-TOLD_MOST:]))
+        copy.db.put(NOTED, msgspec.json.encode([*known, *sorted(fresh)][-NOTED_MAX:]))
     return fresh

@@ -19,12 +19,12 @@ from localstore.folder.scan_result import Scan, Skipped
 from localstore.record.database import Row, SealedFile, SealedTree
 from localstore.record.entry import foreign_lane
 from localstore.sync import sealed_tree, verify
-from localstore.sync.conflicts import whose
-from localstore.sync.interrupted import take_up
-from localstore.sync.recognise import adopt_state, against_last, mend_state
-from localstore.sync.reconcile import attach, follow
-from localstore.sync.remote import authors, connect
-from localstore.sync.sealing import adopt_promised
+from localstore.sync.conflicts import author_of
+from localstore.sync.interrupted_clone import resume_clone
+from localstore.sync.recognise import adopt_state_file, changes_since_last_seal, repair_state_file
+from localstore.sync.reconcile import attach_lanes, follow_epochs
+from localstore.sync.remote import connect, unsealed_authors
+from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
 
@@ -33,26 +33,26 @@ def begin(copy: WorkingCopy) -> str | None:
     """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(copy)
-    take_up(copy)
-    adopt_state(copy)
-    mend_state(copy)
-    if copy.key is None or copy.repo.shown:
+    resume_clone(copy)
+    adopt_state_file(copy)
+    repair_state_file(copy)
+    if copy.key is None or copy.repo.shown_seal:
         return _begin_reading(copy)
     try:
         told = connect(copy)
     except NoBranch as missing:
-        raise gone(copy, missing) from None
-    attach(copy)
-    follow(copy, told.rows)
-    adopt_promised(copy, told.head)
+        raise missing_branch_error(copy, missing) from None
+    attach_lanes(copy)
+    follow_epochs(copy, told.rows)
+    adopt_unconfirmed_seal(copy, told.head)
     return told.head
 
 
-def gone(copy: WorkingCopy, missing: NoBranch) -> SvcError:
+def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
     """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
-    if copy.last is None and not copy.branch_id:
+    if copy.last_seal is None and not copy.branch_id:
         return missing
-    return BranchGone(copy.repo.branch, copy.last, missing.extra["default"])
+    return BranchGone(copy.repo.branch, copy.last_seal, missing.extra["default"])
 
 
 def _require_same(copy: WorkingCopy, now: Ref) -> None:
@@ -66,7 +66,7 @@ def _begin_reading(copy: WorkingCopy) -> str | None:
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
-        raise gone(copy, missing) from None
+        raise missing_branch_error(copy, missing) from None
     _require_same(copy, now)
     head = now.head
     if now.id != copy.db.text("read_branch"):
@@ -100,42 +100,40 @@ class NewHead(msgspec.Struct, frozen=True):
 def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
     if head is None:
-        return NewHead({}, True, None) if copy.db.sealed() or copy.last else None
-    seals = verify.chain(copy.transport, head, copy.last, copy.repo.repo_id)
+        return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
+    seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     if not seals:
         return None
     handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
-    copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last else []
+    copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
     payload = verify.seal(seals[0], head, copy.repo.repo_id)
-    return _as_frontier(copy, payload) or NewHead(
-        verify.tree(copy.transport.tree(head), payload), True, None
-    )
+    return _as_frontier(copy, payload) or NewHead(verify.tree(copy.transport.tree(head), payload), True, None)
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
     """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
     edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
-    if copy.last is None or authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
+    if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
-    changes = copy.db.beyond_seal()
-    if copy.db.files_of_branch() > limits.TREE_ENTRIES:
+    changes = copy.db.frontier_since_seal()
+    if copy.db.count_rows() > limits.TREE_ENTRIES:
         return None
-    tree = sealed_tree.after(copy, changes, unhex(payload.content_digest))
+    tree = sealed_tree.tree_after(copy, changes, unhex(payload.content_digest))
     return None if tree is None else NewHead(changes, False, tree)
 
 
-def beyond_last(copy: WorkingCopy, scan: Scan) -> list[str]:
+def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Files of the last seal that are changed or removed here, whatever was sent of them since."""
-    _, changed, _, removed = against_last(copy, scan)
+    _, changed, _, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
-def dirty(copy: WorkingCopy, scan: Scan) -> list[str]:
+def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
     flying = copy.db.flight_kinds()
     found, new = [], []
-    for path in {*copy.db.moved(), *flying}:
+    for path in {*copy.db.may_need_update(), *flying}:
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
@@ -153,13 +151,13 @@ def dirty(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
     """The files of a seal, verified; of the folder's last one without a name."""
-    if seal is None or seal == copy.last:
+    if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     return verify.tree(copy.transport.tree(seal), payload)
 
 
-def read_caps(copy: WorkingCopy) -> str | None:
+def update_file_cap(copy: WorkingCopy) -> str | None:
     """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
     if copy.files.stat(MANIFEST) is None:
         copy.file_cap = file_cap(copy.repo_kind)
@@ -171,7 +169,7 @@ def read_caps(copy: WorkingCopy) -> str | None:
     return manifest.kind
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ConflictCopy(msgspec.Struct, frozen=True):
     """My version of `path`, which is called `kept_as` now. Of texts that could not be merged also which lines
     stand against each other, here and there, and the handle of whoever wrote the other version, if that is
     known."""
@@ -183,22 +181,22 @@ class Kept(msgspec.Struct, frozen=True):
     kept_lines: str | None = None
 
 
-def kept_aside(copy: WorkingCopy) -> list[Kept]:
+def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
     """What became a conflict copy in this run."""
     found = []
     for path, name in copy.conflicts:
         clash = copy.db.conflicts.get(path)
         if clash is not None and clash.kept_as == name:
-            found.append(Kept(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
+            found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
-            found.append(Kept(path, name))
+            found.append(ConflictCopy(path, name))
     return found
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
     """What was merged in this run and is no conflict."""
     kept = {path for path, _ in copy.conflicts}
-    return {path: whose(copy, path) for path in sorted(copy.merged - kept)}
+    return {path: author_of(copy, path) for path in sorted(copy.merged - kept)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:
