@@ -61,7 +61,7 @@ class BranchReplaced(ClientError):
 
 
 class FolderShowsSeal(ClientError):
-    """The folder shows a seal, not a branch, and something was to be sent from it."""
+    """The folder shows a seal, not a branch, so nothing can be sent from it."""
 
     code = "read_only_look"
 
@@ -101,8 +101,8 @@ class NotSealed(ClientError):
 
 
 class EditsConflict(ClientError):
-    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice, or
-    would be, of a dry run (`foretold`)."""
+    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies, or, with
+    `foretold`, those that a real run would make."""
 
     code = "edits_conflict"
 
@@ -158,6 +158,6 @@ class FolderNotEmpty(ClientError):
 
 
 class DiskError(ClientError):
-    """A local file could not be read or written; the sentence says what, where, and what helps."""
+    """A local file could not be read or written; the message says which one, why, and what helps."""
 
     code = "disk_trouble"
