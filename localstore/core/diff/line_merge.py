@@ -1,8 +1,8 @@
-"""Three-way merge by lines, with the outcome and the markers of `git merge-file`.
+"""Three-way merge by lines with the result and markers of `git merge-file`.
 
-Changes of one side only are taken. Where both sides changed the same lines (or lines that touch), they
-conflict, unless they did the same; a conflict is narrowed to the lines in which the sides differ, and
-conflicts less than four lines apart, or with only punctuation between them, are joined again.
+A change of one side is taken. Changes of both sides to the same or touching lines conflict unless they are
+equal. A conflict is narrowed to the differing lines; conflicts less than four lines apart, or separated by
+punctuation only, are joined.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MARK = 7
 
 
 class Merge(NamedTuple):
-    """The merged bytes, and how many conflicts are marked in them (0: clean)."""
+    """The merged bytes and the number of conflicts marked in them (0: clean)."""
 
     text: bytes
     conflicts: int
@@ -30,7 +30,7 @@ class _Take(Enum):
 
 
 class _Region(NamedTuple):
-    """ours[ours_start:ours_end] stands against theirs[theirs_start:theirs_end]."""
+    """A conflict between ours[ours_start:ours_end] and theirs[theirs_start:theirs_end]."""
 
     take: _Take
     ours_start: int
@@ -42,8 +42,8 @@ class _Region(NamedTuple):
 def merge(
     base: bytes, ours: bytes, theirs: bytes, our_label: str = "ours", their_label: str = "theirs"
 ) -> Merge:
-    """Merge two changes of `base`. Conflicting stretches stand between `<<<<<<<`, `=======` and `>>>>>>>`
-    lines that carry the labels and follow the line endings of the text."""
+    """Merge two changes of `base`. Conflicts are enclosed in `<<<<<<<`, `=======` and `>>>>>>>` lines with
+    the labels and the line endings of the text."""
     if ours == theirs or theirs == base:
         return Merge(ours, 0)
     if ours == base:
@@ -57,7 +57,7 @@ def merge(
 
 
 def _regions(base: list[bytes], ours: list[bytes], theirs: list[bytes]) -> list[_Region]:
-    """Walk the two lists of changes to the base, side by side."""
+    """The conflicts and merged regions of the two lists of changes."""
     mine, yours = opcodes(base, ours, by_indent=False), opcodes(base, theirs, by_indent=False)
     regions: list[_Region] = []
     i = j = 0
@@ -95,7 +95,7 @@ def _same_change(a: Hunk, b: Hunk, ours: list[bytes], theirs: list[bytes]) -> bo
 
 
 def _clash(a: Hunk, b: Hunk) -> _Region:
-    """Both changes, each widened over the unchanged lines that the other one touches."""
+    """Both changes, each extended over the unchanged lines that the other one touches."""
     start, end = min(a.old_start, b.old_start), max(a.old_end, b.old_end)
     return _Region(
         _Take.CONFLICT,
@@ -107,7 +107,7 @@ def _clash(a: Hunk, b: Hunk) -> _Region:
 
 
 def _add(regions: list[_Region], region: _Region) -> None:
-    """Append; a region that touches the one before, on either side, becomes one conflict with it."""
+    """Append a region; if it touches the previous one, both become one conflict."""
     last = regions[-1] if regions else None
     if last and (region.ours_start <= last.ours_end or region.theirs_start <= last.theirs_end):
         take = last.take if last.take is region.take else _Take.CONFLICT
@@ -117,7 +117,7 @@ def _add(regions: list[_Region], region: _Region) -> None:
 
 
 def _narrowed(ours: list[bytes], theirs: list[bytes], regions: list[_Region]) -> Iterable[_Region]:
-    """Conflicts cut to the lines in which the two sides differ."""
+    """The conflicts reduced to the lines in which the sides differ."""
     for region in regions:
         take, i1, i2, j1, j2 = region
         if take is not _Take.CONFLICT or i1 == i2 or j1 == j2:
@@ -131,7 +131,7 @@ def _narrowed(ours: list[bytes], theirs: list[bytes], regions: list[_Region]) ->
 
 
 def _joined(ours: list[bytes], regions: Iterable[_Region]) -> list[_Region]:
-    """Conflicts that are hardly apart, made one."""
+    """The conflicts, those close together joined."""
     joined: list[_Region] = []
     for region in regions:
         last = joined[-1] if joined else None
@@ -181,6 +181,6 @@ def _ended(some: Sequence[bytes], ending: bytes) -> Iterable[bytes]:
 
 
 def _line_ending(ours: list[bytes], theirs: list[bytes], i: int, j: int) -> bytes:
-    """CRLF where the lines before the conflict (or, at the top of the file, in it) have it."""
+    """CRLF if the lines before the conflict (at the top of the file: in it) have it."""
     near = [side[max(at - 1, 0)] for side, at in ((ours, i), (theirs, j)) if side]
     return b"\r\n" if near and all(line.endswith(b"\r\n") for line in near) else b"\n"
