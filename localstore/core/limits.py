@@ -1,6 +1,6 @@
-"""Every number of the service, named once. Units are in the names or beside them.
+"""Every limit of the service, named once. Units are in the names or in the comments.
 
-A limit bites where the bytes arrive, while they stream, not after they were read.
+A limit is checked while the bytes arrive, not after they were read.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pus
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """What a push would do, for somebody who can be asked for a message then."""
+    """A dry run, before the message is asked for. Raises UsageError if nobody can be asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     return _push(ctx, "", no_delete, dry_run=True)
@@ -119,7 +119,7 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 @contextmanager
 def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
-    """The message as written in an editor. The folder is not held while somebody writes."""
+    """A context with the message from the editor. The folder is not locked while the user writes."""
     from svc.cmd.frame.editor import written
 
     with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
@@ -131,7 +131,7 @@ def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
 
 
 def _editor_remarks(planned: Pushed) -> list[str]:
-    """What the editor shows below the message."""
+    """The lines that the editor shows below the message."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
     skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]

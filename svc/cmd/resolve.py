@@ -101,8 +101,8 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
-    landed."""
+    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
@@ -130,8 +130,8 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 @contextmanager
 def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
-    """The text in a file of this name, outside of the working copy. The file goes, except when the context is
-    left with an error and somebody had changed it: then its place is told."""
+    """A context with the text in a temporary file. The file is deleted, unless the block raises after the
+    user changed it; its path is then printed."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / Path(path).name
     file.write_bytes(text)
@@ -151,7 +151,7 @@ def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run the program on files beside `merged`. ClientError where it fails."""
+    """Run the program on files beside `merged`. Raises ClientError if it fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -167,7 +167,7 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, without the server: a conflict and its texts are here."""
+    """The working copy without a server: conflicts are local."""
     root, _ = linked(ctx)
     with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
         yield copy

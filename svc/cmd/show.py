@@ -73,7 +73,7 @@ def show(
 
 
 def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
-    """Why the seal cannot be believed; None if it verifies."""
+    """Why the seal does not verify; None if it does."""
     from localstore.sync import verify
 
     try:

@@ -78,7 +78,7 @@ def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
 
 
 def _here(ctx: Ctx) -> tuple[Path, Path]:
-    """The linked folder around here, and its record."""
+    """The linked folder and its record."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 

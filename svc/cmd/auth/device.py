@@ -101,7 +101,8 @@ def revoke(
 
 
 def _mine(ctx: Ctx, id: str) -> DeviceKey:
-    """The active key of the account whose id begins so."""
+    """The active key of the account whose id begins with `id`. Raises NotFound unless there is exactly
+    one."""
     begins = id.removeprefix(KEY_MARK)
     known = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
     if len(known) != 1:

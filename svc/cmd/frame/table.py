@@ -1,7 +1,7 @@
-"""Every command of `svc`: those of the top level, and those that each folder of `svc.cmd` declares.
+"""The table of all commands: those of the top level and those of each folder of `svc.cmd`.
 
-A command is a plain function; its module is imported when the command runs or its own help is asked for. A
-folder (`svc/cmd/repo`) declares `GROUPS` and `COMMANDS` in its `__init__`, and is found by itself.
+A command is a function; its module is imported when it runs or shows its help. A folder such as
+`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__` and is found automatically.
 """
 
 from __future__ import annotations

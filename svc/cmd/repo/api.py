@@ -142,7 +142,7 @@ def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
 
 
 def _filled(ctx: Ctx, path: str) -> str:
-    """The target on this server, with the placeholders of the current repository filled in."""
+    """The request target with the placeholders of the current repository filled in."""
     origin = ctx.reader.origin
     if "://" in path:
         if not path.startswith(origin + "/"):
@@ -171,7 +171,7 @@ def _print(ctx: Ctx, answer: Raw) -> None:
 
 
 def _decoded(answer: Raw) -> tuple[Any] | None:
-    """The JSON value in a tuple of one; None when the answer is not JSON."""
+    """The JSON value in a tuple; None if the answer is not JSON."""
     if not answer.content_type.endswith("json"):
         return None
     try:
@@ -181,7 +181,7 @@ def _decoded(answer: Raw) -> tuple[Any] | None:
 
 
 def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
-    """Every item of every page, as one array."""
+    """Print the items of all pages as one array."""
     items: list[Any] = []
     cursor: str | None = None
     for _ in range(PAGES_MAX):

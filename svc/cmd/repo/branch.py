@@ -55,7 +55,7 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """What the server is to start the branch at: a branch by its name, anything else by its seal."""
+    """The `head` of the new branch: a branch by name, anything else by seal id."""
     found = resolve_ref(ctx, repo, base or default_ref(ctx, repo))
     return found.name if found.kind == "branch" else found.head or found.name
 

@@ -78,8 +78,7 @@ def clone(
 
 
 def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path, shown: str | None = None) -> Cloned:
-    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown`, with that seal,
-    to be read only."""
+    """Clone the sealed head of `branch` into `target`; with `shown`, that seal, read-only."""
     run = ctx.obj
     link = RepoLink(
         server=run.server,

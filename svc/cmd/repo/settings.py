@@ -175,7 +175,7 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """The one word that is no repository. A second word, with a slash, names the repository."""
+    """The one word without a slash; another word, with a slash, names the repository."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:
