@@ -42,7 +42,7 @@ def _of_files(error: OSError, folder: Path) -> DiskError:
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)
-    remedy = _REMEDIES.get(error.errno or 0, "see to it")
+    remedy = _REMEDIES.get(error.errno or 0, "check it")
     return DiskError(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
 
 

@@ -25,7 +25,7 @@ class LocalEdits(ClientError):
     def __init__(self, paths: list[str], command: str = "pull") -> None:
         shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         super().__init__(
-            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to join them "
+            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to merge them "
             f"(svc {command} --force to move them to the trash)",
             paths=paths,
         )
@@ -40,7 +40,7 @@ class BranchGone(ClientError):
         start = base[:12] if base else default
         super().__init__(
             f"branch {branch} was deleted on the server; this folder keeps its files and your edits. "
-            f"Turn it to another branch: svc switch {default}; or make the branch again: "
+            f"Switch to another branch: svc switch {default}; or make the branch again: "
             f"svc repo branch {branch} --from {start}, then: svc pull --merge",
             branch=branch,
         )

@@ -71,7 +71,7 @@ def ref_name(text: str) -> str:
     seal ids, and invisible or reordering characters."""
     fault = _ref_fault(text)
     if fault:
-        raise Invalid(f"'{terminal_safe(text[:200])}' is no name for a branch or tag: {fault}")
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not a valid name of a branch or tag: {fault}")
     return text
 
 
@@ -81,7 +81,8 @@ def parse_repo(text: str) -> RepoAddress:
     parts = text.removeprefix(SCHEME).split("/")
     if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
         raise Invalid(
-            f"'{terminal_safe(text[:200])}' is no repository; write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
+            f"'{terminal_safe(text[:200])}' is not a repository; "
+            f"write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
         )
     *host, owner, name = parts
     return RepoAddress(

@@ -22,7 +22,9 @@ from localstore.record.entry import Kind
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
-MORE_BYTES = 1 << 16  # asked for behind what should be a file's end: a large buffer costs more than the file
+MORE_BYTES = (
+    1 << 16
+)  # read size after the expected end of a file; a larger buffer would cost more than the file
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
@@ -109,7 +111,7 @@ class Files:
             return None
         try:
             data = b""
-            room = min(info.st_size, most) + 1  # one more shows that it grew
+            room = min(info.st_size, most) + 1  # one byte more shows whether it grew
             while room and (piece := os.read(opened, room)):
                 data = data + piece if data else piece
                 room = min(most + 1 - len(data), max(len(data), MORE_BYTES))

@@ -18,7 +18,7 @@ from localstore.record.scan_record import LastScan
 from localstore.watch import protocol
 from localstore.watch.protocol import Changes
 
-TRUST_SECONDS = 3600  # then a look goes everywhere again, for the few changes that make no event
+TRUST_SECONDS = 3600  # a full scan after this time finds the few changes that cause no event
 
 
 def rescan(
@@ -35,7 +35,7 @@ def rescan(
         try:
             return _rescan_part(db, files, kept, told, last)
         except WatcherMistaken:
-            pass  # a folder went while we walked, or the word was wrong
+            pass  # a folder vanished during the walk, or the answer was wrong
     return _rescan_all(db, files, kept, LastScan(told.token, now) if told else None, last)
 
 

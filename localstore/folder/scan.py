@@ -185,7 +185,7 @@ class _Walker:
         for listed in files:
             path = prefix + listed.name
             if scope.ignored(listed.name, False):
-                plain = False  # whether it is tracked may change, and no listing tells
+                plain = False  # it may become tracked, which the listing does not show
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
                     continue
@@ -224,7 +224,7 @@ class _Walker:
             self._skip(prefix, path, "unreadable", folder=True, detail=error.strerror or "")
             return False
         if pruned:
-            self._require_rescan(prefix, "all")  # the watcher goes by the rules alone
+            self._require_rescan(prefix, "all")  # the watcher follows the ignore rules only
         try:
             return self._folder(fd, prefix, scope, ruled, whole)
         finally:

@@ -16,8 +16,8 @@ from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
 
-RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
-RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
+RACY = 20_000_000  # ns: a file changed this shortly before hashing may change again without a new time stamp
+RACY_COARSE = 2_000_000_000  # ns, for file systems with time stamps in whole seconds
 SECOND = 1_000_000_000
 UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 

@@ -27,8 +27,8 @@ from localstore.folder.files import Blocked, Content, Files
 from localstore.folder.stat_cache import Stat, read_stat
 from localstore.record.database import Database, Intent
 
-TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
-FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper
+TRIES = 8  # attempts while another process creates and deletes the file
+FSYNC_EACH = 16  # for more files, one sync of the file system is cheaper
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -26,9 +26,9 @@ from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
 from localstore.record.sql import select_in
 
-PARTIAL = "partial"  # state of an intent: see there
-RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
-STALE_EPOCH = -1  # epoch of a row that must be asked for again
+PARTIAL = "partial"  # state of an intent: a large file is still arriving
+RESCUED = "rescued"  # names of the earlier records that were rescued, separated by spaces
+STALE_EPOCH = -1  # epoch of a row that must be fetched again
 
 
 class Row(NamedTuple):
@@ -84,10 +84,10 @@ class Database:
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
         self._depth = 0
-        self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
+        self._values: dict[str, str | int | bytes | None] | None = None  # cache of the table `meta`
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
-        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds write zeros over all that goes
+        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds overwrite deleted rows with zeros
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if version < len(STEPS):
             steps = "".join(STEPS[version:])

@@ -20,7 +20,7 @@ INSERT INTO differs SELECT stats.path, stats.digest FROM stats LEFT JOIN sealed 
     WHERE sealed.digest IS NOT stats.digest;
 INSERT INTO differs SELECT path, NULL FROM sealed WHERE path NOT IN (SELECT path FROM stats);
 """
-# Of the entries, which mostly are many, only those that something is to be done about.
+# Partial indexes: usually few entries need work.
 INDEXES = f"""
 CREATE INDEX entries_open ON entries(path) WHERE want IS NOT shadow OR pending>0;
 CREATE INDEX entries_foreign ON entries(path) WHERE gen>={FOREIGN};
@@ -35,7 +35,7 @@ UNLIKE_SEALED = """
 UNION SELECT path FROM entries LEFT JOIN sealed USING(path) WHERE shadow IS NOT digest
 UNION SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM entries)
 """
-# Both sides come in order and are merged, in a third of the time that looking each path up takes.
+# EXCEPT merges two sorted lists, in a third of the time of a lookup per path.
 ANY_UNLIKE_SEALED = """
 SELECT path, shadow FROM entries EXCEPT SELECT path, digest FROM sealed ORDER BY path LIMIT 1
 """

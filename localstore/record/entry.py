@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["text", "blob", "chunked"]
-FOREIGN = 1 << 52  # lanes from here on belong to no branch
+FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:

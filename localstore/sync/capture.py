@@ -41,7 +41,7 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
         if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
             continue
         if in_flight.get(path, "edit_text") != "edit_text":
-            continue  # a create or a delete is under way: what it replaces is settled first
+            continue  # a create or a delete is in flight; its answer comes first
         shown = _on_disk(copy, path, scan)
         if shown is not None and shown.name != entry.shadow and not _capture(copy, batch, entry, shown):
             left.add(path)
@@ -158,7 +158,7 @@ def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
     try:
         text = copy.text(shadow)
     except (Invalid, NotFound, ServerMisbehaved):
-        return None  # kept in chunks, or not to be had: nothing to join the edit by
+        return None  # stored as chunks, or missing: no text to merge from
     return text if kind_of(text) == "text" else None
 
 

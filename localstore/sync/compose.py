@@ -110,12 +110,14 @@ def _members(
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
-        return None  # the disk does not show what the update would replace: pull first (device rule 6)
+        return (
+            None  # the disk does not show the text that the update would replace: pull first (device rule 6)
+        )
     if stat is None:
         gone = delete and entry.gen and entry.shadow is not None and _no_file(copy, entry.path)
         return {"kind": "delete"} if gone else None
     if entry.kind == "text" and stat.kind == "text" and entry.gen and not whole:
-        return _edit_members(copy, entry)  # a save since the walk is captured by the next one
+        return _edit_members(copy, entry)  # a save after the scan is captured by the next command
     if stat.digest != entry.shadow or entry.pending:
         return _bytes_members(stat)
     return None

@@ -24,7 +24,7 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
     step. Raises TextsConflict, with nothing changed, if they cannot be merged."""
     same_epoch = entry.epoch == remote.row.epoch
     if same_epoch and remote.state is None and entry.touched:
-        return  # the relay does not tell what it confirmed to us
+        return  # the relay sent no state, so the confirmed one stays
     if not entry.pending:
         _adopt(copy, entry, remote, None, None)
     elif same_epoch and remote.row.other <= entry.seen:
@@ -48,7 +48,7 @@ def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: byte
     unchanged.
     """
     theirs = lane.text()
-    if kind_of(base) != "text":  # a file that was bytes before
+    if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
     merged = merge(base, theirs, mine)
     if merged.conflicts or len(merged.text) > TEXT_FILE:

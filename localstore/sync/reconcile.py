@@ -30,7 +30,7 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     try:
         changed = _reconcile(copy, scan)
     except (NotFound, PayloadMissing, ServerMisbehaved):
-        copy.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
+        copy.db.put("since", 0)  # a row names missing bytes: fetch all rows again
         raise
     require_readable(copy)
     return changed
@@ -120,7 +120,7 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 def _behind(entry: PathRecord | None, row: Row) -> bool:
     """Whether the row is newer than what the entry has."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
-        return False  # the row is older than an answer that we have
+        return False  # the row is older than a received answer
     if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
         return True
     return row.other > entry.seen
@@ -184,7 +184,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
-        return False  # our delete or change of kind, not sent yet, replaces what we have seen
+        return False  # the unsent delete or change of kind replaces the version that this folder knows
     try:
         advance(copy, entry, remote)
     except TextsConflict as found:
@@ -192,7 +192,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if odd:
         _take_theirs(copy, remote)
     elif now is None:
-        entry.shadow = None  # our delete loses against an edit
+        entry.shadow = None  # an edit on the branch wins over the local delete
         with copy.db.step():
             copy.save(entry)
     return True
@@ -202,11 +202,11 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
     """Record a conflict and move the local text to a conflict copy. Returns whether the path must be written.
     Pending edits of a file that was deleted or became binary are dropped."""
     path = entry.path
-    if not entry.settled:  # what was captured may be in the lane alone: a file has to show it
+    if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
         shown = copy.entries.get(path)
         if shown is None or not shown.settled:
-            return False  # it is saved all the time: the next pull tries again
+            return False  # the file is being saved continuously; the next pull tries again
         return _same_lane(copy, shown, remote)
     if copy.digest_on_disk(path) == digest(clash.mine):
         with copy.db.step():

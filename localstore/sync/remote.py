@@ -207,9 +207,9 @@ def require_readable(copy: WorkingCopy) -> None:
     path = min(copy.unreadable)
     others = f" and {len(copy.unreadable) - 1} more" if len(copy.unreadable) > 1 else ""
     raise ServerMisbehaved(
-        f"the server sent edits of {terminal_safe(path)}{others} that cannot be taken in "
-        f"({copy.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
-        "Try again; if it stays so, let somebody who has these edits push them: their seal ends them"
+        f"the server sent invalid edits of {terminal_safe(path)}{others} "
+        f"({copy.unreadable[path]}); these files were left unchanged, all others were updated. "
+        "Try again; if it happens again, ask a person who made these edits to push them"
     )
 
 
@@ -222,7 +222,7 @@ def _remote(copy: WorkingCopy, state: LaneState, known: Row) -> Remote:
     genesis, raw = unhex(state.genesis), state_bytes(state.state)
     text = None if raw is None else Lane.load(raw).text()
     if text is not None and digest(text) != row.digest:
-        raise Invalid("they do not give the text that they are said to give")
+        raise Invalid("their text has another digest than announced")
     if text is not None:
         copy.objects.add([(row.digest, text)])
     copy.db.put_rows([row], (), whole=False)

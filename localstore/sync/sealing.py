@@ -96,7 +96,7 @@ def _checked_changes(prepared: Prepared) -> dict[str, SealedFile | None]:
     try:
         return _files(prepared.changes)
     except SvcError as error:
-        raise ServerMisbehaved(f"the server prepared a tree that cannot be: {error.detail}") from None
+        raise ServerMisbehaved(f"the server prepared an invalid tree: {error.detail}") from None
 
 
 def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
@@ -116,7 +116,7 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
     try:
         payload = seals.decode(raw)
     except SvcError as error:
-        raise ServerMisbehaved(f"the server prepared bytes that are no seal: {error.detail}") from None
+        raise ServerMisbehaved(f"the server prepared an invalid seal: {error.detail}") from None
     expected = {
         "repository": (payload.repo_id, copy.repo.repo_id),
         "branch": (payload.branch, copy.repo.branch),
@@ -191,6 +191,5 @@ def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
         return lane.digest() == alone
     except Invalid as error:
         raise ServerMisbehaved(
-            f"the server sent edits of {state.path} that cannot be taken in ({error.detail}); "
-            "nothing was signed"
+            f"the server sent invalid edits of {state.path} ({error.detail}); nothing was signed"
         ) from None

@@ -144,7 +144,7 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
         merge_edit(copy, entry.path, copy.lane_with_pending(entry), copy.text(entry.shadow), data)
     except TextsConflict as found:
         return found.texts
-    return None  # saved again since it was looked at
+    return None  # saved again in the meantime
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
@@ -210,7 +210,7 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
             if wanted:
                 yield from copy.fetch(wanted, keep=is_text)
 
-    writer(copy).apply(batch, supply)  # what is blocked stays unsettled: the next round clears the way
+    writer(copy).apply(batch, supply)  # blocked paths stay unsettled until the next round
     copy.progress("write", len(batch), None, sum(sizes.values()))
 
 

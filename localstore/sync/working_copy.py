@@ -37,7 +37,7 @@ from localstore.sync.transfer.transport import Transport
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
-REUSED = "reused"  # set when the relay shows that an update number was given twice
+REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
 def utc_now() -> datetime:

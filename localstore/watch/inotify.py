@@ -44,7 +44,7 @@ class Inotify:
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(self._libc, "inotify_init1"):
-            raise NotWatchable("only Linux tells svc what changes in a folder; svc status walks it instead")
+            raise NotWatchable("folders can be watched on Linux only; svc status scans them instead")
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise _refused(ctypes.get_errno(), "max_user_instances")

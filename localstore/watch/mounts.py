@@ -52,11 +52,11 @@ def check(folder: Path, table: bytes) -> None:
     if above is None or above.kind not in LOCAL:
         kind = above.kind if above else "unknown"
         raise NotWatchable(
-            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that may change from "
-            "elsewhere, unseen; svc status walks it instead"
+            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that others can "
+            "change without an event; svc status scans it instead"
         )
     if inside is not None:
         raise NotWatchable(
-            f"another file system is mounted at {terminal_safe(inside.point)}, inside of the folder; "
-            "svc status walks it instead"
+            f"another file system is mounted at {terminal_safe(inside.point)}, inside the folder; "
+            "svc status scans it instead"
         )

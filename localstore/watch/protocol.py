@@ -19,8 +19,8 @@ import msgspec
 SOCKET_NAME = "watcher.sock"
 QUESTION_BYTES = 4096
 ANSWER_BYTES = 1 << 20
-ASK_SECONDS = 1.0  # then a look goes its own way
-CONTROL_SECONDS = 5.0  # for who starts, ends or lists watchers
+ASK_SECONDS = 1.0  # for a scan to get an answer; it then scans everything
+CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):

@@ -38,8 +38,8 @@ from localstore.watch.protocol import (
 from localstore.watch.tree import EventsLost, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
-PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
+PAUSE_SECONDS = 0.05  # seconds between two reads of the queue, because a build makes thousands of events
+QUESTION_SECONDS = 0.5  # for one question to arrive; a slower one delays the others
 
 Log = Callable[[str], None]
 
@@ -179,7 +179,7 @@ def _listen(record: Path) -> socket.socket:
     """The listening socket of a record; replaces one that a killed watcher left."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)  # nothing else runs until it is put back
+    mask = os.umask(0o177)  # the process has one thread, so that nothing else is affected
     try:
         with socket_path(record) as path:
             listening.bind(path)

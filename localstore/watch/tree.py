@@ -31,8 +31,8 @@ from localstore.watch.inotify import (
     Inotify,
 )
 
-_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a look says so
-REMEMBERED = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
+_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a scan reports these
+REMEMBERED = 10_000  # folders whose last change is remembered; a question about older ones gets `known` False
 
 
 class EventsLost(Exception):
@@ -103,7 +103,7 @@ class Tree:
             raise EventsLost
         node = self._by_watch.get(event.watch)
         if node is None:
-            return  # of a folder that went, which was said
+            return  # the folder vanished, which was noted
         if event.mask & UNMOUNT:
             raise WatcherEnded("its file system was unmounted")
         if event.mask & IGNORED:
@@ -113,12 +113,12 @@ class Tree:
         elif event.mask & (ITSELF | IGNORED):
             if node is self._top:
                 raise WatcherEnded("the folder was moved or deleted")
-            self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
+            self._stale.add(node.prefix)  # the event has no name, and another one may spell it in other case
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        lower = name.lower()  # where letters of both cases are one, either may be told
+        lower = name.lower()  # a case-insensitive file system may report either case
         if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
             raise WatcherEnded("the folder is not linked any more")
         if lower in NESTED and node is not self._top:
@@ -129,7 +129,7 @@ class Tree:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._note_change(self._files, node.prefix)
-        elif not (mask & CREATE and name in node.below):  # else it was met before its event
+        elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
             self._rewatch(node, name)
 
     def _note_change(self, said: _ChangeLog, prefix: str) -> None:
@@ -161,7 +161,7 @@ class Tree:
         *names, last = prefix[:-1].split("/")
         for name in names:
             above = above.below.get(name) if above else None
-        if above is not None:  # else it went meanwhile, which was said
+        if above is not None:  # otherwise it vanished meanwhile, which was noted
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
@@ -212,7 +212,7 @@ class Tree:
     def _drop(self, node: _Node) -> None:
         for below in node.below.values():
             self._drop(below)
-        if self._by_watch.get(node.watch) is node:  # else it was met again elsewhere, or is gone
+        if self._by_watch.get(node.watch) is node:  # otherwise it was found elsewhere since, or is gone
             del self._by_watch[node.watch]
             self._inotify.remove(node.watch)
 
@@ -240,7 +240,7 @@ class Tree:
         try:
             return rules_in(opened, prefix, SOURCES)
         except TooLarge:
-            return {}  # a look fails at it, until it changes
+            return {}  # a scan fails until the file is shortened
 
 
 class _ChangeLog:

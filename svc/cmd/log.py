@@ -23,7 +23,7 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.refs import ResolvedRef, default_ref, find_ref, resolve_ref
 from svc.console import Column, answers
 
-GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
+GLOBBED_MAX = 100  # files that a pattern may match
 
 
 def author(record: dict[str, object]) -> object:
@@ -62,7 +62,7 @@ def log(
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on under the names that the one file had before")
+        bool, typer.Option("--follow", help="Follow one file under its earlier names too")
     ] = False,
     patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,

@@ -54,7 +54,7 @@ def push(
     ctx: Ctx,
     message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")] = "",
     no_delete: Annotated[
-        bool, typer.Option("--no-delete", help="Keep files on the branch that are gone here")
+        bool, typer.Option("--no-delete", help="Keep files on the branch that were deleted here")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -140,7 +140,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
             lines += ["", f"{title}:", *(f"  {path}" for path in paths[:LISTED])]
             lines += [f"  and {len(paths) - LISTED} more"] if len(paths) > LISTED else []
     if not planned.sent and not planned.removed:
-        lines += ["", "Nothing here is left to send; what is live on the branch will be sealed."]
+        lines += ["", "Nothing is left to send; the live edits of the branch will be sealed."]
     return [terminal_safe(line) for line in lines]
 
 
@@ -151,10 +151,10 @@ def _sentence(done: Pushed) -> str:
     if done.dry_run:
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
-            return "Nothing to seal: the branch is as this folder"
+            return "Nothing to seal: the branch equals this folder"
         return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
-        return "Nothing to seal: the branch is as this folder"
+        return "Nothing to seal: the branch equals this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others} (svc pull brings them)" if others else ""
     return f"Sealed {done.seal[:12]}: {files}{also}"
@@ -163,7 +163,7 @@ def _sentence(done: Pushed) -> str:
 def _traffic(done: Pushed, seconds: float) -> str:
     took = f"in {seconds:.1f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"
     saved = done.size - done.bytes
-    spared = f"; {size(saved)} were there or squeezed away" if saved >= MIB else ""
+    spared = f"; {size(saved)} were stored already or saved by compression" if saved >= MIB else ""
     return f"sent {size(done.bytes)} for {size(done.size)} of files {took}{spared}"
 
 

@@ -39,7 +39,7 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 
 @answers(LIST)
 def conflicts(ctx: Ctx) -> None:
-    """List files of which two versions stand against each other
+    """List files in conflict
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
     the two differ, BY who made the first. svc resolve PATH ends a conflict.

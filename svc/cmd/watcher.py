@@ -23,7 +23,7 @@ COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column
 def start(
     ctx: Ctx,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Watch in this process, until it is ended")
+        bool, typer.Option("--foreground", help="Watch in this process until it ends")
     ] = False,
 ) -> None:
     """Watch this folder, so that svc status need not walk it

@@ -43,7 +43,7 @@ class Answers(msgspec.Struct, frozen=True):
         if not wanted.as_data:
             return
         if not self.data:
-            raise UsageError("this command prints text, no fields; leave --json, --jq and --template away")
+            raise UsageError("this command prints plain text; omit --json, --jq and --template")
         if wanted.jq is not None:
             select.compiled_jq(wanted.jq)
         if self.own:

@@ -39,13 +39,13 @@ def begin(copy: WorkingCopy) -> str | None:
     if copy.key is None or copy.repo.shown_seal:
         return _begin_reading(copy)
     try:
-        told = connect(copy)
+        connected = connect(copy)
     except NoBranch as missing:
         raise missing_branch_error(copy, missing) from None
     attach_lanes(copy)
-    follow_epochs(copy, told.rows)
-    adopt_unconfirmed_seal(copy, told.head)
-    return told.head
+    follow_epochs(copy, connected.rows)
+    adopt_unconfirmed_seal(copy, connected.head)
+    return connected.head
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:

@@ -59,13 +59,13 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
     trash. `dry_run`: the same result and errors, without effect.
     """
     if dry_run:
-        with dry_run_copy(copy) as rehearsed:
-            found = pull(rehearsed, mode)
-        return msgspec.structs.replace(found, dry_run=True, trash=None)
+        with dry_run_copy(copy) as trial:
+            result = pull(trial, mode)
+        return msgspec.structs.replace(result, dry_run=True, trash=None)
     head, replaced = _begin(copy, mode)
     if copy.db.flight_kinds():
         send(copy)
-        head = begin(copy)  # the rows of before do not know what was just accepted
+        head = begin(copy)  # fetch the rows of the updates that were just accepted
     scan = copy.scan()
     if mode == "plain":
         in_the_way = edits_in_the_way(copy, scan)

@@ -23,7 +23,7 @@ from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, 
 from svc.flows.executable import unlisted
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
-PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
+PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
 MARKED = "it still holds conflict markers; run: svc resolve, or take them out, then push again"
 
@@ -67,9 +67,9 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
-        with dry_run_copy(copy) as rehearsed:
-            result = _sent(rehearsed, no_delete)
-            result.unsealed = _unsealed(rehearsed)
+        with dry_run_copy(copy) as trial:
+            result = _sent(trial, no_delete)
+            result.unsealed = _unsealed(trial)
         result.dry_run, result.bytes = True, 0
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
@@ -117,10 +117,10 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
             from svc.flows.pull import pull
 
             if moved and not isinstance(copy, DryRunCopy):
-                time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
+                time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - spreads clients that collide
             pull(copy, "merge")
             _require_merged(copy)
-            result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
+            result.refused = {}  # the relay decides again, because the manifest may have changed
     raise Conflict(
         f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
         "run: svc pull --merge, then push again"

@@ -18,7 +18,7 @@ from svc.flows.common import missing_branch_error, unwritable, update_file_cap
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
 BranchState = Literal["here", "gone", "replaced"]
-WAIT_SECONDS = 3.0  # for a server, once everything else is known
+WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):

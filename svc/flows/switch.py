@@ -91,7 +91,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
         send(copy)
         begin(copy)
     scan = copy.scan()
-    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # half merged: finish that first
+    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # finish an interrupted merge first
         if edits_in_the_way(copy, scan):
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")

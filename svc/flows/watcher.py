@@ -121,5 +121,5 @@ def _ended(record: Path) -> bool:
 def _last_words(log: Path) -> str:
     """The last line of the log, without the program's name."""
     lines = log.read_text("utf-8", "replace").split("\n")
-    words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a word")
+    words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a message")
     return words.removeprefix("svc: ")

@@ -114,7 +114,7 @@ def problem(response: httpx.Response) -> SvcError:
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
     if isinstance(error, NotFound) and not safe.get("detail"):
-        error.detail = "there is nothing here that you may see; check the name, or sign in: svc login"
+        error.detail = "it does not exist, or you may not see it; check the name, or sign in: svc login"
     if isinstance(error, RateLimited) and "detail" not in safe:
         error.detail = "too many requests; wait a moment and try again"
     return error
@@ -180,7 +180,7 @@ def remedy_of(repeatable: bool) -> str:
     """What the user can do if a request was not answered."""
     if repeatable:
         return "check your network, then run the command again"
-    return "it may have been carried out all the same: look before you run the command again"
+    return "the request may have taken effect; check before you run the command again"
 
 
 def _origin(response: httpx.Response) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 4
-STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
+STALLS = 2  # attempts that end without an answer in READ_TIMEOUT: one may be due to a lost connection
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
@@ -230,8 +230,8 @@ class Http:
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
             raise ServerUnreachable(
-                f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
-                "http://), the certificate, and this machine's clock"
+                f"{self.origin} did not complete the TLS handshake ({tls}); check the address (plain HTTP is "
+                "written http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
         most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
@@ -239,7 +239,7 @@ class Http:
             return float(BACKOFF * 2 ** (attempt - 1))
         if isinstance(error, httpx.ProtocolError):
             raise ServerMisbehaved(
-                f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
+                f"{self.origin} sent an invalid HTTP response ({terminal_safe(str(error)[:200])}); "
                 "check the address"
             ) from None
         why = terminal_safe(str(error)[:200]) or type(error).__name__

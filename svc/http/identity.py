@@ -92,7 +92,7 @@ def _make(home: Path) -> Identity:
         return Identity(device, transport, kept.kept)
     other = find_identity(home)  # another command made one at the same moment: that one stands
     if other is None:
-        raise ClientError(f"{home / FILE} came and went while it was read; try again")
+        raise ClientError(f"{home / FILE} was removed while it was read; try again")
     return other
 
 

@@ -120,8 +120,8 @@ class Sessions:
         if script is not None:
             if not same_server(script.origin, origin):
                 raise Unauthorized(
-                    f"SVC_TOKEN is for {script.origin} and is sent nowhere else, and this command is for "
-                    f"{origin}; take a token of that server, or unset SVC_TOKEN"
+                    f"SVC_TOKEN is for {script.origin} and this command uses "
+                    f"{origin}; use a token of that server, or unset SVC_TOKEN"
                 )
             return Credential(to_text(script.raw), script.key)
         session = self.find(origin)

@@ -114,7 +114,7 @@ def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
-        raise ServerMisbehaved(f"the server sent a manifest that cannot be: {error.detail}") from None
+        raise ServerMisbehaved(f"the server sent an invalid manifest: {error.detail}") from None
     if (found.blake3, found.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")
     return found.chunks

@@ -22,7 +22,7 @@ from localstore.folder.chunking import ChunkList, cut_into_chunks
 from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
-TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
+TRIES = 3  # attempts if the relay's collector deletes chunks meanwhile
 
 
 def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:

@@ -28,8 +28,11 @@ from localstore.sync.transfer.chunked_upload import upload
 from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
-PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is made again after a pull
-TOO_COSTLY = ("update_invalid", "too_large")  # codes of a refused edit: its lane, or the budget, has no room
+PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is sent again after a pull
+TOO_COSTLY = (
+    "update_invalid",
+    "too_large",
+)  # codes of a refused edit that is sent as a new version of the file
 ENVELOPE = 4096  # bytes of a batch beside its updates
 
 
@@ -288,7 +291,7 @@ def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAn
         return {}
     found = {}
     for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
-        with suppress(Invalid):  # as if it had none: edits of it are then sent as new versions
+        with suppress(Invalid):  # without a state, edits are sent as new versions of the file
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:
                 found[state.path] = raw

@@ -69,9 +69,9 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
 def rename(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
-    name: Annotated[str, typer.Argument(help="What to call the device")],
+    name: Annotated[str, typer.Argument(help="The new name")],
 ) -> None:
-    """Call a device by another name
+    """Rename a device
 
     Examples:
     svc auth device rename nUv3kX2pQ0aB "Alice's laptop"

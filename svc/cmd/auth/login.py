@@ -36,7 +36,7 @@ def login(
         typer.Option("--pair", metavar="CODE", help="Join an account with a code from svc auth device add"),
     ] = "",
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What to call this machine; else user@host")
+        str, typer.Option("--name", metavar="NAME", help="The name of this machine; else user@host")
     ] = "",
     new_key: Annotated[
         bool, typer.Option("--new-key", help="Give this machine a new key first, as after a revocation")

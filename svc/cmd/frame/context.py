@@ -115,7 +115,7 @@ class Run:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
-                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
+                f"in, which is linked to {link.repo}; omit {what}, or go to another folder"
             )
         self.use_server(link.server)
         return self.linked
@@ -128,7 +128,7 @@ class Run:
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
                 f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"leave {typed[0]} away, {remedy}"
+                f"omit {typed[0]}, {remedy}"
             )
 
     def set_repository(self, typed: str) -> None:

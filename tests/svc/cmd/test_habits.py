@@ -184,7 +184,7 @@ def test_a_large_push_says_what_it_sent(linked: Svc) -> None:
     Path("zeros.bin").write_bytes(bytes(4 * 1024 * 1024))
     told = linked("push", "-m", "Bytes")
     assert "sent 2.0 MiB for 6.0 MiB of files in " in told.err
-    assert "4.0 MiB were there or squeezed away" in told.err
+    assert "4.0 MiB were stored already or saved by compression" in told.err
     assert "sent" not in linked("push", "-m", "Again").err
 
 
