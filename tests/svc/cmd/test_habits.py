@@ -124,7 +124,7 @@ def test_what_is_not_there_is_named(linked: Svc, words: list[str]) -> None:
     assert (told.code, told.out) == (1, "")
     assert "nope" in told.err or "abcdef123456" in told.err
     assert "hidden" not in told.err
-    assert "that you may see" not in told.err
+    assert "you may not see it" not in told.err
 
 
 def test_the_diff_of_the_folder_as_data(linked: Svc) -> None:
