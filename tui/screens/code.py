@@ -1,0 +1,258 @@
+"""Files at a seal: tree, text with colours, blame, history, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tree
+from tui.actions import Action
+from tui.highlight import coloured, plain
+from tui.screens.view import View
+from tui.text import ago, safe
+from tui.widgets.diff import rows as diff_rows
+from tui.widgets.frame import Line
+from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.source import Source
+
+HISTORY = 200  # seals that the history of a file lists
+TREE_WIDTH = 32
+TWO_PANES = 100  # columns from which tree and file stand side by side
+
+
+class Code(View):
+    ACTIONS = (
+        Action("find_file", ("t",), "find file", footer=True),
+        Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
+        Action("history", ("h",), "history", "svc log {path}", footer=True),
+        Action("older", ("left_square_bracket",), "older seal", "svc log {path}"),
+        Action("newer", ("right_square_bracket",), "newer seal", "svc log {path}"),
+        Action("copy", ("y",), "copy path or line"),
+    )
+    DEFAULT_CSS = """
+    Code #tree_pane { width: 32; }
+    Code #file_pane { width: 1fr; }
+    """
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="row"):
+            with Vertical(id="tree_pane"):
+                yield Lines(empty="no files", id="tree")
+            with Vertical(id="file_pane"):
+                yield Line(id="file_title")
+                yield Lines(marked=False, id="file")
+
+    def on_mount(self) -> None:
+        self.folder = ""
+        self.path: str | None = None
+        self._blob: Blob | None = None
+        self._blame: Blame | None = None
+        self._blaming = False
+        self._mode = "file"  # file, history, diff
+        self._seals: list[SealSummary] = []
+        self.moved()
+        self._arrange()
+
+    @property
+    def wide(self) -> bool:
+        return self.app.size.width >= TWO_PANES
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """One pane or two: in one, the file covers the tree."""
+        opened = self.path is not None or self._mode != "file"
+        self.query_one("#tree_pane").display = self.wide or not opened
+        self.query_one("#file_pane").display = self.wide or opened
+        tree = self.query_one("#tree_pane")
+        tree.styles.width = TREE_WIDTH if self.wide else "1fr"
+
+    def _focus(self, name: str) -> None:
+        self.screen.set_focus(self.query_one(f"#{name}", Lines))
+
+    def moved(self) -> None:
+        self._load_folder(self.folder)
+        if self.path is not None:
+            self.open_file(self.path)
+
+    def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            self.query_one("#tree", Lines).show(())
+            return
+
+        def paint(tree: Tree, at: float) -> None:
+            self.folder = folder
+            entries = sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+            items = [Item(("up", ""), (("../", "dim"),))] if folder else []
+            for entry in entries:
+                name = safe(entry.path.rsplit("/", 1)[-1])
+                if entry.kind == "dir":
+                    items.append(Item(("dir", entry.path), ((f"{name}/", "name"),)))
+                else:
+                    items.append(Item(("file", entry.path), ((name, "text"),)))
+            self.query_one("#tree", Lines).show(sequence(items), cursor)
+
+        key = self.key("tree", seal, folder)
+        self.svc.load(key, Tree, lambda api: api.history.tree(repo.id, seal, folder), paint, final=True)
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        event.stop()
+        if event.lines.id == "tree":
+            kind, path = event.key  # type: ignore[misc]
+            if kind == "file":
+                self.open_file(path)
+                self._focus("file")
+            elif kind == "dir":
+                self._load_folder(path)
+            else:
+                self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+        elif self._mode == "history":
+            self.show_diff(str(event.key))
+
+    def open_file(self, path: str) -> None:
+        """Show a file at the screen's seal."""
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            return
+        if path != self.path:
+            self._blob = self._blame = None
+            self.query_one("#file", Lines).show(())
+        self.path, self._mode = path, "file"
+        self._arrange()
+        key = self.key("file", seal, path)
+        self.svc.load(
+            key, Blob, lambda api: api.history.blob(repo.id, seal, path), self._paint_file, final=True
+        )
+        if self._blaming:
+            self._load_blame()
+
+    def _paint_file(self, blob: Blob, at: float) -> None:
+        self._blob = blob
+        self._show_text(plain(blob.content or "")) if blob.encoding == "utf-8" else self._show_bytes(blob)
+        if blob.encoding == "utf-8" and blob.content:
+            content = blob.content
+
+            def work() -> None:
+                lines = coloured(content, blob.path)
+                if lines is not None:
+                    self.app.call_from_thread(self._show_text, lines, blob)
+
+            self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
+
+    def _show_text(self, lines: list[tuple[tuple[str, str], ...]], of: Blob | None = None) -> None:
+        if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
+            return
+        self._text = lines
+        blame = self._blame.ranges if self._blaming and self._blame else ()
+        self.query_one("#file", Lines).show(Source(lines, blame, self.svc.clock()))
+        self._title(f"{len(lines)} lines")
+
+    def _show_bytes(self, blob: Blob) -> None:
+        self.query_one("#file", Lines).show([Item(1, ((f"{blob.size:,} bytes, not text", "dim"),))])
+        self._title("binary")
+
+    def _title(self, right: str) -> None:
+        self.query_one("#file_title", Line).put(((safe(self.path or ""), "title"),), ((right, "dim"),))
+
+    def do_blame(self) -> None:
+        if self.path is None:
+            self.of.say("open a file first: enter", "warn")
+            return
+        self._blaming = not self._blaming
+        if self._blaming:
+            self._load_blame()
+        elif self._blob is not None:
+            self._show_text(self._text)
+
+    def _load_blame(self) -> None:
+        repo, seal, path = self.of.repo, self.of.seal, self.path
+        if seal is None or path is None:
+            return
+
+        def paint(blame: Blame, at: float) -> None:
+            if blame.path == self.path and self._blob is not None:
+                self._blame = blame
+                self._show_text(self._text)
+
+        key = self.key("blame", seal, path)
+        self.svc.load(key, Blame, lambda api: api.history.blame(repo.id, seal, path), paint, final=True)
+
+    def do_history(self) -> None:
+        repo, path, ref = self.of.repo, self.path, self.of.ref_name
+        self._mode = "history"
+        self._arrange()
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            if self._mode != "history":
+                return
+            self._seals = seals
+            now = self.svc.clock()
+            items = [
+                Item(
+                    seal.id,
+                    (
+                        (f"{seal.id[:8]} ", "accent"),
+                        (safe(seal.message.partition("\n")[0]), "text"),
+                    ),
+                    (
+                        (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
+                        (ago(seal.created_at, now), "dim"),
+                    ),
+                )
+                for seal in seals
+            ]
+            self.query_one("#file", Lines).show(sequence(items), self.of.seal)
+            self._title("history")
+            self._focus("file")
+
+        self.svc.load(
+            self.key("history", ref, path or ""),
+            list[SealSummary],
+            lambda api: list(
+                api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)
+            ),
+            paint,
+        )
+
+    def show_diff(self, seal: str) -> None:
+        """What one seal changed."""
+        repo = self.of.repo
+        self._mode = "diff"
+
+        def paint(compare: Compare, at: float) -> None:
+            if self._mode == "diff":
+                self.query_one("#file", Lines).show(sequence(diff_rows(compare.files)))
+                self.query_one("#file_title", Line).put(
+                    ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
+                )
+
+        key = self.key("brought", seal)
+        self.svc.load(key, Compare, lambda api: api.history.compare(repo.id, None, seal), paint, final=True)
+
+    def back(self) -> bool:
+        if self._mode == "diff":
+            self.do_history()
+            return True
+        if self._mode == "history":
+            self._mode = "file"
+            if self._blob is not None:
+                self._show_text(self._text)
+            self._arrange()
+            self._focus("file" if self.path else "tree")
+            return True
+        if self.path is not None and not self.wide:
+            self.path = None
+            self._arrange()
+            self._focus("tree")
+            return True
+        if self.path is not None and self.screen.focused is self.query_one("#file"):
+            self._focus("tree")
+            return True
+        if self.folder:
+            self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+            return True
+        return False
