@@ -134,6 +134,27 @@ class SvcApp(LeanApp, inherit_bindings=False):
             paint()
             screen.show_frame()
 
+    def do_help(self) -> None:
+        from tui.screens.help import Help
+
+        self.push_screen(Help(self.actions(), type(self.screen).__name__))
+
+    def do_palette(self) -> None:
+        from tui.screens.help import Help
+
+        self.push_screen(Help(self.actions(), "type to filter", typing=True))
+
+    def do_command(self) -> None:
+        """Run any command line of svc."""
+        ask: Any = self.screen
+        ask.ask("svc", self._run_command)
+
+    def _run_command(self, line: str) -> None:
+        from tui.screens.output import Output
+
+        if line.strip():
+            self.push_screen(Output(line.strip().removeprefix("svc "), self.place.folder))
+
     def do_quit(self) -> None:
         self.exit()
 

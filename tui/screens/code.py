@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -11,11 +12,14 @@ from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tre
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.view import View
-from tui.text import ago, safe
+from tui.text import Part, ago, safe
 from tui.widgets.diff import rows as diff_rows
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.source import Source
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
 
 HISTORY = 200  # seals that the history of a file lists
 TREE_WIDTH = 32
@@ -36,6 +40,17 @@ class Code(View):
     Code #file_pane { width: 1fr; }
     """
 
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self.folder = ""
+        self.path: str | None = None
+        self._blob: Blob | None = None
+        self._text: list[tuple[Part, ...]] = []
+        self._blame: Blame | None = None
+        self._blaming = False
+        self._mode: Literal["file", "history", "diff"] = "file"
+        self._seals: list[SealSummary] = []
+
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
             with Vertical(id="tree_pane"):
@@ -45,13 +60,6 @@ class Code(View):
                 yield Lines(marked=False, id="file")
 
     def on_mount(self) -> None:
-        self.folder = ""
-        self.path: str | None = None
-        self._blob: Blob | None = None
-        self._blame: Blame | None = None
-        self._blaming = False
-        self._mode = "file"  # file, history, diff
-        self._seals: list[SealSummary] = []
         self.moved()
         self._arrange()
 
@@ -143,7 +151,7 @@ class Code(View):
 
             self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _show_text(self, lines: list[tuple[tuple[str, str], ...]], of: Blob | None = None) -> None:
+    def _show_text(self, lines: list[tuple[Part, ...]], of: Blob | None = None) -> None:
         if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
             return
         self._text = lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 
 from localstore.core.model.history import Blob, SealSummary, Tree
@@ -10,16 +12,22 @@ from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
 
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
 class Overview(View):
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._seal: SealSummary | None = None
+        self._readme: list[tuple[Part, ...]] = []
+
     def compose(self) -> ComposeResult:
         yield Lines(marked=False, id="overview")
 
     def on_mount(self) -> None:
-        self._seal: SealSummary | None = None
-        self._readme: list[tuple[Part, ...]] = []
         self.moved()
 
     def moved(self) -> None:

@@ -124,7 +124,8 @@ class RepoScreen(Base):
         self.ref_name, self.seal = name, seal
         if changed:
             for view in self._views.values():
-                view.moved()
+                if view.is_mounted:
+                    view.moved()
         self.show_frame()
 
     def do_ref(self) -> None:
