@@ -15,11 +15,14 @@ from typing import Any, NamedTuple
 
 from textual.worker import Worker, get_current_worker
 
+from localstore.core.model.repo import Repo
 from svc.api import Api
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, Paint, sentence, state_after
 from tui.display import LeanApp
+from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
+from tui.widgets.lines import Item
 
 
 class Place(NamedTuple):
@@ -29,6 +32,9 @@ class Place(NamedTuple):
     repo_id: str = ""
     full_name: str = ""
     branch: str = ""
+
+
+NOWHERE = Place()
 
 
 class SvcApp(LeanApp, inherit_bindings=False):
@@ -43,7 +49,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
     def __init__(
         self,
         client: Client,
-        place: Place = Place(),
+        place: Place = NOWHERE,
         keys: Mapping[str, tuple[str, ...]] | None = None,
         colours: str = "terminal",
         clock: Callable[[], float] = time.time,
@@ -52,6 +58,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.line_state = "unknown"
+        self.broken: Exception | None = None
         self.animation_level = "none"
 
     def actions(self) -> tuple[Action, ...]:
@@ -133,6 +140,22 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if screen.is_attached:
             paint()
             screen.show_frame()
+
+    def do_go_repo(self) -> None:
+        """Choose a repository."""
+        known = self.client.known("repos", list[Repo])
+        if known is None:
+            return
+        from tui.screens.choose import Choose
+        from tui.screens.repo import RepoScreen
+
+        items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in known[0]]
+        self.push_screen(Choose("repositories", items, lambda repo: self.push_screen(RepoScreen(repo))))
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End with the error itself: who started the app says it, in one sentence."""
+        self.broken = error
+        self.exit(return_code=1)
 
     def do_help(self) -> None:
         from tui.screens.help import Help

@@ -47,4 +47,7 @@ def _open(run: Run, theme: str) -> None:
         place = Place(Path(folder), link.repo_id, link.repo, link.branch)
     account = (session.handle or session.user_id) if session else ""
     client = Client(run.server, account, lambda: run.reader, Store(root / "known.db"))
-    SvcApp(client, place, read_keys(root / "keys.toml"), theme).run()
+    app = SvcApp(client, place, read_keys(root / "keys.toml"), theme)
+    app.run()
+    if app.broken is not None:
+        raise app.broken

@@ -30,7 +30,6 @@ class Base(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
-        self._query = ""
 
     @property
     def svc(self) -> SvcApp:
@@ -155,8 +154,22 @@ class Base(Screen[None], inherit_bindings=False):
 
     def do_filter(self) -> None:
         lines = self.lines
-        if lines is not None:
-            self.ask("filter", lambda text: None, lines.filter, self._query)
+        if lines is None:
+            return
+        if lines.searches:
+            self.ask("search", lambda text: (lines.filter(text), self.do_next_match())[1])
+        else:
+            self.ask("filter", lambda text: None, lines.filter)
+
+    def do_next_match(self) -> None:
+        self._search(1)
+
+    def do_previous_match(self) -> None:
+        self._search(-1)
+
+    def _search(self, step: int) -> None:
+        if self.lines is not None and not self.lines.search(step):
+            self.say("nothing matches; type what to look for: /", "warn")
 
     def _move(self, act: Callable[[Lines], None]) -> None:
         if self.lines is not None:

@@ -57,7 +57,7 @@ class Code(View):
                 yield Lines(empty="no files", id="tree")
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
-                yield Lines(marked=False, id="file")
+                yield Lines(marked=False, searches=True, id="file")
 
     def on_mount(self) -> None:
         self.moved()
@@ -240,6 +240,78 @@ class Code(View):
 
         key = self.key("brought", seal)
         self.svc.load(key, Compare, lambda api: api.history.compare(repo.id, None, seal), paint, final=True)
+
+    def do_find_file(self) -> None:
+        """Choose among all files of the seal."""
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            self.of.say("nothing is sealed yet", "warn")
+            return
+        chosen = self._find_file_in
+
+        def paint(tree: Tree, at: float) -> None:
+            if not asked:
+                asked.append(True)
+                chosen(tree)
+
+        asked: list[bool] = []
+        key = self.key("tree", seal, "", "recursive")
+        self.svc.load(
+            key, Tree, lambda api: api.history.tree(repo.id, seal, recursive=True), paint, final=True
+        )
+
+    def _find_file_in(self, tree: Tree) -> None:
+        from tui.screens.choose import Choose
+
+        items = [Item(entry.path, ((safe(entry.path), "text"),)) for entry in tree.entries]
+        self.app.push_screen(Choose("find file", items, self._go_to_file))
+
+    def _go_to_file(self, path: str) -> None:
+        self._load_folder(path.rpartition("/")[0], ("file", path))
+        self.open_file(path)
+        self._focus("file")
+
+    def do_older(self) -> None:
+        self._step(1)
+
+    def do_newer(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        """Show the file, or everything, at the seal before or after this one."""
+        repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            ids = [seal.id for seal in seals]
+            if stepped or not ids:
+                return
+            stepped.append(True)
+            place = ids.index(here) if here in ids else -1 if by > 0 else 0
+            wanted = max(0, place + by) if here in ids or by > 0 else 0
+            if wanted >= len(ids) or ids[wanted] == here:
+                self.of.say("this is the oldest" if by > 0 else "this is the newest", "dim")
+                return
+            self.of.go_to(ref, ids[wanted])
+
+        stepped: list[bool] = []
+        self.svc.load(
+            self.key("history", ref, path or ""),
+            list[SealSummary],
+            lambda api: list(api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)),
+            paint,
+        )
+
+    def do_copy(self) -> None:
+        """Put the path, or the line, on the terminal's clipboard."""
+        lines = self.of.lines
+        if self.path is None or lines is None or lines.item is None:
+            return
+        if lines.id == "file" and isinstance(lines.key, int) and lines.key <= len(self._text):
+            text = "".join(part for part, _ in self._text[lines.key - 1])
+        else:
+            text = self.path
+        self.app.copy_to_clipboard(text)
+        self.of.say("copied", "dim")
 
     def back(self) -> bool:
         if self._mode == "diff":

@@ -51,13 +51,16 @@ class Lines(Widget, can_focus=True):
             self.lines = lines
             super().__init__()
 
-    def __init__(self, *, marked: bool = True, empty: str = "", id: str | None = None) -> None:
+    def __init__(
+        self, *, marked: bool = True, searches: bool = False, empty: str = "", id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.rows: Rows = ()
         self.cursor = 0
         self.top = 0
         self.shift = 0  # columns scrolled to the right
         self.marked = marked
+        self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty = empty
         self._all: Rows = ()
         self._filter = ""
@@ -87,11 +90,18 @@ class Lines(Widget, can_focus=True):
         """List only rows that contain every word of `text`, whatever its case."""
         wanted = self.key
         self._filter = text
+        if self.searches:
+            return
         self.rows = self._filtered()
         self.cursor = self._place_of(wanted) or 0
         self._settle()
         self.refresh()
         self.post_message(self.Moved(self))
+
+    def search(self, step: int) -> bool:
+        """Go to the next row that contains what was typed; False if none does."""
+        wanted = self._filter.casefold()
+        return bool(wanted) and self.find(lambda item: wanted in _text(item), step)
 
     def move(self, by: int) -> None:
         """Move the cursor by rows; it stops at the ends and passes over headings."""
@@ -163,14 +173,13 @@ class Lines(Widget, can_focus=True):
         self.refresh()
 
     def _filtered(self) -> Rows:
-        words = self._filter.casefold().split()
+        words = [] if self.searches else self._filter.casefold().split()
         if not words:
             return self._all
         found: list[Item] = []
         for index in range(len(self._all)):
             item = self._all[index]
-            text = (item.text or "".join(part for part, _ in (*item.left, *item.right))).casefold()
-            if item.key is not None and all(word in text for word in words):
+            if item.key is not None and all(word in _text(item) for word in words):
                 found.append(item)
         return found
 
@@ -202,6 +211,10 @@ class Lines(Widget, can_focus=True):
         elif self.cursor >= self.top + height:
             self.top = self.cursor - height + 1
         self.top = max(0, min(self.top, count - height)) if self.size.height else self.top
+
+
+def _text(item: Item) -> str:
+    return (item.text or "".join(part for part, _ in (*item.left, *item.right))).casefold()
 
 
 def sequence(items: Sequence[Item]) -> Rows:
