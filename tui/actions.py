@@ -4,8 +4,8 @@
         Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
     )
 
-A screen has its own table; the app's stands behind it. The action `find_file` runs the method `do_find_file` of the
-screen, else of the app. `keymap` changes keys, and names a clash.
+A screen has its own table; the app's stands behind it. The action `find_file` runs the method `do_find_file`
+of the screen, else of the app. `keys.toml` changes keys; two actions on one key are named at start.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """`keys` in Textual's names. `command`: the `svc` command line that does the same, "" for what only a screen
-    does; `{…}` stand for what the screen shows. `needs`: what must hold, else the action says why not.
-    `footer`: shown at the bottom."""
+    """`keys` in Textual's names. `command`: the `svc` command line that does the same, "" for what only a
+    screen does; `{…}` stand for what the screen shows. `needs`: what must hold, else the action says why
+    not. `footer`: shown at the bottom."""
 
     id: str
     keys: tuple[str, ...]

@@ -2,8 +2,8 @@
 
     SvcApp(client, Place(repo, folder), keys).run()
 
-Screens paint what is known and ask the client for news; keys run actions of the table (`tui.actions`). The app
-never asks the disk or the network on its own thread.
+Screens paint what is known and ask the client for news; keys run actions of the table (`tui.actions`). No
+call of a server runs on the app's own thread.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         final: bool = False,
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint what is known under `key`, then what the server answers. `final`: it cannot have changed, so a
-        known value is enough. A failure keeps what is painted and says so; `failed` hears of it too."""
+        """Paint what is known under `key`, then what the server answers. `final`: it cannot have changed, so
+        a known value is enough. A failure keeps what is painted and says so; `failed` hears of it too."""
         screen = self.screen
         known = self.client.known(key, shape)
         if known is not None:
@@ -150,7 +150,11 @@ class SvcApp(LeanApp, inherit_bindings=False):
         from tui.screens.repo import RepoScreen
 
         items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in known[0]]
-        self.push_screen(Choose("repositories", items, lambda repo: self.push_screen(RepoScreen(repo))))
+
+        def go(repo: Repo) -> None:
+            self.push_screen(RepoScreen(repo))
+
+        self.push_screen(Choose("repositories", items, go))
 
     def _handle_exception(self, error: Exception) -> None:
         """End with the error itself: who started the app says it, in one sentence."""

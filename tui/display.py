@@ -6,18 +6,19 @@ terminal shows, cell by cell, and answers the shortest text that turns it into w
     screen = Screen(80, 24)
     text = screen.update(painted)      # "" if nothing changed
 
-An update that moved most rows by the same distance becomes a scroll; of the rest only the runs that differ are
-sent. `LeanApp` is a Textual app that draws through it.
+An update that moved most rows by the same distance becomes a scroll; of the rest only the runs that differ
+are sent. `LeanApp` is a Textual app that draws through it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.cells import split_graphemes
 from rich.color import ColorSystem
+from rich.console import RenderableType
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
@@ -287,13 +288,15 @@ class LeanApp(App[None]):
         """The terminal may show anything now: the next update paints all of it."""
         self._shown = None
 
-    def _display(self, screen: TextualScreen, renderable: object) -> None:  # type: ignore[override]
+    def _display(self, screen: TextualScreen[Any], renderable: RenderableType | None) -> None:
         driver = self._driver
-        drawn = isinstance(renderable, (LayoutUpdate, ChopsUpdate))
-        if not drawn or driver is None or self.is_headless or driver.is_inline:
-            if renderable is not None and not drawn:
+        if driver is None or self.is_headless or driver.is_inline:
+            super()._display(screen, renderable)
+            return
+        if not isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
+            if renderable is not None:
                 self.forget_display()
-            super()._display(screen, renderable)  # type: ignore[arg-type]
+            super()._display(screen, renderable)
             return
         if self._batch_count or not self._running or self._closed:
             return

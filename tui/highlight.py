@@ -15,7 +15,7 @@ from tui.text import Part, safe
 WHOLE_MAX = 1024 * 1024  # bytes of a text that is coloured; longer ones stay plain
 LINE_MAX = 4_000  # characters of a line that are coloured
 
-_ROLES = (
+_ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Token.Comment, "comment"),
     (Token.Keyword, "keyword"),
     (Token.Operator.Word, "keyword"),
@@ -37,7 +37,7 @@ _KNOWN: dict[_TokenType, str] = {}
 def lexer_of(path: str) -> Lexer | None:
     """The lexer for files of this name; None if there is none."""
     try:
-        return get_lexer_for_filename(path, stripnl=False, ensurenl=False)  # type: ignore[no-any-return]
+        return get_lexer_for_filename(path, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
 
@@ -76,5 +76,5 @@ def _pieces(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
     for token, piece in lex(text, lexer):
         role = _KNOWN.get(token)
         if role is None:
-            role = _KNOWN[token] = next((name for kind, name in _ROLES if token in kind), "text")
+            role = _KNOWN[token] = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
         yield role, piece

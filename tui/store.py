@@ -1,7 +1,7 @@
 """What was seen last, so that a screen paints before the network answers.
 
-One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct as
-JSON. What is named by a digest never goes stale; everything else carries the time at which it was read.
+One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
+as JSON. What is named by a digest never goes stale; everything else carries the time at which it was read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Store:
             return
         with self._lock:
             self._db.execute(
-                "INSERT INTO known VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, value = excluded.value",
+                "INSERT INTO known VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET at = excluded.at, value = excluded.value",
                 (space, key, self._clock(), data),
             )
 

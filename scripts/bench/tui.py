@@ -1,7 +1,9 @@
-"""Bytes that the app sends over a terminal line, and its CPU: python -m scripts.bench.tui FOLDER [--size 80x24]
+"""Bytes that the app sends over a terminal line, and its CPU.
 
-FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal; what it sends is counted
-until it has been silent for half a second, and shown to a terminal emulator.
+    python -m scripts.bench.tui FOLDER [--size 80x24]
+
+FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal; what it sends is
+counted until it has been silent for half a second, and shown to a terminal emulator.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
             os.chdir(folder)
             os.environ.update(TERM="xterm-256color", COLORTERM="")
-            os.execv(command[0], list(command))  # noqa: S606
+            os.execv(command[0], list(command))
 
     def read(self, quiet: float = QUIET, most: float = 10.0) -> int:
         """Bytes that arrive until the line is quiet."""

@@ -157,9 +157,13 @@ class Base(Screen[None], inherit_bindings=False):
         if lines is None:
             return
         if lines.searches:
-            self.ask("search", lambda text: (lines.filter(text), self.do_next_match())[1])
+            self.ask("search", lambda text: self._search_for(lines, text))
         else:
             self.ask("filter", lambda text: None, lines.filter)
+
+    def _search_for(self, lines: Lines, text: str) -> None:
+        lines.filter(text)
+        self.do_next_match()
 
     def do_next_match(self) -> None:
         self._search(1)

@@ -110,7 +110,9 @@ class Code(View):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
         if event.lines.id == "tree":
-            kind, path = event.key  # type: ignore[misc]
+            if not isinstance(event.key, tuple):
+                return
+            kind, path = event.key
             if kind == "file":
                 self.open_file(path)
                 self._focus("file")
@@ -297,7 +299,9 @@ class Code(View):
         self.svc.load(
             self.key("history", ref, path or ""),
             list[SealSummary],
-            lambda api: list(api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)),
+            lambda api: list(
+                api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)
+            ),
             paint,
         )
 

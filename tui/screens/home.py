@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from textual.app import ComposeResult
 
@@ -64,5 +64,5 @@ class Home(Base):
 
 
 def _short(folder: str) -> str:
-    home = os.path.expanduser("~")
+    home = str(Path.home())
     return "~" + folder[len(home) :] if folder.startswith(home) else folder

@@ -32,7 +32,7 @@ TABS: tuple[tuple[str, type[View] | None], ...] = (
 
 
 class RepoScreen(Base):
-    """`view` is the tab that is shown. `seal`: the state of the branch that all tabs speak of, None at first."""
+    """`view` is the tab that is shown. `seal`: the seal that all tabs speak of, None before the first."""
 
     ACTIONS = (
         *(

@@ -44,7 +44,8 @@ class Line(Widget):
 
 
 class Prompt(Input):
-    """One line of typing at the bottom. `done(text)` at enter, `left()` at esc, `changed(text)` for each key."""
+    """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
+    key."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
+from rich.style import Style
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -165,8 +166,8 @@ class Lines(Widget, can_focus=True):
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
     @property
-    def styles_of_theme(self) -> dict[str, object]:
-        return THEMES[getattr(self.app, "colours", "terminal")]  # type: ignore[return-value]
+    def styles_of_theme(self) -> dict[str, Style]:
+        return THEMES[getattr(self.app, "colours", "terminal")]
 
     def on_resize(self) -> None:
         self._settle()
