@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,12 @@ THEMES = ("terminal", "dark", "light", "contrast")
 def tui(
     ctx: Ctx,
     theme: Annotated[str, typer.Option("--theme", help="terminal, dark, light or contrast")] = "terminal",
+    plain: Annotated[bool, typer.Option("--plain", help="Numbered lines instead of a drawn screen")] = False,
 ) -> None:
     """Open the terminal app
+
+    It shows repositories, files, blame and history; ? lists the keys. What was seen before opens without the
+    network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines instead.
 
     Examples:
     svc tui
@@ -28,25 +33,32 @@ def tui(
     """
     if theme not in THEMES:
         raise UsageError(f"{theme} is no theme; use one of: {', '.join(THEMES)}")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("the app needs a terminal; svc --help lists the commands that do not")
-    _open(ctx.obj, theme)
+    plain = plain or ctx.obj.environment.get("TERM") == "dumb" or not sys.stderr.isatty()
+    if not plain and not sys.stdin.isatty():
+        raise UsageError("the app needs a terminal to read keys from; svc tui --plain reads lines")
+    _open(ctx.obj, theme, plain)
 
 
-def _open(run: Run, theme: str) -> None:
-    from tui.actions import read_keys
-    from tui.app import Place, SvcApp
+def _open(run: Run, theme: str, plain: bool) -> None:
     from tui.client import Client
     from tui.store import Store
 
     root = run.home.root
     session = run.sessions.find(run.server)
+    account = (session.handle or session.user_id) if session else ""
+    client = Client(run.server, account, lambda: run.reader, Store(root / "known.db"))
+    if plain:
+        from tui.plain import Plain
+
+        Plain(client, time.time, sys.stdin, sys.stdout).run()
+        return
+    from tui.actions import read_keys
+    from tui.app import Place, SvcApp
+
     place = Place()
     if run.linked is not None:
         folder, link = run.linked
         place = Place(Path(folder), link.repo_id, link.repo, link.branch)
-    account = (session.handle or session.user_id) if session else ""
-    client = Client(run.server, account, lambda: run.reader, Store(root / "known.db"))
     app = SvcApp(client, place, read_keys(root / "keys.toml"), theme)
     app.run()
     if app.broken is not None:
