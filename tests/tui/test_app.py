@@ -119,7 +119,7 @@ async def test_what_was_seen_opens_without_the_server(project: str, open_app: Op
 
 
 async def test_help_and_palette_come_from_the_same_table(project: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(80, 40)) as pilot:
+    async with open_app().run_test(size=(80, 60)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
         names = [action.label for action in pilot.app.actions() if action.keys]  # type: ignore[attr-defined]

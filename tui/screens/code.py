@@ -13,7 +13,7 @@ from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.view import View
 from tui.text import Part, ago, safe
-from tui.widgets.diff import rows as diff_rows
+from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.source import Source
@@ -26,6 +26,17 @@ TREE_WIDTH = 32
 TWO_PANES = 100  # columns from which tree and file stand side by side
 
 
+DIFF_ACTIONS = (
+    Action("split", ("v",), "old and new side by side", "svc diff"),
+    Action("blanks", ("W",), "white space", "svc diff"),
+    Action("next_hunk", ("J",), "next hunk"),
+    Action("previous_hunk", ("K",), "previous hunk"),
+    Action("next_file", ("right_curly_bracket",), "next file"),
+    Action("previous_file", ("left_curly_bracket",), "previous file"),
+    Action("seen", ("m",), "seen: fold the file"),
+)
+
+
 class Code(View):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
@@ -33,6 +44,7 @@ class Code(View):
         Action("history", ("h",), "history", "svc log {path}", footer=True),
         Action("older", ("left_square_bracket",), "older seal", "svc log {path}"),
         Action("newer", ("right_square_bracket",), "newer seal", "svc log {path}"),
+        *DIFF_ACTIONS,
         Action("copy", ("y",), "copy path or line"),
     )
     DEFAULT_CSS = """
@@ -58,6 +70,7 @@ class Code(View):
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
+                yield Diff(id="diff")
 
     def on_mount(self) -> None:
         self.moved()
@@ -75,6 +88,8 @@ class Code(View):
         opened = self.path is not None or self._mode != "file"
         self.query_one("#tree_pane").display = self.wide or not opened
         self.query_one("#file_pane").display = self.wide or opened
+        self.query_one("#file").display = self._mode != "diff"
+        self.query_one("#diff").display = self._mode == "diff"
         tree = self.query_one("#tree_pane")
         tree.styles.width = TREE_WIDTH if self.wide else "1fr"
 
@@ -201,6 +216,7 @@ class Code(View):
                 return
             self._seals = seals
             now = self.svc.clock()
+            self._arrange()
             items = [
                 Item(
                     seal.id,
@@ -232,10 +248,12 @@ class Code(View):
         """What one seal changed."""
         repo = self.of.repo
         self._mode = "diff"
+        self._arrange()
+        self._focus("diff")
 
         def paint(compare: Compare, at: float) -> None:
             if self._mode == "diff":
-                self.query_one("#file", Lines).show(sequence(diff_rows(compare.files)))
+                self.query_one("#diff", Diff).show_files(compare.files)
                 self.query_one("#file_title", Line).put(
                     ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
                 )
@@ -304,6 +322,32 @@ class Code(View):
             ),
             paint,
         )
+
+    @property
+    def diff(self) -> Diff:
+        return self.query_one("#diff", Diff)
+
+    def do_split(self) -> None:
+        self.diff.toggle_split()
+
+    def do_blanks(self) -> None:
+        self.diff.toggle_blanks()
+        self.of.say(f"white space {'shown' if self.diff.blanks else 'not shown'}", "dim")
+
+    def do_next_hunk(self) -> None:
+        self.diff.jump("hunk", 1)
+
+    def do_previous_hunk(self) -> None:
+        self.diff.jump("hunk", -1)
+
+    def do_next_file(self) -> None:
+        self.diff.jump("file", 1)
+
+    def do_previous_file(self) -> None:
+        self.diff.jump("file", -1)
+
+    def do_seen(self) -> None:
+        self.diff.toggle_seen()
 
     def do_copy(self) -> None:
         """Put the path, or the line, on the terminal's clipboard."""
