@@ -11,18 +11,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from textual.worker import Worker, get_current_worker
 
 from localstore.core.model.repo import Repo
-from svc.api import Api
+from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
-from tui.client import Client, Paint, sentence, state_after
+from tui.client import Client, sentence, state_after
 from tui.display import LeanApp
+from tui.reads import Read
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
 from tui.widgets.lines import Item
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -85,26 +88,22 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
     def load(
         self,
-        key: str,
-        shape: Any,
-        call: Callable[[Api], Any],
-        paint: Paint,
-        *,
-        final: bool = False,
+        read: Read[T],
+        paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint what is known under `key`, then what the server answers. `final`: it cannot have changed, so
-        a known value is enough. A failure keeps what is painted and says so; `failed` hears of it too."""
+        """Paint what is known, then what the server answers; `paint(value, at)` gets the time it was read. A
+        failure keeps what is painted and says so; `failed` hears of it too."""
         screen = self.screen
-        known = self.client.known(key, shape)
+        known = self.client.known(read)
         if known is not None:
             paint(*known)
-            if final:
+            if read.final:
                 return
 
         def work() -> None:
             try:
-                value, at = self.client.fetch(key, call)
+                value, at = self.client.fetch(read)
             except Exception as error:
                 self._tell(worker(), screen, error, failed)
                 return
@@ -114,7 +113,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         def worker() -> Worker[None]:
             return get_current_worker()
 
-        self.run_worker(work, thread=True, group=key, exclusive=True, exit_on_error=False)
+        self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
 
     def _tell(
         self,
@@ -143,7 +142,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
     def do_go_repo(self) -> None:
         """Choose a repository."""
-        known = self.client.known("repos", list[Repo])
+        known = self.client.known(reads.repos())
         if known is None:
             return
         from tui.screens.choose import Choose

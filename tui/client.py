@@ -1,23 +1,21 @@
 """The app's way to a server: calls run on threads, what they answer is kept in the store.
 
-    client.load("repos", list[Repo], lambda api: list(api.repo.list(limit=100)), paint)
-
-`paint(value, at)` is called at once with what is known, and again when the answer has arrived and differs.
+known = client.known(reads.repos())
+repos, at = client.fetch(reads.repos())
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from svc.api import Api
+from tui.reads import Read
 from tui.store import Store
 
 T = TypeVar("T")
-
-Paint = Callable[[Any, float], None]
 
 
 class Client:
@@ -35,14 +33,14 @@ class Client:
             self._api = self._open_api()
         return self._api
 
-    def known(self, key: str, shape: Any) -> tuple[Any, float] | None:
-        """What was read last, and when."""
-        return self.store.get(self.space, key, shape)
+    def known(self, read: Read[T]) -> tuple[T, float] | None:
+        """What was read last, and when: seconds since 1970."""
+        return self.store.get(self.space, read.key, read.shape)
 
-    def fetch(self, key: str, call: Callable[[Api], T]) -> tuple[T, float]:
+    def fetch(self, read: Read[T]) -> tuple[T, float]:
         """Ask the server and keep the answer. Raises what the call raises."""
-        value = call(self.api)
-        self.store.put(self.space, key, value)
+        value = read.call(self.api)
+        self.store.put(self.space, read.key, value)
         return value, time.time()
 
     def close(self) -> None:

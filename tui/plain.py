@@ -12,21 +12,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TextIO, TypeVar, cast
+from typing import NamedTuple, TextIO, TypeVar
 
 from localstore.core.errors import SvcError
-from localstore.core.model.history import Blob, Compare, SealSummary, Tree
-from localstore.core.model.ref import Ref
+from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
+from tui import reads
 from tui.client import Client, sentence
 from tui.highlight import lines_of
+from tui.reads import Read
 from tui.text import ago, safe
 from tui.widgets.diff import rows as diff_rows
 
 T = TypeVar("T")
 
 PAGE = 20  # choices or lines printed at once
-HISTORY = 100
 HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
@@ -71,7 +71,7 @@ class Plain:
                 pages.append(answer)
 
     def home(self) -> Page:
-        repos = self._read("repos", list[Repo], lambda: list(self._client.api.repo.list(limit=500)))
+        repos = self._read(reads.repos())
         choices = [
             Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
             for repo in repos
@@ -79,9 +79,7 @@ class Plain:
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def repo(self, repo: Repo) -> Page:
-        refs = self._read(
-            f"repos/{repo.id}/refs", list[Ref], lambda: list(self._client.api.ref.list(repo.id))
-        )
+        refs = self._read(reads.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
             return Page(safe(repo.full_name), [safe(repo.description), "nothing is sealed yet"])
@@ -96,12 +94,7 @@ class Plain:
         )
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
-        tree = self._read(
-            f"repos/{repo.id}/tree/{seal}/{folder}",
-            Tree,
-            lambda: self._client.api.history.tree(repo.id, seal, folder),
-            final=True,
-        )
+        tree = self._read(reads.tree(repo.id, seal, folder))
         choices = []
         for entry in sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
             name = safe(entry.path.rsplit("/", 1)[-1])
@@ -112,23 +105,14 @@ class Plain:
         return Page(safe(folder) + "/" if folder else "files", (), choices)
 
     def file(self, repo: Repo, seal: str, path: str) -> Page:
-        blob = self._read(
-            f"repos/{repo.id}/file/{seal}/{path}",
-            Blob,
-            lambda: self._client.api.history.blob(repo.id, seal, path),
-            final=True,
-        )
+        blob = self._read(reads.file(repo.id, seal, path))
         if blob.encoding != "utf-8" or blob.content is None:
             return Page(safe(path), [f"{blob.size:,} bytes, not text"])
         lines = lines_of(blob.content)
         return Page(f"{safe(path)}, {len(lines)} lines", [safe(line) for line in lines])
 
     def history(self, repo: Repo) -> Page:
-        seals = self._read(
-            f"repos/{repo.id}/history/{repo.default_branch}/",
-            list[SealSummary],
-            lambda: list(self._client.api.history.commits(repo.id, ref=repo.default_branch, limit=HISTORY)),
-        )
+        seals = self._read(reads.history(repo.id, repo.default_branch, None))
         choices = [
             Choice(
                 f"{seal.id[:8]} {safe(seal.message.partition(chr(10))[0])}  "
@@ -140,12 +124,7 @@ class Plain:
         return Page("history", (), choices)
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
-        compare = self._read(
-            f"repos/{repo.id}/brought/{seal.id}",
-            Compare,
-            lambda: self._client.api.history.compare(repo.id, None, seal.id),
-            final=True,
-        )
+        compare = self._read(reads.brought(repo.id, seal.id))
         lines = ["".join(text for text, _ in item.left) for item in diff_rows(compare.files)]
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
@@ -193,18 +172,18 @@ class Plain:
         self._out.flush()
         subprocess.run([sys.executable, "-m", "svc", *words], check=False)  # a person typed it
 
-    def _read(self, key: str, shape: type[T], call: Callable[[], T], *, final: bool = False) -> T:
+    def _read(self, read: Read[T]) -> T:
         """What the server answers; what is known if it cannot be asked."""
-        known = self._client.known(key, shape)
-        if known is not None and final:
-            return cast(T, known[0])
+        known = self._client.known(read)
+        if known is not None and read.final:
+            return known[0]
         try:
-            return self._client.fetch(key, lambda api: call())[0]
+            return self._client.fetch(read)[0]
         except SvcError as error:
             if known is None:
                 raise
             self._say(f"offline, as of {ago_seconds(self._now() - known[1])}: {sentence(error)}")
-            return cast(T, known[0])
+            return known[0]
 
     def _say(self, text: str) -> None:
         print(text, file=self._out, flush=True)

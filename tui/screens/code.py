@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tree
+from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.view import View
@@ -21,7 +22,6 @@ from tui.widgets.source import Source
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
-HISTORY = 200  # seals that the history of a file lists
 TREE_WIDTH = 32
 TWO_PANES = 100  # columns from which tree and file stand side by side
 
@@ -119,8 +119,7 @@ class Code(View):
                     items.append(Item(("file", entry.path), ((name, "text"),)))
             self.query_one("#tree", Lines).show(sequence(items), cursor)
 
-        key = self.key("tree", seal, folder)
-        self.svc.load(key, Tree, lambda api: api.history.tree(repo.id, seal, folder), paint, final=True)
+        self.svc.load(reads.tree(repo.id, seal, folder), paint)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -148,10 +147,7 @@ class Code(View):
             self.query_one("#file", Lines).show(())
         self.path, self._mode = path, "file"
         self._arrange()
-        key = self.key("file", seal, path)
-        self.svc.load(
-            key, Blob, lambda api: api.history.blob(repo.id, seal, path), self._paint_file, final=True
-        )
+        self.svc.load(reads.file(repo.id, seal, path), self._paint_file)
         if self._blaming:
             self._load_blame()
 
@@ -203,8 +199,7 @@ class Code(View):
                 self._blame = blame
                 self._show_text(self._text)
 
-        key = self.key("blame", seal, path)
-        self.svc.load(key, Blame, lambda api: api.history.blame(repo.id, seal, path), paint, final=True)
+        self.svc.load(reads.blame(repo.id, seal, path), paint)
 
     def do_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
@@ -235,14 +230,7 @@ class Code(View):
             self._title("history")
             self._focus("file")
 
-        self.svc.load(
-            self.key("history", ref, path or ""),
-            list[SealSummary],
-            lambda api: list(
-                api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)
-            ),
-            paint,
-        )
+        self.svc.load(reads.history(repo.id, ref, path), paint)
 
     def show_diff(self, seal: str) -> None:
         """What one seal changed."""
@@ -258,8 +246,7 @@ class Code(View):
                     ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
                 )
 
-        key = self.key("brought", seal)
-        self.svc.load(key, Compare, lambda api: api.history.compare(repo.id, None, seal), paint, final=True)
+        self.svc.load(reads.brought(repo.id, seal), paint)
 
     def do_find_file(self) -> None:
         """Choose among all files of the seal."""
@@ -275,10 +262,7 @@ class Code(View):
                 chosen(tree)
 
         asked: list[bool] = []
-        key = self.key("tree", seal, "", "recursive")
-        self.svc.load(
-            key, Tree, lambda api: api.history.tree(repo.id, seal, recursive=True), paint, final=True
-        )
+        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint)
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.choose import Choose
@@ -314,14 +298,7 @@ class Code(View):
             self.of.go_to(ref, ids[wanted])
 
         stepped: list[bool] = []
-        self.svc.load(
-            self.key("history", ref, path or ""),
-            list[SealSummary],
-            lambda api: list(
-                api.history.commits(repo.id, ref=ref, path=path, follow=bool(path), limit=HISTORY)
-            ),
-            paint,
-        )
+        self.svc.load(reads.history(repo.id, ref, path), paint)
 
     @property
     def diff(self) -> Diff:

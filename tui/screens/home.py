@@ -8,12 +8,11 @@ from pathlib import Path
 from textual.app import ComposeResult
 
 from localstore.core.model.repo import Repo
+from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
-
-LISTED = 500  # repositories
 
 
 class Home(Base):
@@ -32,7 +31,7 @@ class Home(Base):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load("repos", list[Repo], lambda api: list(api.repo.list(limit=LISTED)), self.paint)
+        self.svc.load(reads.repos(), self.paint)
 
     def paint(self, repos: list[Repo], at: float) -> None:
         place = self.svc.place

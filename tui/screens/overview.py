@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from localstore.core.model.history import Blob, SealSummary, Tree
+from tui import reads
 from tui.highlight import coloured, plain
 from tui.screens.view import View
 from tui.text import Part, ago, safe
@@ -35,20 +36,8 @@ class Overview(View):
         self.paint()
         if seal is None:
             return
-        self.svc.load(
-            self.key("seal", seal),
-            SealSummary,
-            lambda api: next(iter(api.history.commits(repo.id, sha=seal, limit=1))),
-            self._paint_seal,
-            final=True,
-        )
-        self.svc.load(
-            self.key("tree", seal, ""),
-            Tree,
-            lambda api: api.history.tree(repo.id, seal),
-            self._paint_tree,
-            final=True,
-        )
+        self.svc.load(reads.seal(repo.id, seal), self._paint_seal)
+        self.svc.load(reads.tree(repo.id, seal), self._paint_tree)
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
         self._seal = seal
@@ -61,13 +50,7 @@ class Overview(View):
             self._readme = []
             self.paint()
             return
-        self.svc.load(
-            self.key("text", readme.blake3),
-            Blob,
-            lambda api: api.history.blob(repo.id, seal, readme.path),
-            self._paint_readme,
-            final=True,
-        )
+        self.svc.load(reads.file(repo.id, seal, readme.path), self._paint_readme)
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""

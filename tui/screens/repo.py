@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
+from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.code import Code
@@ -110,8 +111,7 @@ class RepoScreen(Base):
         self.show_frame()
 
     def do_refresh(self) -> None:
-        key = f"repos/{self.repo.id}/refs"
-        self.svc.load(key, list[Ref], lambda api: list(api.ref.list(self.repo.id)), self._paint_refs)
+        self.svc.load(reads.refs(self.repo.id), self._paint_refs)
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
         self.refs = refs

@@ -28,10 +28,6 @@ class View(Vertical):
     def svc(self) -> SvcApp:
         return cast("SvcApp", self.app)
 
-    def key(self, *parts: str) -> str:
-        """The store's key of something of this repository."""
-        return "/".join(("repos", self.of.repo.id, *parts))
-
     def moved(self) -> None:
         """The screen shows another seal."""
 
