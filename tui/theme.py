@@ -55,7 +55,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "good": "green",
             "warn": "yellow",
             "bad": "red",
-            "cursor": "reverse",
+            "cursor": "default reverse",
             "marker": "cyan",
             "gutter": "bright_black",
             "line": "bright_black",

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pyte
 
+ROOT = Path(__file__).resolve().parents[2]
 QUIET = 0.5  # seconds without a byte that end a step
 
 
@@ -36,7 +37,7 @@ class Terminal:
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
             os.chdir(folder)
-            os.environ.update(TERM="xterm-256color", COLORTERM="")
+            os.environ.update(TERM="xterm-256color", COLORTERM="", PYTHONPATH=str(ROOT))
             os.execv(command[0], list(command))
 
     def read(self, quiet: float = QUIET, most: float = 10.0) -> int:

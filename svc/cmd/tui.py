@@ -33,10 +33,7 @@ def tui(
     """
     if theme not in THEMES:
         raise UsageError(f"{theme} is no theme; use one of: {', '.join(THEMES)}")
-    plain = plain or ctx.obj.environment.get("TERM") == "dumb" or not sys.stderr.isatty()
-    if not plain and not sys.stdin.isatty():
-        raise UsageError("the app needs a terminal to read keys from; svc tui --plain reads lines")
-    _open(ctx.obj, theme, plain)
+    _open(ctx.obj, theme, plain or not ctx.obj.draws)
 
 
 def _open(run: Run, theme: str, plain: bool) -> None:
@@ -54,12 +51,15 @@ def _open(run: Run, theme: str, plain: bool) -> None:
         return
     from tui.actions import read_keys
     from tui.app import Place, SvcApp
+    from tui.screens.tables import require_keys
 
     place = Place()
     if run.linked is not None:
         folder, link = run.linked
         place = Place(Path(folder), link.repo_id, link.repo, link.branch)
-    app = SvcApp(client, place, read_keys(root / "keys.toml"), theme)
+    keys = read_keys(root / "keys.toml")
+    require_keys(keys, str(root / "keys.toml"))
+    app = SvcApp(client, place, keys, theme)
     app.run()
     if app.broken is not None:
         raise app.broken
