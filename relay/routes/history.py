@@ -20,7 +20,7 @@ from localstore.core.model.history import (
     Tree,
 )
 from relay.caller import View
-from relay.http.routing import Read, Reply, Write, route
+from relay.http.routing import Reply, route
 from relay.service.history import archive as archives
 from relay.service.history import blame as blames
 from relay.service.history import compare as comparisons
@@ -84,7 +84,7 @@ class CompareQuery(Model, frozen=True):
     direct: str | None = None
 
 
-@route("GET", REPO + "/commits", access=Read(), flag=FLAG, returns=Page[SealSummary])
+@route("GET", REPO + "/commits", operation="history.commits", flag=FLAG, returns=Page[SealSummary])
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
     if query.prefix is not None:
@@ -96,9 +96,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
 
 
-@route(
-    "GET", REPO + "/log", access=Read(anonymous=False), flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5
-)
+@route("GET", REPO + "/log", operation="history.log", flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5)
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
     if _switch("unverified", query.unverified):
@@ -106,7 +104,7 @@ async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     return await history.log(view, query.ref, query.cursor, query.limit)
 
 
-@route("GET", REPO + "/seals/{seal_id}", access=Read(anonymous=False), flag=FLAG, returns=Seal)
+@route("GET", REPO + "/seals/{seal_id}", operation="seal.get", flag=FLAG, returns=Seal)
 async def get_seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
     return await history.seal(view, seal_id)
@@ -115,7 +113,7 @@ async def get_seal(view: View, seal_id: str) -> Seal:
 @route(
     "GET",
     REPO + "/seals/{seal_id}/updates",
-    access=Write(archived=True),
+    operation="seal.updates",
     flag=FLAG,
     returns=Page[SealUpdate] | Page[PathUpdates],
     cost=10,
@@ -127,13 +125,13 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
     return await live_updates.page(view, seal_id, query.cursor, query.limit)
 
 
-@route("GET", REPO + "/tree/{sha}", access=Read(), flag=FLAG, returns=Tree)
+@route("GET", REPO + "/tree/{sha}", operation="history.tree", flag=FLAG, returns=Tree)
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
     return await history.tree(view, sha, query.path, _switch("recursive", query.recursive))
 
 
-@route("GET", REPO + "/blob/{sha}/{path...}", access=Read(), flag=FLAG, returns=Blob)
+@route("GET", REPO + "/blob/{sha}/{path...}", operation="history.blob", flag=FLAG, returns=Blob)
 async def get_blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content"""
     return await history.blob(view, sha, path)
@@ -142,7 +140,7 @@ async def get_blob(view: View, sha: str, path: str) -> Blob:
 @route(
     "GET",
     REPO + "/raw/{sha}/{path...}",
-    access=Read(),
+    operation="history.raw",
     flag=FLAG,
     media="*/*",
     others=(206, 304),
@@ -156,7 +154,7 @@ async def get_raw(view: View, sha: str, path: str) -> Reply:
 @route(
     "GET",
     REPO + "/archive/{sha}.tar.gz",
-    access=Read(),
+    operation="history.archive",
     flag=FLAG,
     media="application/gzip",
     others=(304,),
@@ -167,13 +165,13 @@ async def get_archive(view: View, sha: str) -> Reply:
     return await archives.archive(view, sha)
 
 
-@route("GET", REPO + "/history-pack", access=Read(), flag=FLAG, media="application/x-tar", cost=20)
+@route("GET", REPO + "/history-pack", operation="history.pack", flag=FLAG, media="application/x-tar", cost=20)
 async def get_history_pack(view: View, query: PackQuery) -> Reply:
     """A slice of history: manifest.jsonl, then every file once"""
     return await packs.history_pack(view, query.from_, query.limit, query.skip)
 
 
-@route("GET", REPO + "/compare", access=Read(anonymous=False), flag=SEALING, returns=Compare, cost=10)
+@route("GET", REPO + "/compare", operation="history.compare", flag=SEALING, returns=Compare, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
     """What head brought since the merge base"""
     return await comparisons.compare(view, query.base, query.head, _switch("direct", query.direct))
@@ -182,7 +180,7 @@ async def get_compare(view: View, query: CompareQuery) -> Compare:
 @route(
     "GET",
     REPO + "/seals/{seal_id}/blame/{path...}",
-    access=Read(anonymous=False),
+    operation="history.blame",
     flag=SEALING,
     returns=Blame,
     cost=10,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from localstore.core.model.repo import Coordinates
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, route
+from relay.http.routing import Reply, route
 from relay.service import public
 
 
 @route(
     "GET",
     "/api/v1/public/{kind}/{owner}/{name}",
-    access=Anonymous(),
+    operation="repo.coordinates",
     flag="TR_REPOS_ENABLED",
     returns=Coordinates,
     others=(307,),

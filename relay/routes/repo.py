@@ -7,7 +7,7 @@ from typing import Literal
 from localstore.core.model.base import Model, Page
 from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch
 from relay.caller import Caller, View
-from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, route
+from relay.http.routing import Reply, route
 from relay.service import repo as repos
 from relay.service.once import Once
 
@@ -25,7 +25,14 @@ class RepoQuery(Model, frozen=True):
 
 
 @route(
-    "POST", "/api/v1/repos", access=SignedIn(), flag=FLAG, returns=Repo, status=201, errors=(409, 503), cost=5
+    "POST",
+    "/api/v1/repos",
+    operation="repo.create",
+    flag=FLAG,
+    returns=Repo,
+    status=201,
+    errors=(409, 503),
+    cost=5,
 )
 async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
     """Create a repository with its default branch"""
@@ -33,7 +40,7 @@ async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
     return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
 
 
-@route("GET", "/api/v1/repos", access=Anonymous(), flag=FLAG, returns=Page[Repo])
+@route("GET", "/api/v1/repos", operation="repo.list", flag=FLAG, returns=Page[Repo])
 async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see"""
     return await repos.page(
@@ -46,7 +53,7 @@ async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     )
 
 
-@route("GET", "/api/v1/repos/{id}", access=Read(anonymous=False), flag=FLAG, returns=Repo)
+@route("GET", "/api/v1/repos/{id}", operation="repo.get", flag=FLAG, returns=Repo)
 async def get_repo(view: View) -> Repo:
     """One repository"""
     return await repos.get(view)
@@ -55,7 +62,7 @@ async def get_repo(view: View) -> Repo:
 @route(
     "PATCH",
     "/api/v1/repos/{id}",
-    access=Write("owner", archived=True),
+    operation="repo.update",
     flag=FLAG,
     returns=Repo,
     errors=(409,),
@@ -65,13 +72,13 @@ async def update_repo(view: View, body: RepoPatch) -> Repo:
     return await repos.edit(view, body)
 
 
-@route("DELETE", "/api/v1/repos/{id}", access=Write("owner", archived=True), flag=FLAG, returns=Deleted)
+@route("DELETE", "/api/v1/repos/{id}", operation="repo.delete", flag=FLAG, returns=Deleted)
 async def delete_repo(view: View) -> Deleted:
     """Delete softly: restorable for 30 days"""
     return await repos.delete(view)
 
 
-@route("POST", "/api/v1/repos/{id}/restore", access=SignedIn(), flag=FLAG, returns=Repo)
+@route("POST", "/api/v1/repos/{id}/restore", operation="repo.restore", flag=FLAG, returns=Repo)
 async def restore_repo(caller: Caller, id: str) -> Repo:
     """Bring a deleted repository back"""
     return await repos.restore(caller, id)

@@ -14,7 +14,7 @@ from localstore.core.model.seal import (
     PrepareSealsRequest,
 )
 from relay.caller import View
-from relay.http.routing import Write, route
+from relay.http.routing import route
 from relay.service.once import Once
 from relay.service.sealing import seal, trees
 
@@ -24,13 +24,21 @@ BRANCH = REPO + "/branches/{branch}/seal"
 TREES_BODY = 16 * MIB
 
 
-@route("POST", f"{BRANCH}/prepare", access=Write(), flag=FLAG, returns=Prepared, errors=(409, 413))
+@route("POST", f"{BRANCH}/prepare", operation="seal.prepare", flag=FLAG, returns=Prepared, errors=(409, 413))
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     """Fix the frontier's tree and the bytes to sign"""
     return await seal.prepare(view, branch, body)
 
 
-@route("POST", f"{BRANCH}/finalize", access=Write(), flag=FLAG, returns=Seal, status=201, errors=(409, 410))
+@route(
+    "POST",
+    f"{BRANCH}/finalize",
+    operation="seal.finalize",
+    flag=FLAG,
+    returns=Seal,
+    status=201,
+    errors=(409, 410),
+)
 async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -> Seal:
     """Record the signed seal and move the branch's head"""
     return await seal.finalize(view, branch, body, once)
@@ -39,7 +47,7 @@ async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -
 @route(
     "POST",
     f"{REPO}/seals/prepare",
-    access=Write(),
+    operation="seals.prepare",
     flag=FLAG,
     returns=PreparedSeals,
     max_body=TREES_BODY,
@@ -53,7 +61,7 @@ async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 @route(
     "POST",
     f"{REPO}/seals/finalize",
-    access=Write(),
+    operation="seals.finalize",
     flag=FLAG,
     returns=Page[Seal],
     status=201,

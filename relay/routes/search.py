@@ -7,7 +7,7 @@ from typing import Literal
 from localstore.core.model.base import Model, Page
 from localstore.core.model.repo import Repo
 from relay.caller import Caller
-from relay.http.routing import Anonymous, route
+from relay.http.routing import route
 from relay.service import search
 
 
@@ -18,7 +18,14 @@ class SearchQuery(Model, frozen=True):
     limit: int | None = None
 
 
-@route("GET", "/api/v1/search/repos", access=Anonymous(), flag="TR_REPOS_ENABLED", returns=Page[Repo], cost=5)
+@route(
+    "GET",
+    "/api/v1/search/repos",
+    operation="repo.search",
+    flag="TR_REPOS_ENABLED",
+    returns=Page[Repo],
+    cost=5,
+)
 async def search_repos(caller: Caller, query: SearchQuery) -> Page[Repo]:
     """Repositories by name and description, trending first"""
     return await search.repos(caller, query.q, query.sort, query.cursor, query.limit)

@@ -99,13 +99,17 @@ async def page(
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
     """Change settings. An archived repository takes nothing but its unarchiving."""
-    old = view.repo
-    _check_archived(view, patch)
-    new_name = names.repository_name(patch.name) if patch.name is not None else old.name
-    new_class = _class_for(old, patch.visibility)
-    description = _description(old.description if patch.description is None else patch.description)
-    state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
-    async with view.write(account_name(old.owner_id)) as tx:  # whose names are taken and reserved
+    if patch.name is not None:
+        names.repository_name(patch.name)
+    if patch.description is not None:
+        _description(patch.description)
+    async with view.write(account_name(view.repo.owner_id)) as tx:  # whose names are taken and reserved
+        old = view.repo
+        _check_archived(view, patch)
+        new_name = old.name if patch.name is None else names.repository_name(patch.name)
+        new_class = _class_for(old, patch.visibility)
+        description = old.description if patch.description is None else patch.description
+        state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
         branch = await _default_branch(tx, old, patch.default_branch)
         now = now_ms()
         if new_name != old.name:

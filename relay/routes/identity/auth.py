@@ -15,7 +15,7 @@ from relay.base.clock import rfc3339
 from relay.caller import Caller
 from relay.gate.gate import FORM
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, SignedIn, route
+from relay.http.routing import Reply, route
 from relay.pages import HTML, redirect, visit
 from relay.service.identity import session as sessions
 from relay.service.identity.session import Made
@@ -38,7 +38,7 @@ class ReturnQuery(Model, frozen=True):
 @route(
     "POST",
     "/auth/guest-login",
-    access=Anonymous(),
+    operation="session.guest",
     returns=SessionGrant,
     status=201,
     errors=(403, 429),
@@ -53,7 +53,7 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     return Reply(made.grant(), status=201, cookies=(cookie,))
 
 
-@route("GET", "/auth/userinfo", access=Anonymous(), returns=UserInfo, errors=(401,))
+@route("GET", "/auth/userinfo", operation="session.info", returns=UserInfo, errors=(401,))
 async def userinfo(caller: Caller) -> UserInfo:
     """Who is signed in, and how"""
     return await sessions.user_info(caller)
@@ -62,7 +62,7 @@ async def userinfo(caller: Caller) -> UserInfo:
 @route(
     "POST",
     cookies.REFRESH_PATH,
-    access=Anonymous(),
+    operation="session.refresh",
     returns=SessionGrant,
     errors=(401, 403, 409),
     per_minute=120,
@@ -92,7 +92,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
 @route(
     "GET",
     cookies.REFRESH_PATH,
-    access=Anonymous(),
+    operation="session.refresh",
     media=HTML,
     status=303,
     others=(200,),
@@ -117,7 +117,7 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     return redirect(return_to, cookies=signed_in(caller, made))
 
 
-@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303, 307), errors=(403,))
+@route("POST", "/auth/logout", operation="session.end", status=204, others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
@@ -127,20 +127,20 @@ async def logout(caller: Caller, request: Request) -> Reply:
     return await _sign_out(caller, request)
 
 
-@route("POST", SIGN_OUT, access=Anonymous(), status=204, others=(303,), errors=(403,))
+@route("POST", SIGN_OUT, operation="session.end", status=204, others=(303,), errors=(403,))
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
     """The same where the browser sends its refresh token too; from a page of this node only"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
-@route("GET", "/api/v1/auth/tokens", access=SignedIn(guests=True), returns=Page[Session])
+@route("GET", "/api/v1/auth/tokens", operation="session.list", returns=Page[Session])
 async def list_sessions(caller: Caller, query: ListQuery) -> Page[Session]:
     """One's own open sessions and script tokens, newest first"""
     return await sessions.page(caller, query.cursor, query.limit)
 
 
-@route("DELETE", "/api/v1/auth/tokens/{id}", access=SignedIn(guests=True, op="admin"), status=204)
+@route("DELETE", "/api/v1/auth/tokens/{id}", operation="session.revoke", status=204)
 async def revoke_session(caller: Caller, id: str) -> Reply:
     """End one of one's own sessions or script tokens, at once"""
     await sessions.revoke(caller, id)

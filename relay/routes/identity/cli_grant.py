@@ -11,11 +11,11 @@ from localstore.core.model.auth import (
     TokenRequest,
 )
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Browser, route
+from relay.http.routing import route
 from relay.service.identity import device_grant
 
 
-@route("POST", "/api/v1/auth/cli/device-code", access=Anonymous(), returns=DeviceCode, errors=(429,))
+@route("POST", "/api/v1/auth/cli/device-code", operation="terminal.start", returns=DeviceCode, errors=(429,))
 async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     """Start a terminal's sign-in"""
     return await device_grant.start(caller, body)
@@ -24,7 +24,7 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
 @route(
     "POST",
     "/api/v1/auth/cli/approve",
-    access=Browser(),
+    operation="terminal.approve",
     returns=ApprovalStatus,
     errors=(403, 404, 410, 429),
 )
@@ -33,7 +33,14 @@ async def approve(caller: Caller, body: Approval) -> ApprovalStatus:
     return await device_grant.decide(caller, body)
 
 
-@route("POST", "/api/v1/auth/cli/token", access=Anonymous(), returns=SealedSession, errors=(400,), forms=True)
+@route(
+    "POST",
+    "/api/v1/auth/cli/token",
+    operation="terminal.claim",
+    returns=SealedSession,
+    errors=(400,),
+    forms=True,
+)
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """Claim the approved session, sealed to the terminal's transport key"""
     return await device_grant.claim(caller, body)

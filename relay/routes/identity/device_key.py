@@ -13,7 +13,7 @@ from localstore.core.model.auth import (
 )
 from localstore.core.model.base import Page
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, SignedIn, route
+from relay.http.routing import Reply, route
 from relay.routes.identity.auth import ListQuery
 from relay.service.identity import device_key as keys
 from relay.service.identity import device_name, pairing
@@ -25,7 +25,7 @@ FLAG = "TR_REPOS_ENABLED"
 @route(
     "POST",
     "/api/v1/repos/device-key-challenges",
-    access=SignedIn(op="write"),
+    operation="device_key.register",
     flag=FLAG,
     returns=Challenge,
     status=201,
@@ -38,7 +38,7 @@ async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challen
 @route(
     "POST",
     "/api/v1/repos/device-keys",
-    access=SignedIn(op="write"),
+    operation="device_key.register",
     flag=FLAG,
     returns=DeviceKey,
     status=201,
@@ -49,21 +49,21 @@ async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKe
     return await keys.register(caller, body, once)
 
 
-@route("GET", "/api/v1/repos/device-keys", access=SignedIn(), flag=FLAG, returns=Page[DeviceKey])
+@route("GET", "/api/v1/repos/device-keys", operation="device_key.list", flag=FLAG, returns=Page[DeviceKey])
 async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
     return await keys.page(caller, query.cursor, query.limit)
 
 
 @route(
-    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
+    "PATCH", "/api/v1/repos/device-keys/{key_id}", operation="device_key.rename", flag=FLAG, returns=DeviceKey
 )
 async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
     """Give one's own device another name"""
     return await device_name.rename(caller, key_id, body.name)
 
 
-@route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
+@route("DELETE", "/api/v1/repos/device-keys/{key_id}", operation="device_key.revoke", flag=FLAG, status=204)
 async def revoke(caller: Caller, key_id: str) -> Reply:
     """Revoke a key and end its sessions; seals it signed before stay valid"""
     await keys.revoke(caller, key_id)
@@ -73,7 +73,7 @@ async def revoke(caller: Caller, key_id: str) -> Reply:
 @route(
     "POST",
     "/api/v1/auth/device-key/challenge",
-    access=Anonymous(),
+    operation="device_key.sign_in",
     returns=Challenge,
     status=201,
     errors=(403, 429),
@@ -86,7 +86,7 @@ async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
 @route(
     "POST",
     "/api/v1/auth/device-key/login",
-    access=Anonymous(),
+    operation="device_key.sign_in",
     returns=SessionGrant,
     status=201,
     errors=(401, 403, 409, 410, 429),
@@ -99,7 +99,7 @@ async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
 @route(
     "POST",
     "/api/v1/auth/pairing-codes",
-    access=SignedIn(op="admin"),
+    operation="device_key.pair",
     returns=PairingCode,
     status=201,
     errors=(429,),

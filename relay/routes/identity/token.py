@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from relay.caller import Caller
-from relay.http.routing import Browser, route
+from relay.http.routing import route
 from relay.service.identity import token as tokens
 from relay.service.once import Once
 
@@ -12,7 +12,7 @@ from relay.service.once import Once
 @route(
     "POST",
     "/api/v1/auth/tokens",
-    access=Browser(),
+    operation="token.create",
     returns=ScriptToken,
     status=201,
     errors=(403, 429),

@@ -14,7 +14,7 @@ from localstore.core.model.live import (
     UpdatesRequest,
 )
 from relay.caller import View
-from relay.http.routing import Write, route
+from relay.http.routing import route
 from relay.service.live import lane, live
 
 FLAG = "TR_REPO_LIVE_TEXT"
@@ -22,19 +22,19 @@ BASE = "/api/v1/repos/{id}/branches/{branch}/live"
 ENVELOPE = 4 * KIB  # what a batch holds beside its updates
 
 
-@route("POST", f"{BASE}/bootstrap", access=Write(), flag=FLAG, returns=Bootstrap, errors=(409,), grows=False)
+@route("POST", f"{BASE}/bootstrap", operation="live.bootstrap", flag=FLAG, returns=Bootstrap, errors=(409,))
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
     """The frontier's rows, whole or since a number, and the folder's replica id"""
     return await live.bootstrap(view, branch, body)
 
 
-@route("POST", f"{BASE}/lanes", access=Write(archived=True), flag=FLAG, returns=LaneStates, grows=False)
+@route("POST", f"{BASE}/lanes", operation="live.lanes", flag=FLAG, returns=LaneStates)
 async def lanes(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes and the last states of older epochs"""
     return await lane.read(view, branch, body)
 
 
-@route("POST", f"{BASE}/proof-context", access=Write(), flag=FLAG, returns=ProofContext, grows=False)
+@route("POST", f"{BASE}/proof-context", operation="live.proof_context", flag=FLAG, returns=ProofContext)
 async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
     """The exact bytes that a device signs for an update"""
     return await live.proof_context(view, branch, body)
@@ -43,7 +43,7 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 @route(
     "POST",
     f"{BASE}/updates",
-    access=Write(),
+    operation="live.updates",
     flag=FLAG,
     returns=UpdateAnswers,
     max_body=UPDATE_BATCH_BYTES + ENVELOPE,

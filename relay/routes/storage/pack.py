@@ -6,7 +6,7 @@ from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model.history import HaveAnswer, PackStored
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, route
+from relay.http.routing import Reply, Upload, route
 from relay.routes.storage.payload import FLAG
 from relay.service.storage import pack as packs
 from relay.service.storage.chunked import BYTES
@@ -17,7 +17,7 @@ DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 @route(
     "POST",
     "/api/v1/repos/{id}/have",
-    access=Write(),
+    operation="pack.have",
     flag=FLAG,
     returns=HaveAnswer,
     errors=(413, 422),
@@ -32,7 +32,7 @@ async def have(view: View, upload: Upload) -> HaveAnswer:
 @route(
     "POST",
     "/api/v1/repos/{id}/packs",
-    access=Write(),
+    operation="pack.store",
     flag=FLAG,
     returns=PackStored,
     status=201,
@@ -48,7 +48,7 @@ async def store_pack(view: View, upload: Upload) -> PackStored:
 @route(
     "POST",
     "/api/v1/repos/{id}/packs/fetch",
-    access=Read(),
+    operation="pack.fetch",
     flag=FLAG,
     errors=(413, 422),
     max_body=DIGESTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.model.history import ChunkedStored, PayloadStored
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, route
+from relay.http.routing import Reply, Upload, route
 from relay.service.storage import payload as payloads
 from relay.service.storage.chunked import BYTES
 
@@ -15,7 +15,7 @@ FLAG = "TR_REPOS_ENABLED"
 @route(
     "PUT",
     "/api/v1/repos/{id}/payloads/{blake3}",
-    access=Write(),
+    operation="payload.put",
     flag=FLAG,
     returns=PayloadStored,
     status=201,
@@ -33,7 +33,7 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
 @route(
     "GET",
     "/api/v1/repos/{id}/payloads/{blake3}",
-    access=Read(anonymous=False),
+    operation="payload.get",
     flag=FLAG,
     others=(206, 304),
     errors=(416,),
@@ -47,7 +47,7 @@ async def get_payload(view: View, blake3: str) -> Reply:
 @route(
     "PUT",
     "/api/v1/repos/{id}/payloads/{blake3}/manifest",
-    access=Write(),
+    operation="payload.put_manifest",
     flag=FLAG,
     returns=ChunkedStored,
     status=201,
@@ -64,7 +64,7 @@ async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
 @route(
     "GET",
     "/api/v1/repos/{id}/payloads/{blake3}/manifest",
-    access=Read(anonymous=False),
+    operation="payload.get_manifest",
     flag=FLAG,
     errors=(422,),
 )
