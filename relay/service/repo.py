@@ -253,6 +253,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
         "updated_at": made.updated_at,
         "deleted_at": None,
         "purge_at": None,
+        "policy": None,
     }
 
 
