@@ -20,8 +20,9 @@ import msgspec
 from localstore.core import limits
 from localstore.core.errors import Forbidden, NotBound, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel
-from localstore.core.model.repo import RepositoryArchived
+from localstore.core.model.repo import FilteredView, RepositoryArchived
 from localstore.core.rights import RANK, Operation
+from localstore.core.rights.policy import Policy
 from relay.base.clock import now_ms
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
@@ -155,11 +156,13 @@ def _replayed() -> NotBound:
 @dataclass(slots=True)
 class View(Caller):
     """A caller in front of a repository it may see, for one operation on it. `role` None: reads a public one
-    without being named."""
+    without being named. `policy`: what of its paths this caller sees; None: all. Every query for content asks
+    `sees`, and what cannot yet be answered in part asks `require_whole`."""
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
     role: Role | None = None
     operation: Operation = None  # type: ignore[assignment]  # likewise
+    policy: Policy | None = None
     _unproven: bool = False
 
     def _about(self) -> list[str]:
@@ -179,6 +182,7 @@ class View(Caller):
             raise NotFound
         self.repo, self.role = repos.row(found), self.role_of(found)
         self.require_allowed()
+        await self.load_policy(tx)
 
     def require_allowed(self) -> None:
         """What the table says about the operation, this caller and the state of the repository. Whether
@@ -210,6 +214,31 @@ class View(Caller):
     def _require_proven(self) -> None:
         if self._unproven:
             raise TypeError(f"{self.operation.name} asked nobody whether the caller is the author")
+
+    async def load_policy(self, tx: Tx | None = None) -> None:
+        """Read the rules that hide paths from this caller. Whoever writes sees everything."""
+        number = self.repo.policy
+        if number is None or self.has("write"):
+            self.policy = None
+        elif self.policy is None or self.policy.number != number:
+            if tx is None:
+                async with self.read() as own:
+                    rules = await own.all(repos.POLICY, repo_id=self.repo.id)
+            else:
+                rules = await tx.all(repos.POLICY, repo_id=self.repo.id)
+            self.policy = Policy(number, dict(map(tuple, rules)))
+
+    def sees(self, path: str) -> bool:
+        """Whether the caller sees a file at this path, in any seal."""
+        return self.policy is None or self.policy.sees(path)
+
+    def require_whole(self) -> None:
+        """FilteredView for a caller from whom paths are hidden: one answer, whatever is asked for."""
+        if self.policy is not None:
+            raise FilteredView(
+                f"some paths of {self.repo.full_name} are for its writers only, and this is not "
+                "answered in part; read files by their paths"
+            )
 
     def has(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]

@@ -171,6 +171,8 @@ async def _view(operation: Operation, caller: Caller, repo_id: str) -> View:
         operation=operation,
     )
     view.require_allowed()
+    if view.repo.policy is not None:
+        await view.load_policy()
     return view
 
 
