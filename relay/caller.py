@@ -125,6 +125,17 @@ class Caller:
     async def _look_again(self, tx: Tx) -> None:
         """Read once more, inside the transaction, what the gate has let the caller through by."""
 
+    async def still(self, tx: Tx, repo_id: str = "") -> Row:
+        """The row of the repository as the caller sees it in this transaction, of nulls where it is hidden or
+        missing. Unauthorized when the session was ended, its key revoked or its account disabled since the
+        gate let the request in."""
+        me = self.me
+        statement = gate.STILL_BY_KEY if me.via == "self" else gate.STILL_BY_SESSION
+        found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
+        if found is None:
+            raise Unauthorized("the session has ended; run: svc login", reason="ended")
+        return found
+
     def _require_proven(self) -> None:
         """Before the commit: whether the rules that the gate left to the service were asked."""
 
@@ -173,11 +184,7 @@ class View(Caller):
         """A write that waited acts on what is so now: `repo` and `role` are those of this transaction, and
         what the gate would refuse by now is refused, in its words. Where the credential has merely expired
         since, the request is carried out: it came in time."""
-        me = self.me
-        statement = gate.STILL_BY_KEY if me.via == "self" else gate.STILL_BY_SESSION
-        found = await tx.one(statement, repo_id=self.repo.id, credential=me.session_id, account=me.account_id)
-        if found is None:
-            raise Unauthorized("the session has ended; run: svc login", reason="ended")
+        found = await self.still(tx, self.repo.id)
         if found[0] is None:
             raise NotFound
         self.repo, self.role = repos.row(found), self.role_of(found)

@@ -42,6 +42,7 @@ async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     made = _new(me, me.handle, body)
     async with caller.write() as tx:
+        await caller.still(tx)
         if (before := await once.answer(tx, me, Repo)) is not None:
             return before
         caller.node.reserve.require()
@@ -151,6 +152,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
+        await caller.still(tx)
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)

@@ -41,7 +41,7 @@ OPERATIONS: tuple[Operation, ...] = (
     open_to_all("session.refresh"),
     open_to_all("session.end"),
     open_to_all("session.callback"),
-    open_to_all("session.export_key"),
+    signed_in("session.export_key", "admin", guest=True),
     signed_in("session.list", "read", guest=True),
     signed_in("session.revoke", "admin", guest=True),
     in_browser("token.create"),

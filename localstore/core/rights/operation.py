@@ -78,17 +78,20 @@ def writing(
     least: Role = "write",
     *,
     author: bool = False,
+    guest: bool = False,
     archived: bool = False,
     grows: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """Changes a repository. What the role `read` may, a stranger may who can read it; a guest never does."""
+    """Changes a repository. What the role `read` may, a stranger may who can read it; a guest stars and
+    watches."""
     return Operation(
         name,
         "repository",
         least,
         author=author,
         stranger=least == "read",
+        guest=guest,
         archived=archived,
         needs="admin" if least in ("owner", "admin") else "write",
         edition=edition,

@@ -81,6 +81,7 @@ OPERATIONS: tuple[Operation, ...] = (
     reading("issue.get"),
     reading("issue.timeline"),
     writing("issue.create", "read"),
+    writing("issue.update", "triage", author=True),  # the route; what it changes asks for a row of its own
     writing("issue.edit", "admin", author=True),
     writing("issue.close", "triage", author=True),
     writing("issue.reopen", "triage", author=True),
@@ -97,15 +98,16 @@ OPERATIONS: tuple[Operation, ...] = (
     writing("label.edit", "triage"),
     writing("label.delete", "admin"),
     writing("label.clone", "triage"),
-    writing("star.set", "read", archived=True),
-    writing("star.clear", "read", archived=True),
-    writing("watch.set", "read", archived=True),
-    writing("watch.clear", "read", archived=True),
+    writing("star.set", "read", guest=True, archived=True),
+    writing("star.clear", "read", guest=True, archived=True),
+    writing("watch.set", "read", guest=True, archived=True),
+    writing("watch.clear", "read", guest=True, archived=True),
     # --- proposals
     reading("proposal.list"),
     reading("proposal.get"),
     reading("proposal.versions"),
     writing("proposal.create", "read"),
+    writing("proposal.update", "triage", author=True),  # likewise
     writing("proposal.edit", "admin", author=True),
     writing("proposal.close", "triage", author=True),
     writing("proposal.reopen", "triage", author=True),
