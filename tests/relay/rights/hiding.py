@@ -22,7 +22,14 @@ from relay.http.routing import Route
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok
 
-RULES = {"vault": "private", "secret": "private", "secret/except": "open", "mixed/hidden.txt": "private"}
+RULES = {
+    "vault": "private",
+    "secret": "private",
+    "secret/except": "open",
+    "mixed/hidden.txt": "private",
+    "folded": "private",  # a file, though a rule speaks of what could be below it
+    "folded/part": "public",
+}
 Request = tuple[str, dict[str, Any], bytes | None]
 """Path with query, JSON body, raw body."""
 
@@ -44,6 +51,7 @@ class Hidden:
             "vault/deep/blob.bin": b"\0blobbed" + secrets.token_bytes(3001),
             "secret/draft.txt": text("drafted", 40),
             "mixed/hidden.txt": text("concealed", 77),
+            "folded": text("folding", 51),
         }
         shown = {
             "open/readme.txt": text("readme", 3),

@@ -114,7 +114,7 @@ def test_what_is_seen_in_part_says_so(hidden: Hidden, clients: dict[str, httpx.C
         "secret": sizes["secret/except/shown.txt"],
     }
     whole = ok(clients["write"].get(f"{hidden.repo.url}/tree/{seal}?recursive=1"))
-    assert (whole["filtered"], len(whole["entries"])) == (False, 9)
+    assert (whole["filtered"], len(whole["entries"])) == (False, 10)
 
 
 def test_what_depends_on_the_viewer_is_cached_by_nobody_else(
