@@ -18,17 +18,19 @@ from sqlalchemy import func, insert, select
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.lane.update import LiveUpdate, signing_bytes
+from localstore.core.storage.pack import write_packs
 from relay.base.clock import now_ms
 from relay.caller import repo_name
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
-OF_EACH = 9  # writes of each of the seven kinds
+OF_EACH = 6  # writes of each of the ten kinds
 TEXT = b"hello\n"
 # What the acts themselves, and refused requests, leave behind.
 ASIDE = {"audit", "event", "job", "nonce", "collaborator", "repo", "repo_usage", "account_usage", "session"}
 ASIDE |= {"device_key", "idempotency", "known_address", "frame", "pack", "object", "heartbeat"}
+ASIDE |= {"checkpoint"}  # of branches that went quiet
 
 Write = Callable[[], httpx.Response]
 
@@ -45,7 +47,7 @@ class Team:
         )
         self.http = relay.client(owner)
         self.repo = create(self.http, owner, "thing", visibility="public" if public else "private")
-        self.head = self.repo.seal({"a.txt": TEXT})[-1]
+        self.head, self.later = self.repo.seal({"a.txt": TEXT}, {"c.txt": TEXT})
         for number in range(OF_EACH):
             self.repo.branch(f"b{number}", self.head)
         self.grant(self.member, "write")
@@ -102,6 +104,9 @@ class Team:
                 self._update(number),
                 self._seal(number),
                 self._prepare(number),
+                self._frontier(number),
+                self._pack(),
+                self._move(number),
             ]
         return found
 
@@ -125,8 +130,13 @@ class Team:
         return lambda: self.work.post(f"{self.repo.url}/branches/b{number}/live/bootstrap", json=body)
 
     def _update(self, number: int) -> Write:
-        live = f"{self.repo.url}/branches/b{number}/live"
+        batch = self._batch(f"b{number}")
+        return lambda: self.work.post(f"{self.repo.url}/branches/b{number}/live/updates", json=batch)
+
+    def _batch(self, branch: str) -> dict[str, Any]:
+        """A signed update that creates a file on the branch."""
         key = self.member.key
+        live = f"{self.repo.url}/branches/{branch}/live"
         start = ok(self.work.post(f"{live}/bootstrap", json={"device_key_id": key.id}))
         made = LiveUpdate(
             n=1,
@@ -142,8 +152,35 @@ class Team:
         raw = signing_bytes(self.repo.id, start["branch_id"], start["replica"], key.id, made)
         signed = msgspec.structs.replace(made, signature=b64u(key.sign(raw)))
         updates = [msgspec.to_builtins(signed)]
-        batch = {"device_key_id": key.id, "replica": start["replica"], "updates": updates}
-        return lambda: self.work.post(f"{live}/updates", json=batch)
+        return {"device_key_id": key.id, "replica": start["replica"], "updates": updates}
+
+    def _frontier(self, number: int) -> Write:
+        """The seal of a frontier with an edit."""
+        branch = f"{self.repo.url}/branches/live{number}"
+        self.repo.branch(f"live{number}", self.head)
+        ok(self.work.post(f"{branch}/live/updates", json=self._batch(f"live{number}")))
+        key = self.member.key
+        wish = {"device_key_id": key.id, "message": "live", "expected_head": self.head}
+        prepared = ok(self.work.post(f"{branch}/seal/prepare", json=wish))
+        signature = b64u(key.sign(unb64u(prepared["bytes"])))
+        body = {
+            "device_key_id": key.id,
+            "prepare_id": prepared["prepare_id"],
+            "signature": signature,
+        }
+        return lambda: self.work.post(f"{branch}/seal/finalize", json=body)
+
+    def _pack(self) -> Write:
+        data = secrets.token_bytes(70)
+        (pack,) = write_packs([(blake3(data).digest(), data, False)])
+        content, extensions = b"".join(pack.parts()), {"blake3": pack.toc_digest}
+        return lambda: self.work.post(f"{self.repo.url}/packs", content=content, extensions=extensions)
+
+    def _move(self, number: int) -> Write:
+        """A branch back to the seal before its head."""
+        self.repo.branch(f"moved{number}", self.later)
+        body = {"head": self.head, "expected_head": self.later}
+        return lambda: self.work.patch(f"{self.repo.url}/refs/branch/moved{number}", json=body)
 
     def _prepare(self, number: int) -> Write:
         body = self._wish(f"b{number}")

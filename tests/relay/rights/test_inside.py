@@ -1,4 +1,5 @@
-"""What an author may is decided by the service, inside its transaction, and cannot be forgotten."""
+"""What a transaction asks once more: who wrote the subject, whether the credential still holds, and whether
+whoever began something long may finish it."""
 
 from __future__ import annotations
 
@@ -6,14 +7,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, delete, update
 
-from localstore.core.errors import EditionLacks, Forbidden, Unauthorized
+from localstore.core.encoding import digest
+from localstore.core.errors import EditionLacks, Forbidden, NotFound, Unauthorized
+from localstore.core.limits import MIB
 from localstore.core.rights import OPERATIONS
+from localstore.core.storage import chunks
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.schema import tables
 from relay.gate.gate import _require_node_can
+from relay.service.storage import chunked
+from tests.relay.chunked_files import cut
 from tests.relay.service.live_world import World, world
 
 EDIT = OPERATIONS["comment.edit"]
@@ -103,6 +109,29 @@ async def test_nor_does_a_key_by_itself(tmp_path: Path, what: str) -> None:
         with pytest.raises(Unauthorized):
             async with view.write():
                 pass
+
+
+async def test_a_large_file_that_was_being_read_is_not_taken_from_somebody_removed(tmp_path: Path) -> None:
+    """Its chunks are read for as long as it takes, also when the request has ended."""
+    async with world(tmp_path, "model") as w:
+        member = await w.account()
+        view = await w.view(member)
+        view.operation = OPERATIONS["payload.put_manifest"]
+        data = bytes(17 * MIB)
+        rows = [(await w.node.objects.put(w.repo_id, one), len(one)) for one in cut(data).chunks]
+        made = chunks.manifest(digest(data), rows)
+        collaborator = tables["collaborator"]
+        async with w.node.db.write() as tx:
+            await tx.run(
+                delete(collaborator).where(collaborator.c.account_id == bindparam("who")), who=member
+            )
+        with pytest.raises(NotFound):
+            await chunked.admit(view, made, chunks.encode(made))
+        async with w.node.db.read() as tx:
+            assert not await chunked.any_held(tx, w.repo_id)
+        await chunked.admit(await w.view(w.owner), made, chunks.encode(made))
+        async with w.node.db.read() as tx:
+            assert await chunked.any_held(tx, w.repo_id)
 
 
 async def test_what_the_edition_lacks_is_refused(tmp_path: Path) -> None:
