@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import httpx
 import msgspec
@@ -226,10 +227,19 @@ def held(relay: Relay, repo_id: str) -> Iterator[None]:
         holding.result(20)
 
 
-def waiting(db: Any) -> int:
-    """How many writers stand in a queue of this process."""
-    locks = [db._lock] if db.dialect == "sqlite" else [one.lock for one in db._names._known.values()]
-    return sum(len(lock._waiters or ()) for lock in locks)
+@contextlib.contextmanager
+def counted(db: Any, repo_id: str) -> Iterator[list[str]]:
+    """Grows by one for each transaction about the repository that is begun, or waits to begin."""
+    begun: list[str] = []
+    write = db.write
+
+    def counting(*names: str) -> Any:
+        if repo_name(repo_id) in names:
+            begun.append(repo_id)
+        return write(*names)
+
+    with mock.patch.object(db, "write", counting):
+        yield begun
 
 
 def behind(
@@ -237,15 +247,15 @@ def behind(
 ) -> tuple[Any, list[httpx.Response]]:
     """The answers to `writes`, all of which passed the gate while nothing had happened, and queue behind
     `first`."""
-    db = team.relay.node.db
+    repo_id, db = team.repo.id, team.relay.node.db
     with ThreadPoolExecutor(len(writes) + 1) as pool:
-        with held(team.relay, team.repo.id):
+        with held(team.relay, repo_id), counted(db, repo_id) as begun:
             act: Future[Any] | None = None
             if first is not None:
                 act = pool.submit(first)
-                _until(lambda: waiting(db) == 1)
+                _until(lambda: len(begun) == 1)
             asked = [pool.submit(one) for one in writes]
-            _until(lambda: waiting(db) == len(writes) + (first is not None))
+            _until(lambda: len(begun) == len(writes) + (first is not None))
         return act and act.result(60), [one.result(60) for one in asked]
 
 
