@@ -7,6 +7,7 @@ remote, the server that SVC_TOKEN is for, the server signed in to last.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localstore.core.errors import ConfirmationNeeded, Interrupted, Invalid, Unauthorized, UsageError
+from localstore.core.errors import (
+    ConfirmationNeeded,
+    Interrupted,
+    Invalid,
+    SvcError,
+    Unauthorized,
+    UsageError,
+)
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
 
@@ -48,6 +56,20 @@ class Run:
         from svc.http.session import Sessions
 
         return Sessions(self.home.root)
+
+    @property
+    def draws(self) -> bool:
+        """Whether keys can be read and screens drawn: input and standard error are a terminal that can."""
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
+
+    @property
+    def knows_server(self) -> bool:
+        """Whether a flag, the environment, the folder or a sign-in names a server."""
+        try:
+            return bool(self.server)
+        except SvcError:
+            return False
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
