@@ -199,7 +199,7 @@ class View(Caller):
         if me is not None and me.is_guest and not may.guest:
             raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
         if may.least is not None and not self.has(may.least) and not self._as_public(may):
-            if not may.author:
+            if not may.author or me is None:
                 self.require(may.least)
             self._unproven = True
         if not may.archived:
