@@ -37,6 +37,7 @@ def record(device: WorkingCopy, path: str, clash: Clash) -> None:
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
     device.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
+    drop_unused(device, path)
     device.db.conflicts.put(
         KeptConflict(
             path,
@@ -52,10 +53,11 @@ def record(device: WorkingCopy, path: str, clash: Clash) -> None:
 
 
 def drop_unused(device: WorkingCopy, path: str) -> None:
-    """Forget the clash of a path if no copy came of it: the file was saved or deleted in between."""
-    known = device.db.conflicts.get(path)
-    if known is not None and not device.occupied(known.kept_as):
-        device.db.conflicts.remove(path)
+    """Forget the clashes of a path of which no copy came (the file was saved or deleted in between), or is
+    left."""
+    for known in device.db.conflicts.of(path):
+        if not device.occupied(known.kept_as):
+            device.db.conflicts.remove(known.kept_as)
 
 
 def whose(device: WorkingCopy, path: str) -> str | None:

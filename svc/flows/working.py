@@ -187,8 +187,8 @@ def kept_aside(device: WorkingCopy) -> list[Kept]:
     """What became a conflict copy in this run."""
     found = []
     for path, name in device.conflicts:
-        clash = device.db.conflicts.get(path)
-        if clash is not None and clash.kept_as == name:
+        clash = device.db.conflicts.get(name)
+        if clash is not None and clash.path == path:
             found.append(Kept(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
             found.append(Kept(path, name))
