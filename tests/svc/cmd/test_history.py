@@ -279,6 +279,19 @@ def test_a_revert_that_conflicts_names_the_files_and_changes_nothing(both: Both)
     assert both.files() == before
 
 
+def test_a_revert_merges_words_where_lines_touch(both: Both) -> None:
+    area = "area = width(one) * two + three(four, five)\n"
+    both.write({"src/b.py": area})
+    assert both.svc("push", "-m", "Area").code == 0
+    both.write({"src/b.py": area.replace("width", "w")})
+    assert both.svc("push", "-m", "Short").code == 0
+    short = both.svc("log", "-q", ".[0].id").out.strip()
+    both.write({"src/b.py": area.replace("width", "w").replace("five", "six")})
+    told = both.svc("revert", short)
+    assert told.code == 0, told
+    assert both.files()["src/b.py"] == area.replace("five", "six")
+
+
 def test_a_switch_carries_what_does_not_collide_and_names_what_does(both: Both) -> None:
     svc = both.svc
     assert svc("repo", "branch", "side").code == 0
