@@ -25,7 +25,13 @@ from svc.cmd.frame.working import linked
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
-LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
+LIST = (
+    Column("path", kind="name"),
+    Column("kept_as", kind="name"),
+    Column("lines", spare=2),
+    Column("kept_lines", spare=3),
+    Column("by", spare=1),
+)
 SENTENCES = {
     "mine": "Resolved {path}: it is your version now",
     "theirs": "Resolved {path}: it stays as it is",

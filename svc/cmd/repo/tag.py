@@ -13,7 +13,7 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.refs import naming, resolve, standing
 from svc.console import Column, answers
 
-COLUMNS = (Column("name"), Column("head", kind="id"))
+COLUMNS = (Column("name", kind="name"), Column("head", kind="id"))
 
 
 @answers(COLUMNS, Ref)
