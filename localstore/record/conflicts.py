@@ -23,7 +23,7 @@ DROP TABLE one_each;
 """
 
 
-class KeptConflict(NamedTuple):
+class RecordedConflict(NamedTuple):
     """`path` shows theirs, and mine was kept whole as `kept_as`. A path may have several, each
     with a copy of its own.
 
@@ -48,23 +48,23 @@ class Conflicts:
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
 
-    def put(self, conflict: KeptConflict) -> None:
+    def put(self, conflict: RecordedConflict) -> None:
         """Record a conflict, for what was recorded of its copy. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
-    def list(self) -> list[KeptConflict]:
+    def list(self) -> list[RecordedConflict]:
         """All, in the order of paths, those of one path in the order of their copies' names."""
         rows = self._sql.execute("SELECT * FROM conflicts ORDER BY path, kept_as")
-        return [KeptConflict(*row) for row in rows]
+        return [RecordedConflict(*row) for row in rows]
 
-    def of(self, path: str) -> Sequence[KeptConflict]:
+    def of(self, path: str) -> Sequence[RecordedConflict]:
         """Those of one path, in the order of their copies' names."""
         rows = self._sql.execute("SELECT * FROM conflicts WHERE path=? ORDER BY kept_as", (path,))
-        return [KeptConflict(*row) for row in rows]
+        return [RecordedConflict(*row) for row in rows]
 
-    def get(self, kept_as: str) -> KeptConflict | None:
+    def get(self, kept_as: str) -> RecordedConflict | None:
         found = self._sql.execute("SELECT * FROM conflicts WHERE kept_as=?", (kept_as,)).fetchone()
-        return KeptConflict(*found) if found else None
+        return RecordedConflict(*found) if found else None
 
     def remove(self, kept_as: str) -> None:
         self._sql.execute("DELETE FROM conflicts WHERE kept_as=?", (kept_as,))

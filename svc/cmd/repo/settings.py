@@ -43,7 +43,7 @@ def edit(
     svc repo edit -d "Notes on parsing"
     svc repo edit alice/notes --default-branch trunk
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     wanted = {"description": description, "default_branch": default_branch}
     changes = {name: value for name, value in wanted.items() if value is not None}
     if not changes:
@@ -116,7 +116,7 @@ def archive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo archive alice/notes
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
 
 
@@ -127,7 +127,7 @@ def unarchive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo unarchive alice/notes
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     _patch(ctx, {"archived": False}, "{0} accepts writes again")
 
 
@@ -141,7 +141,7 @@ def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> No
     svc repo delete alice/notes --yes
     svc repo delete alice/notes --dry-run
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     repo = ctx.repo
     if dry_run:
         would = {"full_name": repo.full_name, "id": repo.id}
@@ -180,7 +180,7 @@ def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:
         raise UsageError(f"this takes one word, and a repository if you like: {usage}")
-    ctx.obj.name("".join(named))
+    ctx.obj.set_repository("".join(named))
     return others[0]
 
 
