@@ -27,6 +27,7 @@ from localstore.sync.remote import connect, unsealed_authors
 from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
@@ -34,6 +35,7 @@ def begin(copy: WorkingCopy) -> str | None:
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(copy)
     resume_clone(copy)
+    mark_interrupted(copy)
     adopt_state_file(copy)
     repair_state_file(copy)
     if copy.key is None or copy.repo.shown_seal:
