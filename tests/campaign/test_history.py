@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign.history import play
+from tests.campaign.history import History, play
+from tests.campaign.person import words
 from tests.campaign.world import Node
 
 
@@ -18,3 +19,11 @@ def test_nothing_is_lost_and_everybody_agrees(
     assert figures.failures == []
     assert figures.words > 0
     assert figures.seals > 0
+
+
+def test_a_word_whose_copy_somebody_took_away_may_be_gone() -> None:
+    """One person changes the one, another the other: then nobody has it, and nobody lost it."""
+    history = History.__new__(History)
+    history.given_up = set()
+    history.give_up(words(b"k1 k1 k2"), words(b"k1 k2"))
+    assert history.given_up == {b"k1"}

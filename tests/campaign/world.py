@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
 import msgspec
 
 from tests import buckets, databases
@@ -142,12 +146,7 @@ class Machine:
         self, *words: str, die_at: int | None = None, where: Path | None = None, before: Any = None
     ) -> Running:
         """Start a command. `die_at` kills it at that call of a function of ours or of the system."""
-        import svc.cmd.frame.app
-        import svc.flows.clone
-        import svc.flows.login
-        import svc.flows.push
-        import svc.flows.switch  # noqa: F401
-
+        _load()
         out, err = (self.output / "out").open("w+"), (self.output / "err").open("w+")
         sys.stdout.flush()
         sys.stderr.flush()
@@ -211,6 +210,18 @@ class Machine:
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+
+@cache
+def _load() -> None:
+    """Import once what commands import when they run, so that the forks need not."""
+    import svc.cmd
+
+    for package in (svc, svc.cmd):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    httpx.Client().close()
 
 
 def _die_at(number: int) -> None:
