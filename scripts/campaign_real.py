@@ -55,7 +55,7 @@ def _work(asked: argparse.Namespace, base: Path, number: int) -> Figures:
     base = base / f"worker-{number}"
     base.mkdir()
     total = Figures()
-    node = Node(base)
+    node = Node(base, forks=True)
     end = time.monotonic() + asked.seconds
     try:
         serial = number

@@ -71,6 +71,8 @@ class Proxy:
             end(client, reset=True)
             return
         server.settimeout(None)
+        for way in (client, server):
+            way.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         said = bytearray()
         back = threading.Thread(
             target=self.pump, args=(server, client, "down", weather, bytearray()), daemon=True
