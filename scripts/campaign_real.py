@@ -65,6 +65,9 @@ def _work(asked: argparse.Namespace, base: Path, number: int) -> Figures:
                 print(failure, flush=True)
             total.add(played)
             serial += asked.workers
+            if played.failures:
+                node.kill()
+                node.start()
     finally:
         node.close()
     return total

@@ -109,7 +109,8 @@ class Node:
 
     def kill(self) -> None:
         assert self.relay is not None
-        os.killpg(self.relay.pid, signal.SIGKILL)
+        if self.relay.poll() is None:
+            os.killpg(self.relay.pid, signal.SIGKILL)
         self.relay.wait(20)
 
     def close(self) -> None:
