@@ -1,7 +1,7 @@
 """Play random histories against the real client and the real relay, for as long as asked.
 
     python -m scripts.campaign_real --seconds 600 --seed 1 --devices 3
-    TMPDIR=/dev/shm python -m scripts.campaign_real --histories 300 --devices 2 --acts 16 --workers 2
+    TMPDIR=/dev/shm python -m scripts.campaign_real --seconds 3600 --histories 300 --devices 2 --workers 2
 
 Each worker has a relay of its own for all its histories, and plays every n-th seed. Commands wait for the
 disk more than for anything else: a folder in memory halves the time and loses nothing, for processes are
@@ -28,7 +28,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=60, help="after which no history begins")
-    parser.add_argument("--histories", type=int, help="play so many, however long it takes")
+    parser.add_argument("--histories", type=int, default=sys.maxsize, help="play no more than so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--devices", type=int, default=3, help="the last of three or more is another account")
     parser.add_argument("--acts", type=int, default=30, help="commands in a history")
@@ -59,7 +59,7 @@ def _work(asked: argparse.Namespace, base: Path, number: int) -> Figures:
     end = time.monotonic() + asked.seconds
     try:
         serial = number
-        while time.monotonic() < end if asked.histories is None else serial < asked.histories:
+        while time.monotonic() < end and serial < asked.histories:
             played = play(node, base, asked.seed + serial, asked.devices, asked.acts, serial)
             for failure in played.failures:
                 print(failure, flush=True)
