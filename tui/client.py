@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
+from localstore.known import Store
 from svc.api import Api
 from tui.reads import Read
-from tui.store import Store
 
 T = TypeVar("T")
 

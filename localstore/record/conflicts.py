@@ -6,17 +6,26 @@ The three texts are in the working copy's object store, which deletes none.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import NamedTuple
 
+# From each version of the table to the next.
 SCHEMA = """
 CREATE TABLE conflicts(path TEXT PRIMARY KEY, kept_as TEXT NOT NULL, base BLOB, theirs BLOB NOT NULL,
     mine BLOB NOT NULL, by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
+"""
+SEVERAL = """
+ALTER TABLE conflicts RENAME TO one_each;
+CREATE TABLE conflicts(path TEXT NOT NULL, kept_as TEXT PRIMARY KEY, base BLOB, theirs BLOB NOT NULL,
+    mine BLOB NOT NULL, by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO conflicts SELECT * FROM one_each;
+DROP TABLE one_each;
 """
 
 
 class RecordedConflict(NamedTuple):
     """A conflict: the file at `path` has the branch's text (theirs), the file `kept_as` has the local text
-    (mine).
+    (mine). A path may have several, each with its own copy.
 
     `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` None: no common text. `by`: handle of the author of
     theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`.
@@ -39,19 +48,25 @@ class Conflicts:
         self._sql = sql
 
     def put(self, conflict: RecordedConflict) -> None:
-        """Record a conflict, replacing the one of its path. The caller has stored the three texts."""
+        """Record a conflict, replacing the one of its copy. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
     def list(self) -> list[RecordedConflict]:
-        """All conflicts, sorted by path."""
-        return [RecordedConflict(*row) for row in self._sql.execute("SELECT * FROM conflicts ORDER BY path")]
+        """All conflicts, sorted by path, then by the name of the copy."""
+        rows = self._sql.execute("SELECT * FROM conflicts ORDER BY path, kept_as")
+        return [RecordedConflict(*row) for row in rows]
 
-    def get(self, path: str) -> RecordedConflict | None:
-        found = self._sql.execute("SELECT * FROM conflicts WHERE path=?", (path,)).fetchone()
+    def of(self, path: str) -> Sequence[RecordedConflict]:
+        """Those of one path, in the order of their copies' names."""
+        rows = self._sql.execute("SELECT * FROM conflicts WHERE path=? ORDER BY kept_as", (path,))
+        return [RecordedConflict(*row) for row in rows]
+
+    def get(self, kept_as: str) -> RecordedConflict | None:
+        found = self._sql.execute("SELECT * FROM conflicts WHERE kept_as=?", (kept_as,)).fetchone()
         return RecordedConflict(*found) if found else None
 
-    def remove(self, path: str) -> None:
-        self._sql.execute("DELETE FROM conflicts WHERE path=?", (path,))
+    def remove(self, kept_as: str) -> None:
+        self._sql.execute("DELETE FROM conflicts WHERE kept_as=?", (kept_as,))
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:

@@ -247,13 +247,16 @@ class WorkingCopy:
         """A free conflict name for the file of `path`, which is now at `at` if given; added to `conflicts`. A
         text with a recorded conflict gets the name that the record gives."""
         name = self.free_name(path)
-        clash = self.db.conflicts.get(path)
-        if clash is not None and self.digest_on_disk(at or path) == clash.mine:
-            if self.exists(clash.kept_as) or clash.kept_as in self.entries:
-                if self.digest_on_disk(clash.kept_as) != clash.mine:
-                    self.db.conflicts.put(clash._replace(kept_as=name))
-            else:
+        text = self.digest_on_disk(at or path)
+        clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
+        if clashes:
+            clash = next((one for one in clashes if not self._taken(one.kept_as)), clashes[-1])
+            if not self._taken(clash.kept_as):
                 name = clash.kept_as
+            elif (
+                self.digest_on_disk(clash.kept_as) != clash.mine
+            ):  # its name was taken meanwhile, or the copy edited
+                self.db.conflicts.put(clash._replace(kept_as=name))
         self.conflicts.append((path, name))
         return name
 
@@ -261,10 +264,13 @@ class WorkingCopy:
         """A conflict name that no file has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self.exists(name) or name in self.entries:
+        while self._taken(name):
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
+
+    def _taken(self, name: str) -> bool:
+        return self.exists(name) or name in self.entries
 
     def forget_and_move_aside(self, path: str) -> None:
         """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in

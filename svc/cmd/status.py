@@ -18,7 +18,7 @@ from svc.flows.background import BackgroundCall
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
-ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
+ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason"))
 FIELDS = tuple(
     Column(name)
     for name in (

@@ -37,13 +37,13 @@ def tui(
 
 
 def _open(run: Run, theme: str, plain: bool) -> None:
+    from localstore import known
     from tui.client import Client
-    from tui.store import Store
 
     root = run.home.root
     session = run.sessions.find(run.server)
     account = (session.handle or session.user_id) if session else ""
-    client = Client(run.server, account, lambda: run.reader, Store(root / "known.db"))
+    client = Client(run.server, account, lambda: run.reader, known.Store(root / known.FILE))
     if plain:
         from tui.plain import Plain
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.diff.line_merge import merge
+from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
+from localstore.core.limits import TEXT_FILE
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
@@ -44,8 +45,7 @@ class _Plan(msgspec.Struct):
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
     """Undo the change of a seal and keep later changes.
 
-    Texts are merged by lines. Raises Conflict, which names the files, before anything changes; UsageError for
-    a seal with two parents.
+    Raises Conflict, which names the files, before anything changes; UsageError for a seal with two parents.
     """
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
@@ -105,7 +105,7 @@ def _plan(
         plan.conflicts.append(path)
         return
     found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
-    if found.conflicts:
+    if found.conflicts or len(found.text) > TEXT_FILE:
         plan.conflicts.append(path)
     elif digest(found.text) != mine.digest:
         plan.merged[path] = found.text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from localstore.known import FILE, Store
 from svc.api import connect
 from svc.http.session import Sessions
 from tests.svc.conftest import Svc
@@ -16,7 +17,6 @@ from tests.svc.conftest import node as node
 from tests.svc.conftest import svc as svc
 from tui.app import Place, SvcApp
 from tui.client import Client
-from tui.store import Store
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
     def make(origin: str = "", place: Place | None = None) -> SvcApp:
         home = Path(os.environ["SVC_HOME"])
         sessions = Sessions(home)
-        store = Store(tmp_path / "known.db")
+        store = Store(home / FILE)
         client = Client(node, os.environ["TEST_HANDLE"], lambda: connect(origin or node, sessions), store)
         return SvcApp(client, place or Place())
 

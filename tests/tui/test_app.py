@@ -118,6 +118,14 @@ async def test_what_was_seen_opens_without_the_server(project: str, open_app: Op
         assert "return 2" in await press(pilot, *"main", "enter")
 
 
+async def test_signing_out_forgets_what_was_seen(project: str, open_app: Open, alice: Svc) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+    assert alice("logout").code == 0
+    async with open_app("http://127.0.0.1:9").run_test(size=(80, 24)) as pilot:
+        assert project not in await settle(pilot)
+
+
 async def test_help_and_palette_come_from_the_same_table(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 60)) as pilot:
         await settle(pilot)

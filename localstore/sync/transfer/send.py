@@ -34,6 +34,7 @@ TOO_COSTLY = (
     "too_large",
 )  # codes of a refused edit that is sent as a new version of the file
 ENVELOPE = 4096  # bytes of a batch beside its updates
+KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored together
 
 
 class Sent(msgspec.Struct):
@@ -154,6 +155,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
         with copy.db.step():
             copy.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
+    _keep_texts(copy, answered)
     states = _adopted_states(copy, answered)
     made: dict[str, tuple[PathRecord, bytes | None]] = {}
     edited: list[PathRecord] = []
@@ -253,8 +255,6 @@ def _made(
     """The entry of a newly created file and its lane state, None if the lane is new."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
-    if kind == "text" and not copy.objects.has(digest):
-        _keep_text(copy, update.path, digest)
     made = PathRecord(
         path=update.path,
         kind=kind,
@@ -270,11 +270,19 @@ def _made(
     return made, state
 
 
-def _keep_text(copy: WorkingCopy, path: str, digest: bytes) -> None:
-    """Store a text from the disk that the relay already had, so that it can be read offline."""
-    data = _bytes_of(copy, path, digest)
-    if data is not None and kind_of(data) == "text":
-        copy.objects.add([(digest, data)])
+def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
+    """Store texts from the disk that the relay already had, so that they can be read offline."""
+    kept: dict[bytes, bytes] = {}
+    for update, answer in answered:
+        if answer.result == "ok" and update.kind == "create_text":
+            digest = unhex(update.blake3 or "")
+            data = None if copy.objects.has(digest) else _bytes_of(copy, update.path, digest)
+            if data is not None and kind_of(data) == "text":
+                kept[digest] = data
+            if sum(map(len, kept.values())) > KEPT_AT_ONCE:
+                copy.objects.add(kept.items())
+                kept = {}
+    copy.objects.add(kept.items())
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:

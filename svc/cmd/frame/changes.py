@@ -9,6 +9,7 @@ from localstore.core.model.history import ChangedFile, CompareQuery, SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
+from svc.console import Out
 from svc.console.table import cells
 
 GRAPH_MIN, NAME_MIN = 10, 20  # columns
@@ -25,10 +26,10 @@ def subject(message: str) -> str:
     return terminal_safe(message.strip().partition("\n")[0])
 
 
-def heading(seal: SealSummary) -> str:
+def heading(seal: SealSummary, out: Out) -> str:
     """Id, author, time and message of a seal."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
-    lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {seal.created_at}", ""]
+    lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {out.moment(seal.created_at)}", ""]
     lines += [f"    {terminal_safe(line)}".rstrip() for line in seal.message.strip().splitlines()]
     return "\n".join([*lines, ""])
 

@@ -19,6 +19,7 @@ from localstore.core.errors import (
     ConfirmationNeeded,
     Interrupted,
     Invalid,
+    NotFound,
     SvcError,
     Unauthorized,
     UsageError,
@@ -134,13 +135,23 @@ class Run:
         self.require_server_of_link(link, "or go to a folder of that server")
         named = self.named_repo
         if named is not None and f"{named.owner}/{named.name}" != link.repo:
+            self.use_server(link.server)
+            self._require_same(named, link)
+        self.use_server(link.server)
+        return self.linked
+
+    def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
+        """UsageError unless the name is another one of the linked repository, which was renamed."""
+        try:
+            found = self.reader.repo.find(named.owner, named.name).id
+        except NotFound:
+            found = None
+        if found != link.repo_id:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
                 f"in, which is linked to {link.repo}; omit {what}, or go to another folder"
             )
-        self.use_server(link.server)
-        return self.linked
 
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
@@ -178,7 +189,7 @@ class Run:
         except Unauthorized as ended:
             if self.environment.get("SVC_TOKEN"):
                 raise
-            self.out.note(f"svc: {ended.detail}; reading without it")
+            self.out.note(f"svc: {self.out.worded(ended)}; reading without it")
             return connect(self.server, self.sessions, anonymous=True)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What was seen last, so that a screen paints before the network answers.
+"""What was seen of servers, so that a screen paints before the network answers.
 
 One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
 as JSON. What is named by a digest never goes stale; everything else carries the time at which it was read.
@@ -17,6 +17,7 @@ import msgspec
 
 T = TypeVar("T")
 
+FILE = "known.db"  # in SVC_HOME
 KEPT = 4_000  # values; the oldest go first
 VALUE_MAX = 8 * 1024 * 1024  # bytes of one value that is kept
 
@@ -29,7 +30,7 @@ class Known(NamedTuple, Generic[T]):
 
 
 class Store:
-    """Values by (origin, account, key). Safe to use from several threads and several apps."""
+    """Values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -68,11 +69,17 @@ class Store:
             )
 
     def forget(self, space: str, prefix: str = "") -> None:
-        """Drop what is known under a prefix: access was taken away, or the account signed out."""
+        """Drop what is known under a prefix: access was taken away."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE space = ? AND substr(key, 1, ?) = ?", (space, len(prefix), prefix)
             )
+
+    def forget_server(self, origin: str) -> None:
+        """Drop what every account of this machine has seen there."""
+        end = f"@{origin}"
+        with self._lock:
+            self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
 
     def trim(self) -> None:
         """Keep the newest values only."""
