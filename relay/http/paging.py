@@ -6,17 +6,14 @@ import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid
-from localstore.core.limits import PAGE_DEFAULT, PAGE_MAX
+from localstore.core.limits import PAGE_DEFAULT
 
 _CURSOR_CHARS = 2048
 INT64 = 2**63  # what a database column holds
 
 
 def page_size(limit: int | None) -> int:
-    size = PAGE_DEFAULT if limit is None else limit
-    if not 1 <= size <= PAGE_MAX:
-        raise Invalid(f"limit is 1 to {PAGE_MAX}", pointer="/limit")
-    return size
+    return PAGE_DEFAULT if limit is None else limit
 
 
 class Cursor:

@@ -214,10 +214,6 @@ def _class_of(body: RepoCreate) -> Class:
 
 
 def _description(text: str) -> str:
-    if len(text) > limits.DESCRIPTION_CHARS:
-        raise Invalid(
-            f"a description has at most {limits.DESCRIPTION_CHARS} characters", pointer="/description"
-        )
     if "\0" in text:
         raise Invalid("a description holds no NUL", pointer="/description")
     return text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.limits import LARGE_ANSWER
+from localstore.core.limits import HISTORY_PACK_MAX, LARGE_ANSWER
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
@@ -177,6 +177,11 @@ class Compare(Model, frozen=True):
     files: list[ChangedFile]
 
 
+Shortened = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{4,64}(?!\n)$", description="4 to 64 characters 0-9, a-f")
+]
+
+
 class CommitsQuery(PageQuery, frozen=True):
     """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it. `follow`:
     the one file at `path`, under the names that it had before too. With `prefix` those whose ids begin so, of
@@ -185,7 +190,7 @@ class CommitsQuery(PageQuery, frozen=True):
     ref: str | None = None
     sha: str | None = None
     path: str | None = None
-    prefix: str | None = None
+    prefix: Shortened | None = None
     follow: bool = False
 
 
@@ -213,8 +218,8 @@ class PackQuery(Model, frozen=True):
     """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
 
     from_: str | None = msgspec.field(default=None, name="from")
-    limit: int | None = None
-    skip: int | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
+    skip: Count | None = None
 
 
 class CompareQuery(Model, frozen=True):

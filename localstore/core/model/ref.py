@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, NotFound
+from localstore.core.limits import REF_NAME_BYTES
 from localstore.core.model.base import Model, Page, PageQuery
 
 
@@ -59,7 +62,7 @@ class RefCreate(Model, frozen=True):
     """`head` is a seal id or the name of a branch; `expected_head` guards that branch's head."""
 
     type: RefType
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
     head: str | None = None
     expected_head: str | None = None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localstore.core.errors import ConfirmationNeeded, Interrupted, Invalid, Unauthorized, UsageError
+from localstore.core.errors import ConfirmationNeeded, Interrupted, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
 
@@ -249,10 +249,9 @@ class Ctx(typer.Context):
 
 def read_address(typed: str) -> RepoAddress:
     """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`; UsageError for anything else."""
-    try:
-        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
-    except Invalid as error:
-        raise UsageError(error.detail) from None
+    from svc.http.checked import argument
+
+    return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
 
 
 def _same(one: str, other: str) -> bool:
