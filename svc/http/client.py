@@ -31,7 +31,7 @@ from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer
 from svc.http.checked import checked
-from svc.http.patience import OutOfPatience
+from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Http:
             self._sign(request, outgoing, self.credential)
         try:
             response = client.send(request, stream=True)
-        except OutOfPatience as error:
+        except ConnectionLimitExceeded as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
         response.extensions[answer.REPEATABLE] = outgoing.repeatable

@@ -45,7 +45,7 @@ def edit(
     svc repo edit -d "Notes on parsing"
     svc repo edit alice/notes --default-branch trunk
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     if description is None and default_branch is None:
         raise UsageError("nothing to change; give -d TEXT or --default-branch NAME")
     changes = RepoPatch(description=description, default_branch=default_branch)
@@ -113,7 +113,7 @@ def archive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo archive alice/notes
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     _patch(ctx, RepoPatch(archived=True), "Archived {0}; svc repo unarchive opens it again")
 
 
@@ -124,7 +124,7 @@ def unarchive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo unarchive alice/notes
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     _patch(ctx, RepoPatch(archived=False), "{0} accepts writes again")
 
 
@@ -138,7 +138,7 @@ def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> No
     svc repo delete alice/notes --yes
     svc repo delete alice/notes --dry-run
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     repo = ctx.repo
     if dry_run:
         would = {"full_name": repo.full_name, "id": repo.id}
@@ -177,7 +177,7 @@ def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:
         raise UsageError(f"this takes one word, and a repository if you like: {usage}")
-    ctx.obj.name("".join(named))
+    ctx.obj.set_repository("".join(named))
     return others[0]
 
 

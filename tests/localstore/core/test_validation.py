@@ -1,4 +1,4 @@
-"""What is said of a value that its struct does not take: where it stands, and its rule in a person's words."""
+"""What is said of a value that its struct does not take: its place, and its rule in a person's words."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.model import node
 from svc.http import client as calling
-from svc.http import patience
+from svc.http import connection_limits
 from svc.http.client import STALLS, Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
 from tests.svc.http.test_client import ANY, CREDENTIAL, UPLOAD, VERSION, talk
@@ -23,9 +23,9 @@ CHUNKED = STATUS + b"Content-Type: application/json\r\nTransfer-Encoding: chunke
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds become tenths of them."""
-    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.1)
-    monkeypatch.setattr(patience, "PATIENCE", 0.2)
-    monkeypatch.setattr(patience, "SLOWEST_RATE", 10**9)
+    monkeypatch.setattr(connection_limits, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connection_limits, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(connection_limits, "SLOWEST_RATE", 10**9)
 
 
 HEADS = {
@@ -134,7 +134,7 @@ def test_many_small_chunks_are_no_attack() -> None:
 
 @pytest.mark.usefixtures("hasty")
 def test_every_request_of_a_kept_connection_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEAD_BYTES", 700)
+    monkeypatch.setattr(connection_limits, "HEAD_BYTES", 700)
     kept = http("200 OK", VERSION).replace(b"Connection: close\r\n", b"X-Pad: %s\r\n" % (b"1" * 300))
     asked = []
 
