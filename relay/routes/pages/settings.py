@@ -9,7 +9,7 @@ from sanic.request import Request
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, PageQuery
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.http import cookies
@@ -82,7 +82,7 @@ async def _settings(
     again: bool = False,
     cursor: str | None = None,
 ) -> Reply:
-    listed = await sessions.page(caller, cursor, None)
+    listed = await sessions.page(caller, PageQuery(cursor=cursor))
     return page(
         caller,
         "tokens.html",
