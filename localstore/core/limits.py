@@ -26,6 +26,7 @@ REF_NAME_BYTES = 200
 MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
+LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
 
 # --- files that steer a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
