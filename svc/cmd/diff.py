@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.history import ChangedFile
+from localstore.core.model import history
+from localstore.core.model.history import ChangedFile, CompareQuery
 from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.cmd.frame import changes
@@ -115,7 +116,9 @@ def _maybe_ref(ctx: Ctx, word: str) -> bool:
 def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[ChangedFile]:
     repo = ctx.readable_repo
     base, head = (_end(ctx, repo, one) for one in span[:2])
-    found = ctx.reader.history.compare(repo.id, base, head, direct=span[2])
+    found = ctx.reader.send(
+        history.COMPARE, query=CompareQuery(base=base, head=head, direct=span[2]), id=repo.id
+    )
     wanted = [ctx.path_in_repo(path) for path in paths]
     if not wanted:
         return found.files

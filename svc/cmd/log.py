@@ -11,7 +11,8 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.history import SealSummary
+from localstore.core.model import history
+from localstore.core.model.history import CommitsQuery, SealSummary, TreeQuery
 from localstore.core.model.repo import Repo
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
@@ -179,7 +180,7 @@ def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
-    tree = ctx.reader.history.tree(repo.id, head, recursive=True)
+    tree = ctx.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
     found = [one.path for one in tree.entries if matching(one.path, patterns)]
     if not found:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
@@ -195,7 +196,12 @@ def _seals(ctx: Ctx, repo: Repo, wish: Query) -> Iterator[SealSummary]:
     head = wish.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
-        return ctx.reader.history.commits(repo.id, sha=head, path=path, follow=wish.follow, limit=limit)
+        return ctx.reader.items(
+            history.COMMITS,
+            CommitsQuery(sha=head, path=path, follow=wish.follow),
+            limit=limit,
+            id=repo.id,
+        )
 
     if len(wish.paths) < 2:
         return walk(wish.paths[0] if wish.paths else None, wish.limit)

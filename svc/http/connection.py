@@ -23,7 +23,7 @@ class CountedStream(httpcore.NetworkStream):
         self.limits = ConnectionLimits()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`, empty at the end. Raises OutOfPatience, and httpcore's errors."""
+        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded, and httpcore's errors."""
         self._reading = True
         began = monotonic()
         left = self.limits.left(began)
@@ -40,7 +40,7 @@ class CountedStream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of `buffer`. Raises OutOfPatience, and httpcore's errors."""
+        """Send all of `buffer`. Raises ConnectionLimitExceeded, and httpcore's errors."""
         if self._reading:  # the first write after an answer begins the next request
             self._reading = False
             self.limits = ConnectionLimits()

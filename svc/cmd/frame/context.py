@@ -7,6 +7,7 @@ remote, the server that SVC_TOKEN is for, the server signed in to last.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from localstore.core.errors import (
     Interrupted,
     Invalid,
     NotFound,
+    SvcError,
     Unauthorized,
     UsageError,
 )
@@ -55,6 +57,20 @@ class Run:
         from svc.http.session import Sessions
 
         return Sessions(self.home.root)
+
+    @property
+    def draws(self) -> bool:
+        """Whether keys can be read and screens drawn: input and standard error are a terminal that can."""
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
+
+    @property
+    def knows_server(self) -> bool:
+        """Whether a flag, the environment, the folder or a sign-in names a server."""
+        try:
+            return bool(self.server)
+        except SvcError:
+            return False
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:

@@ -11,6 +11,10 @@ import msgspec
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.limits import PAGE_MAX
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import CommitsQuery
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
@@ -43,7 +47,9 @@ def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
-                return ResolvedRef(kind, typed, ctx.reader.ref.get(repo.id, kind, typed).head)
+                return ResolvedRef(
+                    kind, typed, ctx.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
+                )
     seal = abbreviated(ctx, repo, typed)
     return ResolvedRef("seal", seal, seal) if seal else None
 
@@ -71,7 +77,7 @@ def default_ref(ctx: Ctx, repo: Repo) -> str:
         return linked[1].shown_seal
     branch = linked[1].branch
     try:
-        ctx.reader.ref.get(repo.id, "branch", branch)
+        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
     except NotFound:
         last = last_seal(ctx)
         if last is None:
@@ -97,7 +103,8 @@ def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
     one. UsageError, with the candidates, if there are several."""
     if not ABBREVIATION.fullmatch(typed):
         return None
-    found = {seal.id: seal.message for seal in ctx.reader.history.beginning(repo.id, typed)}
+    seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
+    found = {seal.id: seal.message for seal in seals}
     mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.model.ref import Ref, RefCreate
+from localstore.core.model import ref as refs
+from localstore.core.model.ref import Ref, RefCreate, RefQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.known_refs import add, drop, recording
 from svc.cmd.frame.options import Limit
@@ -36,7 +37,7 @@ def create(
     repo = ctx.repo
     start = resolve_ref(ctx, repo, branch or default_ref(ctx, repo))
     at = start.name if start.kind == "branch" else start.head
-    made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=at))
+    made = ctx.api.send(refs.CREATE, RefCreate(type="tag", name=name, head=at), id=repo.id)
     add(ctx.obj.home, repo.id, "tag", [made.name])
     ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
 
@@ -49,7 +50,7 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     svc repo tag list -R alice/notes
     """
     here = ctx.readable_repo.id
-    found = ctx.reader.ref.list(here, "tag", limit)
+    found = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=here)
     ctx.out.rows(recording(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
 
 
@@ -64,6 +65,6 @@ def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> No
     """
     repo = ctx.repo
     with explained_not_found(repo, f"tag {name}", "svc repo tag list"):
-        ctx.api.ref.delete(repo.id, "tag", name)
+        ctx.api.send(refs.DELETE, id=repo.id, type="tag", name=name)
     drop(ctx.obj.home, repo.id, name)
     ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)
