@@ -182,7 +182,7 @@ def test_scripting(hosts: tuple[Host, Host, str]) -> None:
         first.shell([*export, "cd project", "svc pull", "test -s report.txt", "unset SVC_TOKEN"])
         first.environment["SVC_HOME"] = str(first.folder / "carols-home")  # the token's key is alice's
         first.shell([ACTIVATE, f"svc login --server {at} --device-key --handle carol"])
-        first.shell([ACTIVATE, "mkdir mine && cd mine", "svc repo create mine --class lib",
+        first.shell([ACTIVATE, "mkdir mine && cd mine", "svc repo create mine",
                      "svc repo init carol/mine", "echo x > x", "svc push -m First"])  # fmt: skip
         for line in (*piped, *routes):
             assert play(first, "mine", line), line
