@@ -218,7 +218,7 @@ def test_hosting_a_relay(hosts: tuple[Host, Host, str]) -> None:
     host.shell([ACTIVATE, *exports, "relay migrate"])
     signer = subprocess.Popen(
         [*host.prefix, "bash", "-ec", "\n".join([ACTIVATE, *exports, "exec relay signer"])],
-        cwd=host.folder, env=host.environment, start_new_session=True,
+        cwd=host.folder, env=host.environment, text=True, start_new_session=True,
     )  # fmt: skip
     try:
         server = host.serve([ACTIVATE, *exports, "relay serve --host 127.0.0.1 --port 8080"])

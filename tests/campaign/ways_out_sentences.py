@@ -1,5 +1,5 @@
-"""The sentences of an error that name one command, where there are several: each is said in the scenario of its
-row (`ROW`), or its situation is that of the row, for the reason that stands here. By a piece of the sentence."""
+"""The sentences of an error that name one command, where there are several, by a piece of each: it is said in
+the scenario of its row (`ROW`), or has the situation of that row, for the reason given."""
 
 from __future__ import annotations
 
