@@ -42,7 +42,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("not_found", "status"): {"is neither in this folder": ROW, "is not in the seal": ROW},
     ("not_watchable", "status"): dict.fromkeys(
-        ("another file system is mounted", "only Linux tells", "that may change from elsewhere"),
+        ("another file system is mounted", "on Linux only", "is on a file system"),
         "there is no watcher then, and svc status works without one as in the row",
     ),
     ("request_not_bound", "login"): {
