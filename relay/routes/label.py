@@ -10,16 +10,14 @@ from relay.http.routing import Read, Write, serves
 from relay.service import label as labels
 from relay.service.once import Once
 
-FLAG = "TR_REPOS_ENABLED"
 
-
-@serves(endpoints.LIST, access=Read(), flag=FLAG)
+@serves(endpoints.LIST, access=Read(), flag="TR_REPOS_ENABLED")
 async def list_labels(view: View, query: PageQuery) -> Page[Label]:
     """Labels by name"""
     return await labels.page(view, query)
 
 
-@serves(endpoints.CREATE, access=Write("triage"), flag=FLAG, errors=(409,))
+@serves(endpoints.CREATE, access=Write("triage"), flag="TR_REPOS_ENABLED", errors=(409,))
 async def create_label(view: View, body: LabelCreate, once: Once) -> Label:
     """Create a label"""
     return await labels.create(view, body, once)
