@@ -22,7 +22,6 @@ UNCALLED = {
     "auth.LOGOUT_BY_REFRESH": "a browser",
     "auth.REFRESH": "a browser",
     "history.ARCHIVE": "other programs",
-    "history.BLOB": "other programs",
     "history.LOG": "other programs",
     "history.SEAL_UPDATES": "other programs",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
@@ -36,7 +35,7 @@ UNCALLED = {
     "sync.POLL": "other programs",
 }
 # Commands that no transcript shows: what they print depends on the machine, or the ones beside them tell it.
-UNSHOWN = {"auth token revoke", "completions", "repo executable", "repo status", "version"}
+UNSHOWN = {"auth token revoke", "completions", "repo executable", "repo status", "tui", "version"}
 # Routes whose tests stand in files of other names.
 TESTED = {
     "auth": "tests/relay/auth/test_session.py",
