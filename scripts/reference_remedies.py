@@ -1,4 +1,4 @@
-"""Which commands the sentences of each error name, read from the code: the way out that a person is told."""
+"""The commands that the sentences of each error name, read from the code."""
 
 from __future__ import annotations
 
@@ -20,16 +20,25 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 def remedies() -> dict[str, list[str]]:
     """Error code → the commands that its sentences name, sorted. LookupError for one that does not exist."""
     found: dict[str, set[str]] = {}
+    for code, command, _ in sentences():
+        found.setdefault(code, set()).add(command)
+    return {code: sorted(commands) for code, commands in sorted(found.items())}
+
+
+def sentences() -> set[tuple[str, str, str]]:
+    """(error code, command, sentence that names it), with `…` for what the sentence is filled with."""
     known = {kind.__name__: kind for kind in classes()}
-    for folder in ("localstore", "relay", "svc"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known):
-                found.setdefault(code, set()).update(_commands(sentence, file))
-    return {code: sorted(commands) for code, commands in sorted(found.items()) if commands}
+    return {
+        (code, command, sentence)
+        for folder in ("localstore", "relay", "svc")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known)
+        for command in _commands(sentence, file)
+    }
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
-    """(code, text) of what is said where an error is made, and in the classes of errors."""
+    """(code, text) of the sentences in error classes and where errors are raised."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))
@@ -45,7 +54,7 @@ def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """The strings below, those with values in them as one."""
+    """The string literals below a node; f-strings as one text."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)
         return

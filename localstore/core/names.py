@@ -31,7 +31,8 @@ RESERVED_HANDLES = frozenset(
 RESERVED_REPOSITORIES = frozenset({"dev", "new", "settings"})  # words that follow an owner in page addresses
 
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{HANDLE_CHARS - 2}}}[a-z0-9])?")
-_NAME_RULE = (
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(?!\n)$"  # before it is put into lower case
+NAME_RULE = (
     f"1 to {HANDLE_CHARS} letters, digits, '.', '_' or '-', starting and ending with a letter or a digit"
 )
 _HOST = (
@@ -43,7 +44,7 @@ _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
 
 class RepoAddress(NamedTuple):
-    """Where a repository is; `host` is None when the address leaves the server open."""
+    """The address of a repository; `host` None: the address names no server."""
 
     host: str | None
     owner: str
@@ -67,20 +68,22 @@ def repository_name(text: str) -> str:
 
 
 def ref_name(text: str) -> str:
-    """A branch or tag name, after git check-ref-format(1) and, beyond it, never `HEAD`, a seal id, or text
-    that hides or reorders what is shown."""
+    """The name of a branch or tag. Raises Invalid for names that git-check-ref-format(1) refuses, `HEAD`,
+    seal ids, and invisible or reordering characters."""
     fault = _ref_fault(text)
     if fault:
-        raise Invalid(f"'{terminal_safe(text[:200])}' is no name for a branch or tag: {fault}")
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not a valid name of a branch or tag: {fault}")
     return text
 
 
 def parse_repo(text: str) -> RepoAddress:
-    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are read: old addresses must resolve."""
+    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are accepted, because old
+    addresses must resolve."""
     parts = text.removeprefix(SCHEME).split("/")
     if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
         raise Invalid(
-            f"'{terminal_safe(text[:200])}' is no repository; write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
+            f"'{terminal_safe(text[:200])}' is not a repository; "
+            f"write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
         )
     *host, owner, name = parts
     return RepoAddress(
@@ -92,7 +95,7 @@ def _name(text: str, what: str) -> str:
     # Only ASCII is lowered: a Kelvin sign must not turn into k.
     found = text.lower() if text.isascii() else text
     if not _NAME.fullmatch(found):
-        raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {_NAME_RULE}")
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {NAME_RULE}")
     if ".." in found:
         raise Invalid(f"'{found}' is not {what}: it may not contain '..'")
     if found.endswith(".git"):

@@ -1,5 +1,5 @@
-"""A folder that can be changed without changing it: what is written goes to a scratch folder, and what is
-moved or removed is only noted. For commands that say beforehand what they would do."""
+"""An overlay over a folder: writes go to a scratch folder, moves and removals are kept in memory. Used for
+`--dry-run`."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ Place = str | Path | None
 """Where the bytes of a path are: at another path of the folder, at a file of the scratch folder, nowhere."""
 
 
-class Promised(bytes):
-    """Stands for the bytes of a file that nobody needs: known by its digest, fetched when it is read."""
+class Placeholder(bytes):
+    """Stands for the bytes of a file that the dry run does not read: digest, kind and size are known, the
+    bytes are fetched when read."""
 
     digest: bytes
     kind: Kind
     size: int
 
     @classmethod
-    def of(cls, digest: bytes, kind: Kind, size: int) -> Promised:
+    def of(cls, digest: bytes, kind: Kind, size: int) -> Placeholder:
         made = cls()
         made.digest, made.kind, made.size = digest, kind, size
         return made
 
 
 class OverlayFiles(Files):
-    """`Files` of `root` with changes that only this object knows. `fetch` gives the bytes of a promise."""
+    """`Files` of `root` with changes in this object only. `fetch` returns the bytes of a placeholder."""
 
-    def __init__(self, root: Path, scratch: Path, fetch: Callable[[Promised], bytes]) -> None:
+    def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)
         self._scratch, self._fetch = scratch, fetch
         self._places: dict[str, Place] = {}
-        self._promises: dict[Path, Promised] = {}
+        self._promises: dict[Path, Placeholder] = {}
         self._numbers = itertools.count()
         scratch.mkdir(exist_ok=True)
 
@@ -88,19 +89,22 @@ class OverlayFiles(Files):
 
     # --- changing
 
+    def make_executable(self, path: str) -> None:
+        """Nobody asks what mode a file would have."""
+
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
         self._require_free(path)
         target = self._scratch / str(next(self._numbers))
         kept = list(parts)
         with target.open("xb") as file:
             file.writelines(kept)
-        if len(kept) == 1 and isinstance(kept[0], Promised):
+        if len(kept) == 1 and isinstance(kept[0], Placeholder):
             self._promises[target] = kept[0]
         self._places[path] = target
         return target.stat()
 
-    def promise(self, path: str, content: Promised) -> None:
-        """A file that is expected at `path`."""
+    def promise(self, path: str, content: Placeholder) -> None:
+        """Create a file with placeholder bytes."""
         self.create(path, [content], None, sync=False)
 
     def resume(self, path: str) -> int:
@@ -115,7 +119,7 @@ class OverlayFiles(Files):
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
         if isinstance(content, Fetched) and not last and (known := self.known(content.path)):
-            return self.create(path, [Promised.of(known[2], known[0], known[1])], mode, sync)
+            return self.create(path, [Placeholder.of(known[2], known[0], known[1])], mode, sync)
         if isinstance(content, Fetched) and last:
             self.move(content.path, path)
             found = self.stat(path)
@@ -149,7 +153,7 @@ class OverlayFiles(Files):
             self._places[folder] = None
 
     def sync(self) -> None:
-        """Nothing here has to outlast the command."""
+        """Does nothing: the overlay ends with the command."""
 
     # --- where things are
 
@@ -167,7 +171,7 @@ class OverlayFiles(Files):
         return any(place is not None and one.startswith(prefix) for one, place in self._places.items())
 
     def _require_free(self, path: str) -> None:
-        """As the system would refuse: a taken name, or one below a file."""
+        """Raises FileExistsError for a taken name, Blocked for one below a file."""
         if self.stat(path) is not None:
             raise FileExistsError(errno.EEXIST, "the name is taken", path)
         for above in parents(path):

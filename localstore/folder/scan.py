@@ -1,4 +1,5 @@
-"""What is in a working copy: one walk, with a stat cache that never trusts a file it may have raced with."""
+"""One walk through a working copy. A stat cache spares reading unchanged files; a file that may have changed
+while it was hashed is read again."""
 
 from __future__ import annotations
 
@@ -15,39 +16,50 @@ from localstore.core.ignore.matcher import SOURCES, Scope
 from localstore.core.ignore.wildmatch import octets
 from localstore.core.paths import terminal_safe
 from localstore.folder.files import Files
-from localstore.folder.scan_result import Again, Aside, Lost, News, Part, Scan, Skipped
-from localstore.folder.stat_cache import NOTHING_KEPT, Kept, Seen, Stat, hashed, trusted
+from localstore.folder.scan_result import (
+    Exclusions,
+    PartialWalk,
+    Rescan,
+    Scan,
+    ScanChanges,
+    Skipped,
+    WatcherMistaken,
+)
+from localstore.folder.stat_cache import NO_SINKS, RecordedFolder, ScanSinks, Stat, hash_file, trusted
 from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 
 
 class Tracked(Protocol):
-    """Which paths the copy knows: they are looked at even where a rule would ignore them."""
+    """Which paths the record knows: they are scanned even if an ignore rule matches them."""
 
     def tracks(self, path: str) -> bool:
-        """Whether the file is known."""
+        """Whether the record has this file."""
 
     def tracks_below(self, folder: str) -> bool:
-        """Whether any file below the directory is known."""
+        """Whether the record has a file below the directory."""
 
 
 def scan(
     files: Files,
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, RecordedFolder],
     tracked: Tracked,
-    kept: Kept = NOTHING_KEPT,
-    part: Part | None = None,
-) -> tuple[Scan, News]:
-    """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
-    are walked. `kept` is given texts only of files that are not as recorded. Lost when a folder on the way to
-    one of `part` cannot be entered."""
+    kept: ScanSinks = NO_SINKS,
+    part: PartialWalk | None = None,
+) -> tuple[Scan, ScanChanges]:
+    """Walk the working copy, or only `part` of it.
+
+    `seen`: what earlier walks recorded of the walked folders. `kept` receives texts of changed files, not of
+    new ones. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does
+    not exist.
+    """
     walker = _Walker(files, seen, tracked, kept, part)
     walker.run()
     files.forget()
-    return walker.scan, walker.news()
+    return walker.scan, walker.changes()
 
 
 class _Listed(NamedTuple):
-    """A file as its folder lists it: what tells whether it changed. Times are nanoseconds."""
+    """A file with the stat values that show whether it changed. Times are nanoseconds."""
 
     name: str
     mode: int
@@ -58,7 +70,7 @@ class _Listed(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """What a folder lists, told apart. `linked`: a file has other names, under which it may change unseen."""
+    """The entries of a folder. `linked`: a file has several hard links and may change under another name."""
 
     folders: list[str]
     files: list[tuple[Any, ...]]
@@ -66,22 +78,22 @@ class _Contents(NamedTuple):
 
 
 class _Walker:
-    """Most folders are as the last walk left them. Their listing, with the rules in effect, then has the mark
-    that was recorded, and no file of theirs is looked at further."""
+    """Walks folders. If the digest of a folder's listing and rules equals the recorded mark, its files are
+    not examined."""
 
     def __init__(
         self,
         files: Files,
-        seen: Mapping[str, Seen],
+        seen: Mapping[str, RecordedFolder],
         tracked: Tracked,
-        kept: Kept,
-        part: Part | None,
+        kept: ScanSinks,
+        part: PartialWalk | None,
     ) -> None:
         self._files, self._seen, self._tracked = files, seen, tracked
-        self._kept_changed, self._kept_new = kept, kept._replace(text=None)
+        self._sinks_changed, self._sinks_new = kept, kept._replace(text=None)
         self._part = part
         self._passed: set[str] = set()
-        self._news = News({}, [], [])
+        self._changes = ScanChanges({}, [], [])
         self.scan = Scan()
 
     def run(self) -> None:
@@ -91,16 +103,19 @@ class _Walker:
         finally:
             os.close(fd)
 
-    def news(self) -> News:
-        """What to record; folders that were not met count as gone."""
+    def changes(self) -> ScanChanges:
+        """What to record; folders that the walk did not meet count as gone."""
         for prefix in self._seen.keys() - self._passed:
-            self._news.folders[prefix] = None
-            self._news.gone.extend(one.path for one in self._seen[prefix].stats())
-        return self._news
+            self._changes.folders[prefix] = None
+            self._changes.gone.extend(one.path for one in self._seen[prefix].stats())
+        return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """One open directory; `prefix` is its path with a slash behind, empty for the root. `ruled` stands
-        for the rules of the folders above, `whole`: all below is walked. False where it keeps out."""
+        """Walk one open directory.
+
+        `prefix`: its path with a trailing slash, empty for the root. `ruled`: digest of the rules above.
+        `whole`: walk everything below. Returns False if the folder cannot be walked.
+        """
         try:
             with os.scandir(fd) as found:
                 listed = list(found)
@@ -120,20 +135,23 @@ class _Walker:
         if self._part is not None and not whole:
             whole = prefix in self._part.all
             if not whole:
-                self._some(fd, prefix, listed, scope, ruled)
+                self._walk_part(fd, prefix, listed, scope, ruled)
                 return True
-        found_here = _told_apart(listed)
+        found_here = _split(listed)
         self._listing(prefix, found_here, scope, ruled)
         for name in found_here.folders:
             self._directory(fd, name, prefix + name, scope, ruled, whole=True)
         return True
 
-    def _some(self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes) -> None:
-        """A folder that is looked at itself, or lies on the way to others, or both."""
+    def _walk_part(
+        self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
+    ) -> None:
+        """A folder of a partial walk: scan its files if asked for, and enter the folders on the way to
+        others."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
-            self._listing(prefix, _told_apart(listed), scope, ruled)
+            self._listing(prefix, _split(listed), scope, ruled)
         below = part.on_the_way.get(prefix, set())
         there = {
             entry.name for entry in listed if entry.name in below and entry.is_dir(follow_symlinks=False)
@@ -141,12 +159,12 @@ class _Walker:
         for name in below:
             entered = name in there and self._directory(fd, name, prefix + name, scope, ruled, whole=False)
             if not entered and f"{prefix}{name}/" not in part.all:
-                raise Lost
+                raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """The files of one folder."""
+        """Scan the files of one folder."""
         if contents.linked:
-            self._again(prefix, "files")
+            self._require_rescan(prefix, "files")
         if not contents.files:
             return
         self._passed.add(prefix)
@@ -158,21 +176,21 @@ class _Walker:
             self._compare(prefix, map(_Listed._make, contents.files), scope, mark, seen)
 
     def _compare(
-        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: Seen | None
+        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """A folder that is new, changed, or holds what must be looked at each time."""
+        """Examine each file of a folder that is new or changed, or that must be examined on every scan."""
         known = {one.path: one for one in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
         for listed in files:
             path = prefix + listed.name
             if scope.ignored(listed.name, False):
-                plain = False  # whether it is tracked may change, and no listing tells
+                plain = False  # it may become tracked, which the listing does not show
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
                     continue
             cached = known.get(path)
-            if cached is not None and _same(cached, listed):
+            if cached is not None and _unchanged(cached, listed):
                 stats.append(cached)
                 continue
             stat = self._read(prefix, path, listed, cached is None)
@@ -181,17 +199,17 @@ class _Walker:
                 continue
             stats.append(stat)
             plain = plain and trusted(stat)
-            self._news.fresh.append(stat)
+            self._changes.fresh.append(stat)
         self.scan.add(prefix, stats)
-        self._news.gone.extend(known.keys() - {stat.path for stat in stats})
-        self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
+        self._changes.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._record(prefix, RecordedFolder.of(stats, mark if plain else b""), seen)
 
-    def _record(self, prefix: str, now: Seen, before: Seen | None) -> None:
-        if not now.is_as(before):
-            self._news.folders[prefix] = now
+    def _record(self, prefix: str, now: RecordedFolder, before: RecordedFolder | None) -> None:
+        if not now.same_as(before):
+            self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
-        """Go into a folder; False where that cannot be or is not wanted."""
+        """Enter a folder. Returns False if it is ignored or cannot be opened."""
         prefix, pruned = path + "/", scope.prune(name)
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
@@ -206,22 +224,22 @@ class _Walker:
             self._skip(prefix, path, "unreadable", folder=True, detail=error.strerror or "")
             return False
         if pruned:
-            self._again(prefix, "all")  # the watcher goes by the rules alone
+            self._require_rescan(prefix, "all")  # the watcher follows the ignore rules only
         try:
             return self._folder(fd, prefix, scope, ruled, whole)
         finally:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: it is not recorded
-        at all."""
+        """Hash a file that is not recorded as it is. Returns None if it must be skipped. `new`: it is not
+        recorded at all."""
         if new and not self._nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hashed(self._files, path, self._kept_new if new else self._kept_changed)
+            found = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -238,26 +256,26 @@ class _Walker:
 
     # --- what is left out, noted with the folder it belongs to: a folder's own fate with that folder
 
-    def _aside(self, prefix: str) -> Aside:
-        return self.scan.asides.setdefault(prefix, Aside())
+    def _exclusions_of(self, prefix: str) -> Exclusions:
+        return self.scan.exclusions.setdefault(prefix, Exclusions())
 
     def _ignore(self, prefix: str) -> None:
-        self._aside(prefix).ignored += 1
+        self._exclusions_of(prefix).ignored += 1
 
-    def _again(self, prefix: str, again: Again) -> None:
-        aside = self._aside(prefix)
-        aside.again = aside.again if aside.again == "all" else again
+    def _require_rescan(self, prefix: str, again: Rescan) -> None:
+        aside = self._exclusions_of(prefix)
+        aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
-        """`path` says which entry; `prefix` is the folder it is noted with."""
+        """Note a skipped entry at `path` with the folder `prefix`."""
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        aside = self._aside(prefix)
+        aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
         aside.skipped.append(Skipped(terminal_safe(shown), f"{reason}: {detail}" if detail else reason))
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """Stands for these files under these rules; empty where a name is not UTF-8."""
+    """Digest of these files under these rules; empty if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:
@@ -272,9 +290,9 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
-def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
-    """The names of the directories, and the rest as members of `_Listed`: plain tuples, because there are
-    many. What vanished meanwhile is in neither."""
+def _split(listed: list[os.DirEntry[str]]) -> _Contents:
+    """Separate the directories from the rest, which is returned as tuples of `_Listed`'s members to save
+    time. Entries that vanished are in neither."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False
@@ -294,6 +312,6 @@ def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
     return _Contents(folders, files, linked)
 
 
-def _same(cached: Stat, listed: _Listed) -> bool:
-    """Whether the listed file is surely the one that was hashed."""
+def _unchanged(cached: Stat, listed: _Listed) -> bool:
+    """Whether the listed file is certainly the one that was hashed."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

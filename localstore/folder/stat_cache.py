@@ -1,4 +1,4 @@
-"""What files were when their bytes were hashed, and when that may still be believed."""
+"""Stats of files at the time when they were hashed, and when these can be trusted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import msgspec
 
 from localstore.core.limits import BLOB_FILE
 from localstore.core.storage.file_kind import Classified, Classifier, classified
-from localstore.folder.chunking import ChunkLists, cut
+from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
 
-RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
-RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
+RACY = 20_000_000  # ns: a file changed this shortly before hashing may change again without a new time stamp
+RACY_COARSE = 2_000_000_000  # ns, for file systems with time stamps in whole seconds
 SECOND = 1_000_000_000
-UNRECORDED = b"?"  # mark of a folder whose files are not recorded together
+UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+    """A file when it was hashed. Times are nanoseconds; `checked`: when hashing began."""
 
     path: str
     size: int
@@ -35,10 +35,9 @@ class Stat(NamedTuple):
     checked: int
 
 
-class Seen:
-    """The files of one folder as a walk recorded them. `mark` stands for the folder's listing and the rules
-    in effect; it is empty where some entry must be looked at each time. `encoded`: the files, or what reads
-    them when somebody asks, since of most folders the mark says enough."""
+class RecordedFolder:
+    """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, empty if some
+    entry must be examined on each scan. `encoded`: the files, or a function that reads them."""
 
     __slots__ = ("_encoded", "mark")
 
@@ -46,8 +45,8 @@ class Seen:
         self.mark, self._encoded = mark, encoded
 
     @staticmethod
-    def of(stats: list[Stat], mark: bytes) -> Seen:
-        return Seen(mark, _ENCODE(stats))
+    def of(stats: list[Stat], mark: bytes) -> RecordedFolder:
+        return RecordedFolder(mark, _ENCODE(stats))
 
     @property
     def encoded(self) -> bytes:
@@ -58,31 +57,33 @@ class Seen:
     def stats(self) -> list[Stat]:
         return _DECODE(self.encoded)
 
-    def is_as(self, other: Seen | None) -> bool:
-        """Whether the other one records the same."""
+    def same_as(self, other: RecordedFolder | None) -> bool:
+        """Whether both record the same."""
         return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 
-class Kept(NamedTuple):
-    """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
-    are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
+class ScanSinks(NamedTuple):
+    """Where a scan puts what it read. `lists`: receives the chunks of large files. `text`: called with BLAKE3
+    and bytes of each small text. None: discarded."""
 
     lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None
 
 
-NOTHING_KEPT = Kept()
+NO_SINKS = ScanSinks()
 
 
-def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
-    """The folders, by path with a slash behind, that single files belong to, with these files in them."""
+def with_single_files(
+    folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
+) -> dict[str, RecordedFolder]:
+    """The folders of `single` files, by path with a trailing slash, with these files added."""
     added: dict[str, dict[str, Stat]] = {}
     for one in single:
         added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
     found = {}
     for folder, files in added.items():
         kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
-        found[folder] = Seen.of([*(kept | files).values()], UNRECORDED)
+        found[folder] = RecordedFolder.of([*(kept | files).values()], UNMARKED)
     return found
 
 
@@ -90,27 +91,28 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
 
 
-def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
-    """One file as it is now; None unless a regular, readable file is there."""
+def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
+    """Stat and hash one file now; None unless it is a regular, readable file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
     if cached is not None and unchanged(cached, info):
         return cached
     try:
-        return hashed(files, path)
+        return hash_file(files, path)
     except OSError:
         return None
 
 
 def unchanged(cached: Stat, info: os.stat_result) -> bool:
+    """Whether the file certainly is the one that was hashed."""
     known = (cached.size, cached.mtime, cached.ctime, cached.inode)
     now = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
     return known == now and trusted(cached)
 
 
 def trusted(cached: Stat) -> bool:
-    """Whether the file had been still for long enough when it was hashed."""
+    """Whether the file had not changed for long enough when it was hashed."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True
@@ -118,8 +120,9 @@ def trusted(cached: Stat) -> bool:
     return newest + RACY < cached.checked and not whole_seconds
 
 
-def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
-    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
+def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
+    """Read and hash a file. Its stat is taken first, so that a change during the read shows in the next
+    scan."""
     checked = time.time_ns()
     known = files.known(path)
     if known is not None and (info := files.stat(path)) is not None:
@@ -139,13 +142,13 @@ def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
 def _cut(fd: int, lists: ChunkLists) -> Classified:
     classifier = Classifier()
     with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-        found = cut(file, classifier.feed)
+        found = cut_into_chunks(file, classifier.feed)
     lists.keep(classifier.result().blake3, found)
     return classifier.result()
 
 
 def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
-    """The file, which should have this size."""
+    """Kind, size and digest of the file, whose size should be `size`."""
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:

@@ -1,10 +1,10 @@
-"""What the disk had when it was last looked at: by folder what walks recorded, single files that were looked
-at since, what was left out, and the moment up to which all of it is true. Each call is part of its caller's
-transaction.
+"""The result of the last scan: files by folder, single files hashed since, exclusions, and the watcher's
+token.
 
-Table `asides`: folder (its path with a slash behind, as the system's bytes) →
-`localstore.folder.scan_result.Aside`. It is true while a last look is kept: one
-that no watcher answered drops that and leaves the table.
+Each call is part of its caller's transaction.
+
+Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
+valid while a last scan is recorded; a scan without a watcher deletes that record and leaves the table.
 """
 
 from __future__ import annotations
@@ -16,71 +16,73 @@ from functools import partial
 
 import msgspec
 
-from localstore.folder.scan_result import Aside, Part
-from localstore.folder.stat_cache import Seen, Stat, joined
+from localstore.folder.scan_result import Exclusions, PartialWalk
+from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
-from localstore.watch.talk import Token
+from localstore.watch.protocol import Token
 
 SCHEMA = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 MARKS = "CREATE INDEX folder_marks ON folders(path, mark);"
 ASIDES = "CREATE TABLE asides(folder BLOB PRIMARY KEY, encoded BLOB NOT NULL) WITHOUT ROWID;"
-LOOKED = "looked"  # in `meta`: the last look, beside a watcher
+LAST_SCAN = "looked"  # in `meta`: the last look, beside a watcher
 _ONE = "SELECT path, mark, files FROM folders WHERE path=?"
 _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
-class Looked(msgspec.Struct, frozen=True, array_like=True):
-    """The last look: the moment up to which all records of the disk are true, and when a look last went
-    everywhere, in seconds of Unix time."""
+class LastScan(msgspec.Struct, frozen=True, array_like=True):
+    """The last scan: the watcher's token up to which the record is true, and when the whole folder was last
+    scanned (seconds of Unix time)."""
 
     token: Token
     everywhere: int
 
 
-class Disk:
-    """Typed access to what is recorded of the disk."""
+class ScanRecord:
+    """Typed access to the result of the last scan."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
 
     # --- files
 
-    def folders(self) -> dict[str, Seen]:
-        """By folder, its path with a slash behind, what is recorded of its files."""
+    def folders(self) -> dict[str, RecordedFolder]:
+        """Folder path with a trailing slash → its recorded files."""
         rows = self._sql.execute("SELECT path, mark FROM folders")
-        found = {path: Seen(mark, partial(self._files, path)) for path, mark in rows}
-        return found | joined(found, self._single())
+        found = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
+        return found | with_single_files(found, self._single())
 
     def _files(self, folder: str) -> bytes:
-        """The files of a folder as they are recorded now, encoded."""
+        """The encoded files of a folder."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
-        return Seen.of([], b"").encoded
+        return RecordedFolder.of([], b"").encoded
 
-    def folders_in(self, part: Part) -> dict[str, Seen]:
-        """The same of some folders."""
-        found: dict[str, Seen] = {}
+    def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
+        """As `folders`, for the folders of a partial scan."""
+        found: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
                 continue
             below = path in part.all
             rows = self._sql.execute(_BELOW if below else _ONE, _range(path) if below else (path,))
-            found.update((path, Seen(mark, files)) for path, mark, files in rows)
-        return found | joined(found, (one for one in self._single() if part.covers(_folder(one.path))))
+            found.update((path, RecordedFolder(mark, files)) for path, mark, files in rows)
+        return found | with_single_files(
+            found, (one for one in self._single() if part.covers(_folder(one.path)))
+        )
 
     def single_folders(self) -> set[str]:
-        """The folders of files that were looked at since the last walk."""
+        """Folders of the files that were hashed since the last scan."""
         return {_folder(one.path) for one in self._single()}
 
     def file(self, path: str) -> Stat | None:
-        """One file."""
+        """The stat of one file."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
-        found = Seen(b"", self._files(_folder(path))).stats()
+        found = RecordedFolder(b"", self._files(_folder(path))).stats()
         return next((one for one in found if one.path == path), None)
 
-    def put_folders(self, found: Mapping[str, Seen | None]) -> None:
-        """Record folders, None to forget one; they hold all that single looks found."""
+    def put_folders(self, found: Mapping[str, RecordedFolder | None]) -> None:
+        """Store folders, None to forget one, and drop the single files: the folders contain them."""
         gone = [(path,) for path, one in found.items() if one is None]
         put = [(path, one.mark, one.encoded) for path, one in found.items() if one is not None]
         self._sql.execute("DELETE FROM stats")
@@ -88,7 +90,7 @@ class Disk:
         self._sql.executemany("INSERT OR REPLACE INTO folders VALUES(?,?,?)", put)
 
     def put_single(self, found: Iterable[Stat], gone: Iterable[str]) -> None:
-        """Record single files, and that others are gone."""
+        """Store single files, and forget the paths `gone`."""
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", found)
 
@@ -97,13 +99,13 @@ class Disk:
 
     # --- what was left out, and the last look
 
-    def asides(self) -> dict[str, Aside]:
-        """What the last look left out, by folder."""
+    def exclusions(self) -> dict[str, Exclusions]:
+        """Folder → what the last scan left out there."""
         found = self._sql.execute("SELECT folder, encoded FROM asides")
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in found}
 
-    def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
-        """Record those that changed; None: the folder has none any more."""
+    def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
+        """Store changed exclusions; None: the folder has none any more."""
         gone = [(os.fsencode(folder),) for folder, aside in changes.items() if aside is None]
         put = [
             (os.fsencode(folder), _ENCODE(aside)) for folder, aside in changes.items() if aside is not None
@@ -111,21 +113,21 @@ class Disk:
         self._sql.executemany("DELETE FROM asides WHERE folder=?", gone)
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
-    def looked(self) -> Looked | None:
-        """The last look, if a watcher told its moment."""
-        for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LOOKED,)):
-            return looked(kept)
+    def last_scan(self) -> LastScan | None:
+        """The last scan, None if no watcher answered it."""
+        for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
+            return decode_last_scan(kept)
         return None
 
-    def put_looked(self, last: Looked | None) -> None:
-        """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
-        what rules leave out may be others too, and no event tells."""
+    def put_last_scan(self, last: LastScan | None) -> None:
+        """Store the last scan. None makes the next scan visit the whole folder; this is needed when the
+        tracked paths change, because ignored files may then count and no event tells."""
         kept = None if last is None else _ENCODE(last)
-        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LOOKED, kept))
+        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, kept))
 
 
-def looked(kept: object) -> Looked | None:
-    """What was kept of the last look; None for anything else."""
+def decode_last_scan(kept: object) -> LastScan | None:
+    """The decoded last scan; None for anything else."""
     try:
         return _LOOKED(kept) if isinstance(kept, bytes) else None
     except msgspec.MsgspecError:
@@ -133,15 +135,15 @@ def looked(kept: object) -> Looked | None:
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
-_ASIDE = msgspec.msgpack.Decoder(Aside).decode
-_LOOKED = msgspec.msgpack.Decoder(Looked).decode
+_ASIDE = msgspec.msgpack.Decoder(Exclusions).decode
+_LOOKED = msgspec.msgpack.Decoder(LastScan).decode
 
 
 def _folder(path: str) -> str:
-    """The folder of a file, with a slash behind; empty for the root."""
+    """The folder of a file with a trailing slash; empty for the root."""
     return path[: path.rfind("/") + 1]
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Where the paths that begin with this one begin and end: 0 follows the slash, bytes every text."""
+    """Bounds of the paths that begin with `prefix`; `0` is the character after the slash."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

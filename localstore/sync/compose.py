@@ -1,4 +1,4 @@
-"""Local changes become signed updates, one in flight for each path."""
+"""Local changes become signed updates; at most one is in flight for each path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """What is about to be sent, by path; files over a cap, and those that hold conflict markers of ours."""
+    """What `compose` put in flight, by path: `written`, `removed`. `skipped`: files over a size cap.
+    `marked`: files that still hold conflict markers of svc."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -34,8 +35,9 @@ class Composed(msgspec.Struct):
     marked: list[str] = msgspec.field(default_factory=list)
 
 
-class _Departing(NamedTuple):
-    """A path that needs an update of these members."""
+class _PathUpdate(NamedTuple):
+    """A path and the kind-specific members of its update. `entry` None: the path is new. `stat` None: the
+    file is gone."""
 
     path: str
     entry: PathRecord | None
@@ -44,7 +46,7 @@ class _Departing(NamedTuple):
 
 
 def compose(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     scan: Scan,
     delete: bool = True,
     barred: Collection[str] = (),
@@ -54,26 +56,26 @@ def compose(
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
-    `barred` paths were refused for good in this run; `whole` ones need a new version, since the relay will
-    not take their edits; edits of `typed` ones land whatever others write meanwhile. With `store` False
-    nothing is put in flight.
+    `barred`: paths that the relay refused in this run; they are left out. `whole`: paths to send as a new
+    version, because the relay refuses their edits. `typed`: paths whose edits are sent as typed edits, which
+    the relay accepts whatever others wrote. `store` False: nothing is put in flight.
     """
     done = Composed()
-    moved = device.db.moved()
-    too_large = capture(device, edited(device, moved, scan), scan)
-    caps, marks = Caps(device, scan), Marks(device)
-    in_flight = device.db.flight_kinds()
-    departing: list[_Departing] = []
-    with device.db.step():
+    moved = copy.db.may_need_update()
+    too_large = capture(copy, edited(copy, moved, scan), scan)
+    caps, marks = SizeCaps(copy, scan), MarkerCheck(copy)
+    in_flight = copy.db.flight_kinds()
+    departing: list[_PathUpdate] = []
+    with copy.db.step():
         for path in moved:
             if path in in_flight or path in barred or scan.unknown(path):
                 continue
             stat = scan.find(path)
-            entry = device.entries.get(path)
-            members = _members(device, entry, stat, delete, path in too_large or path in whole)
+            entry = copy.entries.get(path)
+            members = _members(copy, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
-            if stat is not None and marks.stand_in(stat, members["kind"]):
+            if stat is not None and marks.remain_in(stat, members["kind"]):
                 done.marked.append(path)
                 continue
             if members["kind"] == "edit_text" and path in typed:
@@ -84,16 +86,16 @@ def compose(
                     done.skipped.append(over)
                     continue
             (done.removed if members["kind"] == "delete" else done.written).append(path)
-            departing.append(_Departing(path, entry, stat, members))
+            departing.append(_PathUpdate(path, entry, stat, members))
         if store and departing:
-            _take_off(device, departing)
+            _put_in_flight(copy, departing)
     return done
 
 
-def edited(device: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """Those of the paths where the disk has a file with other bytes than this device last knew there."""
-    device.entries.load(moved)
-    return [path for path in moved if _differs(device.entries.get(path), scan.find(path))]
+def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
+    """Those of the paths where the file on the disk differs from the shadow."""
+    copy.entries.load(moved)
+    return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
 
 def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
@@ -101,25 +103,28 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 
 
 def _members(
-    device: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
+    copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
-    """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
+    """Kind and content of the update that the path needs. Returns None if it needs none, or may not be sent
+    yet."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
-        return None  # the disk does not show what the update would replace: pull first (device rule 6)
+        return (
+            None  # the disk does not show the text that the update would replace: pull first (device rule 6)
+        )
     if stat is None:
-        gone = delete and entry.gen and entry.shadow is not None and _no_file(device, entry.path)
+        gone = delete and entry.gen and entry.shadow is not None and _no_file(copy, entry.path)
         return {"kind": "delete"} if gone else None
     if entry.kind == "text" and stat.kind == "text" and entry.gen and not whole:
-        return _edit_members(device, entry)  # a save since the walk is captured by the next one
+        return _edit_members(copy, entry)  # a save after the scan is captured by the next command
     if stat.digest != entry.shadow or entry.pending:
         return _bytes_members(stat)
     return None
 
 
-def _no_file(device: WorkingCopy, path: str) -> bool:
-    info = device.files.stat(path)
+def _no_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
     return info is None or stat_module.S_ISDIR(info.st_mode)
 
 
@@ -128,12 +133,12 @@ def _bytes_members(stat: Stat) -> dict[str, Any]:
     return {"kind": kind, "blake3": stat.digest.hex(), "size": stat.size}
 
 
-def _edit_members(device: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None:
+def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None:
     if not entry.pending:
         return None
     ops: list[str] = []
     room = OPS_BYTES
-    for update in device.db.pending(entry.path)[: limits.EDITS_AT_ONCE]:
+    for update in copy.db.pending(entry.path)[: limits.EDITS_AT_ONCE]:
         room -= len(update)
         if room < 0:
             break
@@ -144,13 +149,14 @@ def _edit_members(device: WorkingCopy, entry: PathRecord) -> dict[str, Any] | No
     return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
 
 
-def _take_off(device: WorkingCopy, departing: list[_Departing]) -> None:
-    """Sign the updates and put them in flight, in this order."""
-    if device.key is None:
+def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
+    """Number and sign the updates, in this order, and store them as in flight. Raises Unauthorized without a
+    device key."""
+    if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
-    last, lowest = device.db.number("n"), device.db.lowest_flight()
+    last, lowest = copy.db.number("n"), copy.db.lowest_flight()
     settled = last if lowest is None else lowest - 1
-    branch_id, replica = device.branch_id, device.replica
+    branch_id, replica = copy.branch_id, copy.replica
     fresh: list[PathRecord] = []
     flights: list[tuple[int, str, str, bytes]] = []
     for n, (path, known, stat, members) in enumerate(departing, last + 1):
@@ -164,47 +170,47 @@ def _take_off(device: WorkingCopy, departing: list[_Departing]) -> None:
         update = LiveUpdate(
             n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
         )
-        signed = signing_bytes(device.repo.repo_id, branch_id, replica, device.key.id, update)
-        update = msgspec.structs.replace(update, signature=b64u(device.key.sign(signed)))
+        signed = signing_bytes(copy.repo.repo_id, branch_id, replica, copy.key.id, update)
+        update = msgspec.structs.replace(update, signature=b64u(copy.key.sign(signed)))
         flights.append((n, path, update.kind, msgspec.json.encode(update)))
-    device.save_all(fresh)
-    device.db.put_flights(flights)
-    device.db.put("n", last + len(departing))
+    copy.save_all(fresh)
+    copy.db.put_flights(flights)
+    copy.db.put("n", last + len(departing))
 
 
-class Marks:
-    """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
-    nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
+class MarkerCheck:
+    """Finds texts that still hold conflict markers written by svc. New files are read only while a conflict
+    is unresolved; edits are in memory and always checked."""
 
-    def __init__(self, device: WorkingCopy) -> None:
-        self._device = device
+    def __init__(self, copy: WorkingCopy) -> None:
+        self._copy = copy
 
     @cached_property
     def _unresolved(self) -> bool:
-        return bool(self._device.db.conflicts.list())
+        return bool(self._copy.db.conflicts.list())
 
-    def stand_in(self, stat: Stat, kind: str) -> bool:
-        """`kind`: that of the update that would send the file."""
+    def remain_in(self, stat: Stat, kind: str) -> bool:
+        """Whether the file holds markers. `kind`: the kind of the update that would send it."""
         text = None
         if kind == "edit_text":
-            text = self._device.objects.get(stat.digest)
+            text = self._copy.objects.get(stat.digest)
         elif kind == "create_text" and self._unresolved:
-            text = self._device.files.read_up_to(stat.path, limits.TEXT_FILE)
+            text = self._copy.files.read_up_to(stat.path, limits.TEXT_FILE)
         return text is not None and has_markers(text)
 
 
-class Caps:
-    """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
+class SizeCaps:
+    """The size caps of byte files (docs/design/006): a cap for each file, and one for their sum."""
 
-    def __init__(self, device: WorkingCopy, scan: Scan) -> None:
-        self._device = device
+    def __init__(self, copy: WorkingCopy, scan: Scan) -> None:
+        self._copy = copy
         self._scan = scan
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Byte files of the branch as this folder would leave them."""
-        sizes = self._device.db.blob_sizes()
-        for path, entry in self._device.entries.items():
+        """Path → bytes of each byte file that the branch will have after this push."""
+        sizes = self._copy.db.blob_sizes()
+        for path, entry in self._copy.entries.items():
             if entry.kind != "text":  # what this push sent already is no row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
@@ -216,8 +222,8 @@ class Caps:
         return sum(self._sizes.values())
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """Why the file stays out; None if it fits, and it then counts."""
-        kind, cap = self._device.repo_kind, self._device.file_cap
+        """Why the file is over a cap. Returns None if it fits; its size is then added to the sum."""
+        kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             remedy = RAISED if kind == "app" and stat.size <= limits.APP_FILE_CLAMP else ""
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)

@@ -1,4 +1,5 @@
-"""One working copy and everything it knows: what the steps of the protocol work on."""
+"""One opened working copy: its folder, record, branch and transport. Every step of the protocol works on
+it."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
 from localstore.core.storage.pack import Frame, PackReader
-from localstore.disk_errors import told
+from localstore.disk_errors import translated_disk_errors
 from localstore.folder import link, lock
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
 from localstore.folder.link import RepoLink
-from localstore.folder.rescan import look_around
+from localstore.folder.rescan import rescan
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import Kept, Stat, look
+from localstore.folder.stat_cache import ScanSinks, Stat, read_stat
 from localstore.home import Home
 from localstore.progress import Progress, silent
 from localstore.record.database import Database, SealedFile, SealedTree
@@ -36,7 +37,7 @@ from localstore.sync.transfer.transport import Transport
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
-REUSED = "reused"  # set when the relay shows that an update number was given twice
+REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
 def utc_now() -> datetime:
@@ -44,7 +45,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
+    """An opened working copy; use `opened`. `transport` is None for offline commands, `key` is None for
+    commands that sign nothing."""
 
     def __init__(
         self,
@@ -70,8 +72,8 @@ class WorkingCopy:
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
-        self.edited = EditedLanes()
-        self.cuts = ChunkLists()
+        self.edited_lanes = EditedLanes()
+        self.chunk_lists = ChunkLists()
 
     def close(self) -> None:
         self.files.close()
@@ -82,12 +84,13 @@ class WorkingCopy:
 
     @property
     def transport(self) -> Transport:
+        """The relay, bound to repository and branch. Raises ServerUnreachable for an offline command."""
         if self._transport is None:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
-    def turn_to(self, transport: Transport) -> None:
-        """Talk to another branch from now on."""
+    def use_transport(self, transport: Transport) -> None:
+        """Use another branch's transport from now on."""
         self._transport = transport
 
     @property
@@ -99,13 +102,13 @@ class WorkingCopy:
         return self.db.text("branch_id") or ""
 
     @property
-    def last(self) -> str | None:
-        """The last seal that this folder has."""
+    def last_seal(self) -> str | None:
+        """The folder's last seal: the newest one whose tree it has."""
         return self.db.text("last")
 
     @property
     def repo_kind(self) -> str:
-        """The repository's kind, as the relay last told."""
+        """The repository's kind, as the relay last said."""
         return self.db.text("repo_kind") or ""
 
     @property
@@ -115,47 +118,48 @@ class WorkingCopy:
     # --- entries
 
     def save_all(self, entries: Iterable[PathRecord]) -> None:
-        """As `save` for each."""
+        """Store these entries."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.put_entries(kept)
 
     def save(self, entry: PathRecord) -> None:
+        """Store one entry. A new path makes the next scan walk the whole folder."""
         if entry.path not in self.entries:
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries[entry.path] = entry
         self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
-        """Drop the record of a path; a file on the disk is then an ordinary new one."""
+        """Drop the record of a path; a file there then counts as new."""
         if self.entries.pop(path, None) is not None:
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
-        """Take these (record, lane state) for whatever was known of their paths, of which none has an update
-        in flight."""
+        """Store these (entry, lane state) and drop pending updates and older states of their paths. None of
+        the paths has an update in flight."""
         kept = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.replace_entries(kept)
         for path, (_, state) in entries.items():
             if state is not None:
                 self.db.put_lane_state(path, state)
 
-    def confirmed(self, entry: PathRecord) -> Lane:
-        """The lane as the relay confirmed it, ready to be edited by this replica."""
-        state = self.lane_state(entry)
+    def confirmed_lane(self, entry: PathRecord) -> Lane:
+        """The lane as the relay confirmed it, editable by this replica."""
+        state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
         assert entry.genesis is not None  # noqa: S101 - every text entry has one
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
-    def lane_state(self, entry: PathRecord) -> bytes | None:
-        """The lane as the relay confirmed it; None if it is its genesis."""
+    def confirmed_state(self, entry: PathRecord) -> bytes | None:
+        """The lane's CRDT state as the relay confirmed it; None if it equals its genesis."""
         kept = self.db.lane_state(entry.path) if entry.touched else None
         if kept is None or entry.genesis is None:
             return None
@@ -168,9 +172,9 @@ class WorkingCopy:
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
         return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
-    def current(self, entry: PathRecord) -> Lane:
-        """The confirmed lane with the pending updates on it."""
-        lane = self.confirmed(entry)
+    def lane_with_pending(self, entry: PathRecord) -> Lane:
+        """The confirmed lane with the pending updates applied."""
+        lane = self.confirmed_lane(entry)
         if entry.pending:
             lane.replay(self.db.pending(entry.path))
         return lane
@@ -178,7 +182,8 @@ class WorkingCopy:
     # --- bytes
 
     def text(self, digest: bytes) -> bytes:
-        """A text by its digest, from here or from the relay."""
+        """The text with this digest, from the record or from the relay. Raises ServerMisbehaved if the relay
+        does not send it."""
         found = self.objects.get(digest)
         if found is not None:
             return found
@@ -188,7 +193,8 @@ class WorkingCopy:
         raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Objects from the relay, verified, each once; `keep` stores them here too (texts)."""
+        """Yields verified objects (digest, bytes) from the relay, each once. `keep` also stores them in the
+        record. The `sizes` (bytes) group requests."""
         group: list[bytes] = []
         announced = 0
         for digest, size in sizes.items():
@@ -200,8 +206,8 @@ class WorkingCopy:
         if group:
             yield from self._fetch_group(group, keep)
 
-    def arriving(self, digest: bytes, size: int) -> Fetched | None:
-        """Where a large file need not be fetched: a name that stands for it. None: it must be."""
+    def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
+        """A stand-in for a large file that need not be fetched; None: it must be fetched."""
         return None
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -219,55 +225,65 @@ class WorkingCopy:
                         yield name, data
         reader.close()
         if frames:
-            self.objects.keep(frames)
+            self.objects.add_frames(frames)
 
     # --- the folder
 
-    def look_around(self, lean: bool = False) -> Scan:
-        """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
-        be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
-        sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        kept = Kept(self.cuts if sends else None, None if lean else self.objects.hold)
-        return look_around(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
+    def scan(self, lean: bool = False) -> Scan:
+        """Scan the folder and store what changed.
 
-    def occupied(self, path: str) -> bool:
+        `lean`: visit only the folders that a running watcher names. Otherwise texts that changed are cached,
+        and the chunks of large files are kept for sending.
+        """
+        sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
+        kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
+        return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is at the path."""
         return self.files.stat(path) is not None
 
-    def spare(self, path: str, at: str | None = None) -> str:
-        """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
-        given; remembered for the report. A text that clashed has its name in the record of the clash."""
+    def claim_conflict_name(self, path: str, at: str | None = None) -> str:
+        """A free conflict name for the file of `path`, which is now at `at` if given; added to `conflicts`. A
+        text with a recorded conflict gets the name that the record gives."""
         name = self.free_name(path)
-        clash = self.db.conflicts.get(path)
-        if clash is not None and self.seen(at or path) == clash.mine:
-            if self.occupied(clash.kept_as) or clash.kept_as in self.entries:
-                if self.seen(clash.kept_as) != clash.mine:
-                    self.db.conflicts.put(clash._replace(kept_as=name))
-            else:
+        text = self.digest_on_disk(at or path)
+        clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
+        if clashes:
+            clash = next((one for one in clashes if not self._taken(one.kept_as)), clashes[-1])
+            if not self._taken(clash.kept_as):
                 name = clash.kept_as
+            elif (
+                self.digest_on_disk(clash.kept_as) != clash.mine
+            ):  # its name was taken meanwhile, or the copy edited
+                self.db.conflicts.put(clash._replace(kept_as=name))
         self.conflicts.append((path, name))
         return name
 
     def free_name(self, path: str) -> str:
-        """A conflict name that nothing has."""
+        """A conflict name that no file has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self.occupied(name) or name in self.entries:
+        while self._taken(name):
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
 
-    def step_aside(self, path: str) -> None:
-        """Give the path up: drop its record first, then rename what is there, so that a crash between the
-        two never looks like a delete."""
+    def _taken(self, name: str) -> bool:
+        return self.exists(name) or name in self.entries
+
+    def forget_and_move_aside(self, path: str) -> None:
+        """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in
+        between does not look like a delete."""
         with self.db.step():
             self.forget(path)
         self.move_aside(path)
 
     def move_aside(self, path: str) -> None:
-        """Rename what is at the path, if anything, to a free conflict name."""
-        while self.occupied(path):
+        """Rename the file or directory at the path, if any, to a free conflict name."""
+        while self.exists(path):
             self.files.forget()
-            name = self.spare(path)
+            name = self.claim_conflict_name(path)
             try:
                 self.files.move(path, name)
             except FileExistsError:
@@ -276,22 +292,22 @@ class WorkingCopy:
                 self.conflicts.pop()
                 return
 
-    def seen(self, path: str) -> bytes | None:
+    def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = look(self.files, path)
+        found = read_stat(self.files, path)
         return found.digest if found else None
 
     # --- the seal
 
-    def sealed_as(
+    def record_seal(
         self,
         seal: str | None,
         changes: Mapping[str, SealedFile | None],
         whole: bool,
         tree: SealedTree | None = None,
     ) -> None:
-        """Record the folder's last seal and its tree, with the directories that came new where they are
-        known, then write `state.json` after it."""
+        """Record the folder's last seal and its changes, then write `state.json`. `whole`: `changes` are all
+        its files. `tree`: its directory objects, None if unknown."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
@@ -299,28 +315,31 @@ class WorkingCopy:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
-            state = self.state.after(None if whole else changes)
+            state = self.state.prepare(None if whole else changes)
         self.state.write(state)
 
-    def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+    def record_clone(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Record a first seal whose files were just written."""
         with self.db.step():
-            self.db.put_all(files, stats)
+            self.db.put_first_seal(files, stats)
             self.db.put("last", seal)
-            state = self.state.after(None)
+            state = self.state.prepare(None)
         self.state.write(state)
 
     def start_over(self) -> None:
-        """Forget everything about branch and replica (rolled back). Files stay as they are."""
+        """Forget everything about branch and replica. The files stay."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
         self.entries = Entries(self.db)
 
     def detach(self) -> None:
-        """Keep of every path only which bytes of the branch the disk showed: another branch, or another key,
-        takes over. Edits that may or may not have been accepted cannot be told apart, so their path is
-        forgotten; others stay on the disk as edits of what was confirmed."""
+        """Forget branch and replica, because another branch or another key takes over, but keep which bytes
+        of the branch each file has.
+
+        Paths with an update in flight are forgotten, because their acceptance is unknown; other edits stay on
+        the disk as edits of the confirmed text.
+        """
         flying = self.db.flight_kinds()
         kept = []
         for entry in self.entries.values():
@@ -328,20 +347,23 @@ class WorkingCopy:
             if entry.pending and not entry.settled:
                 continue  # the disk shows an edit of a text that is no longer known
             if entry.pending:
-                text = self.confirmed(entry).text()
+                text = self.confirmed_lane(entry).text()
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
                 kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
-        self._know_only(kept)
+        self._replace_records(kept)
 
-    def fall_back(self) -> None:
-        """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
-        seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
+    def fall_back_to_last_seal(self) -> None:
+        """Forget the branch, which was deleted, and everything that is not in the last seal. Each difference
+        on the disk from that seal is then an edit."""
         sealed = self.db.sealed()
-        self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
+        self._replace_records(
+            [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
+        )
 
-    def _know_only(self, kept: Iterable[PathRecord]) -> None:
+    def _replace_records(self, kept: Iterable[PathRecord]) -> None:
+        """Forget the branch and store these entries only."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
@@ -359,16 +381,16 @@ def opened(
     now: Callable[[], datetime] = utc_now,
     progress: Progress = silent,
 ) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, owned by this process until the end of the block.
+    """The working copy linked at `folder`, locked by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
+    Raises NotLinked, LinkDamaged, CopyBusy; DiskError for what the disk refuses inside the block.
     """
     repo = link.read_repo(folder)
-    with told(home.root, home.root):
-        record = home.copy_folder(folder, repo.repo_id)
-    with told(folder, record), lock.owned(record / "lock", folder):
-        device = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
+    with translated_disk_errors(home.root, home.root):
+        record = home.record_of(folder, repo.repo_id)
+    with translated_disk_errors(folder, record), lock.own_working_copy(record / "lock", folder):
+        copy = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
         try:
-            yield device
+            yield copy
         finally:
-            device.close()
+            copy.close()

@@ -1,8 +1,8 @@
-"""The process that watches one working copy and answers on its socket.
+"""The watcher process of one working copy; it answers on a Unix socket.
 
-It holds `watcher.lock` in the copy's record while it lives, and ends by itself when there is nothing to watch
-or nobody could reach it: the folder is moved, deleted or unlinked, a file system is mounted there, its socket
-goes. It reads nothing of the records and writes none of them. While nothing happens it sleeps.
+It holds `watcher.lock` in the record. It ends when the folder is moved, deleted or unlinked, when a file
+system is mounted there, or when its socket is removed. It neither reads nor writes the record. It sleeps
+while nothing happens.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from pathlib import Path
 import msgspec
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import Held, exclusive
+from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
-from localstore.watch.talk import (
+from localstore.watch.protocol import (
     ANSWER_BYTES,
     ENCODE,
     QUESTION_BYTES,
     SOCKET_NAME,
-    About,
     Changes,
+    ChangesQuestion,
+    InfoQuestion,
     Question,
-    Since,
     Token,
-    Watching,
+    WatcherInfo,
     read_all,
     socket_path,
 )
-from localstore.watch.tree import Ended, Overrun, Tree
+from localstore.watch.tree import EventsLost, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
-REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-HEAR_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
+PAUSE_SECONDS = 0.05  # seconds between two reads of the queue, because a build makes thousands of events
+QUESTION_SECONDS = 0.5  # for one question to arrive; a slower one delays the others
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Say) -> str:
-    """Watch the canonical `folder` until there is a reason to end, which is returned. `ready` is called once
-    questions are answered. NotWatchable, also when another process watches it."""
+def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log) -> str:
+    """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready` is called once
+    questions are answered. Raises NotWatchable, also if another process watches the folder."""
     try:
-        with exclusive(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
-            ready(watcher.about())
+        with hold_lock(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
+            ready(watcher.info())
             watcher.run()
-    except Held as other:
+    except AlreadyLocked as other:
         raise NotWatchable(f"{other.owner} watches {folder} already; to end it: svc watcher stop") from None
-    except Ended as end:
+    except WatcherEnded as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")
 
 
 class _Watcher:
-    def __init__(self, folder: Path, record: Path, say: Say) -> None:
+    def __init__(self, folder: Path, record: Path, say: Log) -> None:
         self._folder, self._record, self._say = folder, record, say
         self._since = int(time.time())
         self._open = contextlib.ExitStack()
@@ -81,11 +81,11 @@ class _Watcher:
             (self._record / SOCKET_NAME).unlink()
         self._open.close()
 
-    def about(self) -> Watching:
-        return Watching(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
+    def info(self) -> WatcherInfo:
+        return WatcherInfo(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
 
     def run(self) -> None:
-        """Until Ended or NotWatchable."""
+        """Run until WatcherEnded or NotWatchable is raised."""
         poll = select.poll()
         for fd, events in (
             (self._mounts.fileno(), select.POLLPRI),
@@ -109,14 +109,14 @@ class _Watcher:
                 self._still_reachable()
             if self._inotify.fd in happened:
                 self._catch_up()
-                rested = time.monotonic() + REST
+                rested = time.monotonic() + PAUSE_SECONDS
             if self._listening.fileno() in happened:
-                self._hear()
+                self._answer_question()
 
     # --- what happens in the folder
 
     def _begin(self) -> None:
-        """Watch everything, knowing nothing of what was before."""
+        """Watch all folders; earlier changes are unknown."""
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:
@@ -127,8 +127,8 @@ class _Watcher:
 
     def _catch_up(self) -> None:
         try:
-            self._tree.take()
-        except Overrun:
+            self._tree.process_events()
+        except EventsLost:
             self._say("more happened than the system remembers; starting over")
             self._inotify.close()
             self._begin()
@@ -136,29 +136,29 @@ class _Watcher:
     def _still_reachable(self) -> None:
         for event in self._record_events.events():
             if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
-                raise Ended("its socket was removed")
+                raise WatcherEnded("its socket was removed")
 
     # --- questions
 
-    def _hear(self) -> None:
-        """Answer who connected, if they speak in time."""
+    def _answer_question(self) -> None:
+        """Answer one connection, if its question arrives in QUESTION_SECONDS."""
         try:
             peer, _ = self._listening.accept()
         except OSError:
             return
         with peer, contextlib.suppress(OSError, msgspec.MsgspecError):
-            data = read_all(peer, QUESTION_BYTES, time.monotonic() + HEAR_SECONDS)
+            data = read_all(peer, QUESTION_BYTES, time.monotonic() + QUESTION_SECONDS)
             if data is None:
                 return
             question = msgspec.msgpack.decode(data, type=Question)
             self._tree.still_there()
             self._catch_up()
-            if isinstance(question, Since):
+            if isinstance(question, ChangesQuestion):
                 _send(peer, self._changes(question.token))
                 return
-            _send(peer, self.about())
-            if not isinstance(question, About):
-                raise Ended("told to end (svc watcher stop)")
+            _send(peer, self.info())
+            if not isinstance(question, InfoQuestion):
+                raise WatcherEnded("told to end (svc watcher stop)")
 
     def _changes(self, token: Token | None) -> Changes:
         now = Token(self._id, self._tree.serial)
@@ -170,16 +170,16 @@ class _Watcher:
         return Changes(now, False, [], [])
 
 
-def _send(peer: socket.socket, answer: Changes | Watching) -> None:
-    peer.settimeout(HEAR_SECONDS)
+def _send(peer: socket.socket, answer: Changes | WatcherInfo) -> None:
+    peer.settimeout(QUESTION_SECONDS)
     peer.sendall(ENCODE(answer))
 
 
 def _listen(record: Path) -> socket.socket:
-    """The socket of a record, in place of one that a killed watcher left."""
+    """The listening socket of a record; replaces one that a killed watcher left."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)  # nothing else runs until it is put back
+    mask = os.umask(0o177)  # the process has one thread, so that nothing else is affected
     try:
         with socket_path(record) as path:
             listening.bind(path)

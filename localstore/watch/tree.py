@@ -1,9 +1,9 @@
-"""Which folders of a working copy are watched, and when each changed last.
+"""The watched folders of a working copy and when each changed last.
 
-Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files
-changed; or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one
-serial. "All" is said once every watch below stands: what happened before was not heard of, what happens later
-is.
+Every folder that the ignore rules allow is watched. A change is noted in one of two forms: the folder's files
+changed, or anything below it may have changed, because it appeared, vanished, or its rules changed. Changes
+are numbered by one serial. The second form is noted after all watches below are set, so that no later change
+is missed.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from localstore.watch.inotify import (
     Inotify,
 )
 
-_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a look says so
-KEPT = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
+_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a scan reports these
+REMEMBERED = 10_000  # folders whose last change is remembered; a question about older ones gets `known` False
 
 
-class Overrun(Exception):
-    """Events were lost: nothing is known any more."""
+class EventsLost(Exception):
+    """The event queue overflowed; earlier changes are unknown."""
 
 
-class Ended(Exception):
-    """There is nothing to watch any more; the reason, for people."""
+class WatcherEnded(Exception):
+    """The watcher must end; the message is the reason, for people."""
 
 
 class _Node:
-    """A watched folder: `prefix` is its path with a slash behind, `scope` the rules inside it. `foreign`: it
-    is a repository of its own, of which nothing counts but that it ceases to be one."""
+    """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
+    `foreign`: it is a nested repository; only the end of that matters."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
@@ -56,8 +56,8 @@ class _Node:
 
 
 class Tree:
-    """The linked `folder`, which `inotify` watches from now on. No descriptor of it stays open, so that its
-    file system can be unmounted."""
+    """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
+    system can be unmounted."""
 
     def __init__(self, folder: Path, inotify: Inotify) -> None:
         self._folder, self._inotify = folder, inotify
@@ -66,61 +66,61 @@ class Tree:
         self.serial = 0
         self._floor = 0
         self._stale: set[str] = set()
-        self._files = _Latest()
-        self._all = _Latest()
+        self._files = _ChangeLog()
+        self._all = _ChangeLog()
         self._top = self._watch_top()
 
     def __len__(self) -> int:
         return len(self._by_watch)
 
-    def take(self) -> None:
-        """Work through the queue of events. Overrun, Ended, NotWatchable."""
+    def process_events(self) -> None:
+        """Handle the queued events. Raises EventsLost, WatcherEnded, NotWatchable."""
         for event in self._inotify.events():
-            self._take(event)
+            self._process(event)
         stale, self._stale = self._stale, set()
         for prefix in sorted(stale):
             if not (prefix and "" in stale) and not any(
                 f"{above}/" in stale for above in parents(prefix[:-1])
             ):
-                self._renew(prefix)
+                self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """Folders, as paths with a slash behind, of which a word was said after `serial`: their files
-        changed, or all below. None: what was said is not remembered."""
+        """The folders changed after `serial`, as paths with a trailing slash: (their files, all below). None
+        if `serial` is too old."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
 
     def still_there(self) -> None:
-        """Ended unless the folder has its path as before."""
+        """Raises WatcherEnded if the folder is not at its path any more."""
         if self._itself is None or _identity(self._folder) != self._itself:
-            raise Ended("the folder was moved or deleted")
+            raise WatcherEnded("the folder was moved or deleted")
 
     # --- events
 
-    def _take(self, event: Event) -> None:
+    def _process(self, event: Event) -> None:
         if event.mask & OVERFLOW:
-            raise Overrun
+            raise EventsLost
         node = self._by_watch.get(event.watch)
         if node is None:
-            return  # of a folder that went, which was said
+            return  # the folder vanished, which was noted
         if event.mask & UNMOUNT:
-            raise Ended("its file system was unmounted")
+            raise WatcherEnded("its file system was unmounted")
         if event.mask & IGNORED:
             del self._by_watch[event.watch]
         if event.name:
             self._entry(node, os.fsdecode(event.name), event.mask)
         elif event.mask & (ITSELF | IGNORED):
             if node is self._top:
-                raise Ended("the folder was moved or deleted")
-            self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
+                raise WatcherEnded("the folder was moved or deleted")
+            self._stale.add(node.prefix)  # the event has no name, and another one may spell it in other case
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        lower = name.lower()  # where letters of both cases are one, either may be told
+        lower = name.lower()  # a case-insensitive file system may report either case
         if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
-            raise Ended("the folder is not linked any more")
+            raise WatcherEnded("the folder is not linked any more")
         if lower in NESTED and node is not self._top:
             self._stale.add(node.prefix)
         elif node.foreign:
@@ -128,15 +128,15 @@ class Tree:
         elif lower in SOURCES:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
-            self._say(self._files, node.prefix)
-        elif not (mask & CREATE and name in node.below):  # else it was met before its event
-            self._appear(node, name)
+            self._note_change(self._files, node.prefix)
+        elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
+            self._rewatch(node, name)
 
-    def _say(self, said: _Latest, prefix: str) -> None:
+    def _note_change(self, said: _ChangeLog, prefix: str) -> None:
         self.serial += 1
-        said.say(prefix, self.serial)
-        if len(said) > KEPT:
-            self._floor = max(self._floor, said.shorten())
+        said.note(prefix, self.serial)
+        if len(said) > REMEMBERED:
+            self._floor = max(self._floor, said.forget_older_half())
 
     # --- which folders are watched
 
@@ -145,27 +145,28 @@ class Tree:
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
-            raise Ended("the folder cannot be read")
+            raise WatcherEnded("the folder cannot be read")
         top = self._by_watch[watch] = _Node("", watch, matcher.root(self._rules(opened, "")))
         self._descend(top, opened)
         return top
 
-    def _renew(self, prefix: str) -> None:
-        """The rules of a folder changed, or whether it is a repository of its own."""
+    def _reload(self, prefix: str) -> None:
+        """Watch a folder anew: its ignore rules changed, or whether it is a nested repository."""
         if not prefix:
             self._drop(self._top)
             self._top = self._watch_top()
-            self._say(self._all, "")
+            self._note_change(self._all, "")
             return
         above: _Node | None = self._top
         *names, last = prefix[:-1].split("/")
         for name in names:
             above = above.below.get(name) if above else None
-        if above is not None:  # else it went meanwhile, which was said
-            self._appear(above, last)
+        if above is not None:  # otherwise it vanished meanwhile, which was noted
+            self._rewatch(above, last)
 
-    def _appear(self, above: _Node, name: str) -> None:
-        """A folder came, went, or is to be watched anew; all below it is said to have changed."""
+    def _rewatch(self, above: _Node, name: str) -> None:
+        """Watch a folder that appeared, vanished or changed its rules, and note that anything below may have
+        changed."""
         former = above.below.pop(name, None)
         if former is not None:
             self._drop(former)
@@ -174,10 +175,10 @@ class Tree:
             opened = self._open(prefix)
             if opened is not None:
                 self._enter(above, name, opened)
-        self._say(self._all, prefix)
+        self._note_change(self._all, prefix)
 
     def _enter(self, above: _Node, name: str, opened: int) -> None:
-        """Watch an open folder and what is below; the descriptor is closed."""
+        """Watch an open folder and everything below; closes the descriptor."""
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
@@ -188,7 +189,7 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Go on below a folder whose watch stands, so that nothing appears unheard of."""
+        """Watch the folders below one that is already watched, so that none appears unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)
@@ -211,7 +212,7 @@ class Tree:
     def _drop(self, node: _Node) -> None:
         for below in node.below.values():
             self._drop(below)
-        if self._by_watch.get(node.watch) is node:  # else it was met again elsewhere, or is gone
+        if self._by_watch.get(node.watch) is node:  # otherwise it was found elsewhere since, or is gone
             del self._by_watch[node.watch]
             self._inotify.remove(node.watch)
 
@@ -219,15 +220,15 @@ class Tree:
         try:
             opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise Ended(f"the folder cannot be read: {error.strerror}") from None
+            raise WatcherEnded(f"the folder cannot be read: {error.strerror}") from None
         found = os.fstat(opened)
         if (found.st_dev, found.st_ino) != self._itself:
             os.close(opened)
-            raise Ended("the folder was moved or deleted")
+            raise WatcherEnded("the folder was moved or deleted")
         return opened
 
     def _open(self, prefix: str) -> int | None:
-        """The folder itself, opened without following a link on the way."""
+        """Open a folder without following links. Returns None if that fails."""
         opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
@@ -239,11 +240,11 @@ class Tree:
         try:
             return rules_in(opened, prefix, SOURCES)
         except TooLarge:
-            return {}  # a look fails at it, until it changes
+            return {}  # a scan fails until the file is shortened
 
 
-class _Latest:
-    """What was said of folders last, the oldest first."""
+class _ChangeLog:
+    """Folder → serial of its last change, the oldest first."""
 
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}
@@ -251,7 +252,7 @@ class _Latest:
     def __len__(self) -> int:
         return len(self._serials)
 
-    def say(self, prefix: str, serial: int) -> None:
+    def note(self, prefix: str, serial: int) -> None:
         self._serials.pop(prefix, None)
         self._serials[prefix] = serial
 
@@ -261,8 +262,8 @@ class _Latest:
                 return
             yield prefix
 
-    def shorten(self) -> int:
-        """Forget the older half; up to which serial."""
+    def forget_older_half(self) -> int:
+        """Drop the older half. Returns the newest serial that was dropped."""
         kept = list(self._serials.items())
         half = len(kept) // 2
         self._serials = dict(kept[half:])
@@ -279,7 +280,7 @@ def _opened(name: str, above: int) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; None where nothing is."""
+    """Device and inode; None if nothing is there."""
     try:
         found = path.lstat()
     except OSError:

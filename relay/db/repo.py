@@ -21,8 +21,9 @@ from sqlalchemy import (
 )
 
 from relay.db.engine.database import Row
+from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.repo import collaborator, repo, repo_alias
+from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
 from relay.db.schema.seal import seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
@@ -45,6 +46,7 @@ class RepoRow(msgspec.Struct, frozen=True):
     tree_key_id: str
     created_at: int
     updated_at: int
+    policy: int | None = None
 
     def __repr__(self) -> str:
         return f"RepoRow({self.id!r})"  # not the tree key
@@ -73,6 +75,7 @@ COLUMNS = (
     repo.c.tree_key_id,
     repo.c.created_at,
     repo.c.updated_at,
+    repo.c.policy,
 )
 PUBLIC = repo.c["class"].in_(("published_public", "public_fork"))
 ALIVE = repo.c.state.in_(("active", "archived"))
@@ -101,26 +104,12 @@ BY_ALIAS = (
         VISIBLE_TO_ME,
     )
 )
-OF_OWNER = (
-    _SEEN.where(repo.c.owner_id == bindparam("owner_id"), repo.c.name > bindparam("after"), VISIBLE_TO_ME)
-    .order_by(repo.c.name)
-    .limit(bindparam("limit"))
+OF_OWNER = Keyset(_SEEN.where(repo.c.owner_id == bindparam("owner_id"), VISIBLE_TO_ME), "name")
+DELETED_OF_OWNER = Keyset(
+    _SEEN.where(repo.c.owner_id == _ME, repo.c.state == "deleted", repo.c.purge_at > bindparam("now")),
+    "name",
 )
-DELETED_OF_OWNER = (
-    _SEEN.where(
-        repo.c.owner_id == _ME,
-        repo.c.name > bindparam("after"),
-        repo.c.state == "deleted",
-        repo.c.purge_at > bindparam("now"),
-    )
-    .order_by(repo.c.name)
-    .limit(bindparam("limit"))
-)
-ALL = (
-    _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME)
-    .order_by(repo.c.id.desc())
-    .limit(bindparam("limit"))
-)
+ALL = Keyset(_SEEN.where(VISIBLE_TO_ME), "-id")
 OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 PARENT = (
     select(repo.c.id, account.c.handle, repo.c.name)
@@ -161,6 +150,10 @@ RECENT = (
     )
     .order_by(repo.c.updated_at.desc(), repo.c.id.desc())
     .limit(bindparam("limit"))
+)
+
+POLICY = select(path_policy.c.path, path_policy.c.visibility).where(
+    path_policy.c.repo_id == bindparam("repo_id")
 )
 
 # Writes.

@@ -29,6 +29,8 @@ from localstore.core.identity.request_signature import ContentDigest, authority_
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.limits import UPDATES_PER_BATCH
+from localstore.core.model import live
+from localstore.core.model import repo as repos
 from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.storage.pack import write_packs
 from scripts.bench import report
@@ -36,8 +38,6 @@ from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
 from scripts.tour import start_relay
 from svc.api import Api
-from svc.api.live import live
-from svc.api.repo import at
 from svc.http.client import Credential, Http
 
 UNSIGNED = b64u(bytes(64))
@@ -76,7 +76,7 @@ class Relay:
 
 
 class Wire:
-    """Ready-made requests over one connection. `answers`: the bodies that came back."""
+    """Prepared requests over one connection. `answers`: the bodies received."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -86,7 +86,7 @@ class Wire:
         self.answers: list[bytes] = []
 
     def send(self, request: bytes) -> None:
-        """One request to the end of its answer, which must be a good one."""
+        """Send one request and read its answer, which must be a success."""
         self._socket.sendall(request)
         data = b""
         while (end := data.find(b"\r\n\r\n")) < 0:
@@ -115,7 +115,7 @@ class Wire:
 
 
 class Caller:
-    """Writes requests of the signed-in device as the client would."""
+    """Encodes and signs requests as the client does."""
 
     def __init__(self, origin: str, credential: Credential) -> None:
         self._authority = authority_of(origin)
@@ -154,11 +154,11 @@ class Caller:
 
 
 class Device:
-    """One folder on a branch: makes, signs and counts updates."""
+    """One working copy on a branch: creates, signs and numbers updates."""
 
     def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
         key = credential.key
-        start = api.live.bootstrap(repo_id, BRANCH, BootstrapRequest(device_key_id=key.id))
+        start = api.send(live.BOOTSTRAP, BootstrapRequest(device_key_id=key.id), id=repo_id, branch=BRANCH)
         self._repo_id, self._branch_id, self._replica = repo_id, start.branch_id, start.replica
         self._key, self._credential, self._n = key, credential, 0
 
@@ -201,7 +201,9 @@ class Device:
             )
             for one in batches
         ]
-        requests = [caller.post(live(self._repo_id, BRANCH, "updates"), body) for body in bodies]
+        requests = [
+            caller.post(live.UPDATES.target(id=self._repo_id, branch=BRANCH), body) for body in bodies
+        ]
         wire.send(requests[0])
         cost = wire.cost(requests[1:])
         for one, body in zip(batches, wire.answers, strict=True):
@@ -223,7 +225,7 @@ def source_files(count: int) -> Iterator[File]:
 
 def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) -> Figures:
     caller, wire = Caller(relay.origin, credential), Wire(relay)
-    one, every = at(repo_id), "/api/v1/repos?owner=bench"
+    one, every = repos.GET.target(id=repo_id), "/api/v1/repos?owner=bench"
     kinds = {
         "health": [caller.get("/health", token=False)],
         "repository, token": [caller.get(one)],
@@ -240,7 +242,7 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
-    """The relay is started again for the cold ones, and has ended afterwards."""
+    """Microseconds of CPU for updates; the relay is restarted for the cold ones."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.history import ChangedFile
+from localstore.core.model import history
+from localstore.core.model.history import ChangedFile, CompareQuery
 from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import find, head_of, standing
-from svc.cmd.frame.working import to_look
+from svc.cmd.frame.refs import default_ref, find_ref, seal_of
+from svc.cmd.frame.working_copy import copy_for_reading
 from svc.console import Column, answers
 from svc.flows.diff import diff as diff_folder
 
@@ -40,9 +41,9 @@ def diff(
         str, typer.Option("--base", metavar="REF", help="Compare from this branch, tag or seal")
     ] = "",
     head: Annotated[
-        str, typer.Option("--head", metavar="REF", help="… to this one, instead of this folder")
+        str, typer.Option("--head", metavar="REF", help="Compare to this branch, tag or seal")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Count the lines instead of showing them")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Show line counts instead of the changes")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
 ) -> None:
     """Show what changed, line by line
@@ -80,7 +81,7 @@ def diff(
 
 
 def _span(ctx: Ctx, word: str) -> tuple[str, str, bool] | None:
-    """The two sides of `A..B` and whether they are compared as they are; None for a path."""
+    """(left, right, direct) of `A..B` or `A...B`; None for a path."""
     if ".." not in word or "../" in word or word.endswith("/..") or (ctx.obj.folder / word).exists():
         return None
     left, _, right = word.partition("..")
@@ -89,19 +90,19 @@ def _span(ctx: Ctx, word: str) -> tuple[str, str, bool] | None:
 
 
 def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
-    """This folder against its last seal, or against the one that the first word names."""
+    """The changes of the folder against its last seal, or the ref that the first word names."""
     seal: str | None = None
     if typed and ctx.obj.linked is not None and not (ctx.obj.folder / typed[0]).exists():
         repo = ctx.reader.repo.linked(ctx.obj.linked[1].repo_id, ctx.obj.linked[1].repo)
-        found = find(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
+        found = find_ref(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
         if found is not None:
-            seal, typed = head_of(ctx, repo, typed[0]), typed[1:]
-    with to_look(ctx) as device:
-        return list(diff_folder(device, [ctx.path_in_repo(path) for path in typed], seal))
+            seal, typed = seal_of(ctx, repo, typed[0]), typed[1:]
+    with copy_for_reading(ctx) as copy:
+        return list(diff_folder(copy, [ctx.path_in_repo(path) for path in typed], seal))
 
 
 def _maybe_ref(ctx: Ctx, word: str) -> bool:
-    """Whether the server has to be asked: the last seal has no such file or folder."""
+    """Whether the word may be a ref, so that the server must be asked: the last seal has no such path."""
     from localstore.folder.link import read_state
 
     assert ctx.obj.linked is not None  # noqa: S101 - the caller looked
@@ -115,7 +116,9 @@ def _maybe_ref(ctx: Ctx, word: str) -> bool:
 def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[ChangedFile]:
     repo = ctx.readable_repo
     base, head = (_end(ctx, repo, one) for one in span[:2])
-    found = ctx.reader.history.compare(repo.id, base, head, direct=span[2])
+    found = ctx.reader.send(
+        history.COMPARE, query=CompareQuery(base=base, head=head, direct=span[2]), id=repo.id
+    )
     wanted = [ctx.path_in_repo(path) for path in paths]
     if not wanted:
         return found.files
@@ -123,7 +126,7 @@ def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[C
 
 
 def _end(ctx: Ctx, repo: Repo, name: str) -> str:
-    return head_of(ctx, repo, name or standing(ctx, repo))
+    return seal_of(ctx, repo, name or default_ref(ctx, repo))
 
 
 def _wanted(file: ChangedFile, specs: list[str]) -> bool:

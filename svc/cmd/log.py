@@ -11,7 +11,8 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.history import SealSummary
+from localstore.core.model import history
+from localstore.core.model.history import CommitsQuery, SealSummary, TreeQuery
 from localstore.core.model.repo import Repo
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
@@ -19,14 +20,14 @@ from localstore.folder.link import read_state
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import Named, find, resolve, standing
+from svc.cmd.frame.refs import ResolvedRef, default_ref, find_ref, resolve_ref
 from svc.console import Column, answers
 
-GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
+GLOBBED_MAX = 100  # files that a pattern may match
 
 
 def author(record: dict[str, object]) -> object:
-    """Whose device sealed it, or whom an imported commit names."""
+    """The author of an imported commit, else the handle of the account that sealed."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -42,10 +43,11 @@ COLUMNS = (
 FILES = Column("files")
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What to list: seals from `start` back that changed one of `paths`, or all; at most `limit`."""
+class Query(msgspec.Struct, frozen=True):
+    """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
+    `limit`."""
 
-    start: Named
+    start: ResolvedRef
     paths: list[str]
     limit: int
     follow: bool = False
@@ -60,7 +62,7 @@ def log(
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on under the names that the one file had before")
+        bool, typer.Option("--follow", help="Follow one file under its earlier names too")
     ] = False,
     patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,
@@ -82,7 +84,7 @@ def log(
     svc log --path src/main.py --json id,message
     """
     repo = ctx.readable_repo
-    wish = _wish(ctx, repo, words or [], path, limit, follow)
+    wish = _query(ctx, repo, words or [], path, limit, follow)
     if wish is None:
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
@@ -121,7 +123,7 @@ def _blocks(
         if oneline:
             yield f"{one.id[:12]} {changes.subject(one.message)}\n"
         else:
-            yield ("\n" if at else "") + changes.heading(one) + ("\n" if patch or stat else "")
+            yield ("\n" if at else "") + changes.heading(one, ctx.out) + ("\n" if patch or stat else "")
         if stat:
             yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
         if patch:
@@ -131,12 +133,12 @@ def _blocks(
 # --- which seals
 
 
-def _wish(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Wish | None:
-    """None: the branch has no seal yet."""
+def _query(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Query | None:
+    """The query of the arguments; None if the branch has no seal."""
     start = _named(ctx, repo, words[0]) if words else None
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
-        start = resolve(ctx, repo, standing(ctx, repo))
+        start = resolve_ref(ctx, repo, default_ref(ctx, repo))
     if start.head is None:
         return None
     paths = (
@@ -146,27 +148,27 @@ def _wish(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow:
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    return Wish(start, _expanded(ctx, repo, start.head, paths), limit, follow)
+    return Query(start, _expanded(ctx, repo, start.head, paths), limit, follow)
 
 
-def _named(ctx: Ctx, repo: Repo, word: str) -> Named | None:
-    """The ref that the first word names; None where it is a path. NotFound if it is neither."""
-    found = find(ctx, repo, word)
+def _named(ctx: Ctx, repo: Repo, word: str) -> ResolvedRef | None:
+    """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
+    found = find_ref(ctx, repo, word)
     here = _is_here(ctx, word)
     if found is None and not here and not _is_path(ctx, word):
-        resolve(ctx, repo, word)
+        resolve_ref(ctx, repo, word)
     shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
     return None if shortened and here else found
 
 
 def _is_path(ctx: Ctx, word: str) -> bool:
-    """Whether the word can only be meant as a path."""
+    """Whether the word can only be a path."""
     return ctx.obj.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
 def _is_here(ctx: Ctx, typed: str) -> bool:
-    """Whether the word names a file or folder that the linked folder has, or had at its last seal."""
-    if ctx.obj.linked is None or ctx.obj.named is not None:
+    """Whether the linked folder or its last seal has this file or folder."""
+    if ctx.obj.linked is None or ctx.obj.named_repo is not None:
         return False
     if (ctx.obj.folder / typed).exists():
         return True
@@ -175,11 +177,11 @@ def _is_here(ctx: Ctx, typed: str) -> bool:
 
 
 def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
-    """The paths, patterns as the files of the seal that they match."""
+    """The paths, with patterns replaced by the matching files of the seal."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
-    tree = ctx.reader.history.tree(repo.id, head, recursive=True)
+    tree = ctx.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
     found = [one.path for one in tree.entries if matching(one.path, patterns)]
     if not found:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
@@ -190,12 +192,17 @@ def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
     return [*(path for path in paths if path not in patterns), *found]
 
 
-def _seals(ctx: Ctx, repo: Repo, wish: Wish) -> Iterator[SealSummary]:
-    """The walk; of several paths, the seals that any of them changed, in the order of the whole walk."""
+def _seals(ctx: Ctx, repo: Repo, wish: Query) -> Iterator[SealSummary]:
+    """The seals of the query; for several paths, those that changed any of them, in history order."""
     head = wish.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
-        return ctx.reader.history.commits(repo.id, sha=head, path=path, follow=wish.follow, limit=limit)
+        return ctx.reader.items(
+            history.COMMITS,
+            CommitsQuery(sha=head, path=path, follow=wish.follow),
+            limit=limit,
+            id=repo.id,
+        )
 
     if len(wish.paths) < 2:
         return walk(wish.paths[0] if wish.paths else None, wish.limit)

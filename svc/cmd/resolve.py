@@ -21,11 +21,17 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.sync.working_copy import WorkingCopy, opened
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working import linked
+from svc.cmd.frame.working_copy import linked
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
-LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
+LIST = (
+    Column("path", kind="name"),
+    Column("kept_as", kind="name"),
+    Column("lines", spare=2),
+    Column("kept_lines", spare=3),
+    Column("by", spare=1),
+)
 SENTENCES = {
     "mine": "Resolved {path}: it is your version now",
     "theirs": "Resolved {path}: it stays as it is",
@@ -39,17 +45,18 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 
 @answers(LIST)
 def conflicts(ctx: Ctx) -> None:
-    """List files of which two versions stand against each other
+    """List files in conflict
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
-    the two differ, BY who made the first. svc resolve PATH ends a conflict.
+    the two differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
+    the copy.
 
     Examples:
     svc conflicts
     svc conflicts --json path,kept_as
     """
-    with _folder(ctx) as device:
-        found, over = flow.conflicts(device)
+    with _folder(ctx) as copy:
+        found, over = flow.conflicts(copy)
     for record in over:
         ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
     ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
@@ -85,33 +92,33 @@ def resolve(
     if not (mine or theirs or tool) and not ctx.out.interactive:
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
     wanted = ctx.path_in_repo(path)
-    with _folder(ctx) as device:
-        conflict = flow.standing(device, wanted)
+    with _folder(ctx) as copy:
+        conflict = flow.open_conflict(copy, wanted)
         if conflict.mine is None:
-            _tell(ctx, flow.end(device, conflict))
+            _report(ctx, flow.end(copy, conflict))
             return
         if theirs:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
             return
         if mine:
-            _tell(ctx, flow.resolve(device, conflict, "mine", flow.my_version(device, conflict)))
+            _report(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
             return
-        texts = flow.texts(device, conflict)
+        texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)
 
 
-def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) -> None:
-    """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
-    landed."""
+def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
+    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
-        with _folder(ctx) as device:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+        with _folder(ctx) as copy:
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
-    with _laid_out(ctx, record.path, text) as file:
+    with _merge_file(ctx, conflict, text) as file:
         if tool:
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
@@ -123,26 +130,30 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
             raise ClientError(
                 f"what was saved still has markers (<<<<<<< or >>>>>>>); {record.path} stays as it was"
             )
-        with _folder(ctx) as device:
-            done = flow.resolve(device, conflict, "tool" if tool else "edited", found)
-    _tell(ctx, done)
+        with _folder(ctx) as copy:
+            done = flow.resolve(copy, conflict, "tool" if tool else "edited", found)
+    _report(ctx, done)
 
 
 @contextmanager
-def _laid_out(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
-    """The text in a file of this name, outside of the working copy. The file goes, except when the context is
-    left with an error and somebody had changed it: then its place is told."""
+def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[Path]:
+    """A context with the text in a temporary file. The file is deleted, unless the block raises after the
+    user changed it; its path is then printed."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    file = folder / Path(path).name
+    file = folder / Path(conflict.record.path).name
     file.write_bytes(text)
     try:
         yield file
     except BaseException:
         if file.is_file() and file.read_bytes() != text:
-            target = shlex.quote(os.path.relpath(linked(ctx)[0] / path, ctx.obj.folder))
+            root = linked(ctx)[0]
+            target, name = (
+                shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
+                for path in (conflict.record.path, conflict.name)
+            )
             ctx.out.note(
                 f"what you wrote is kept in {file}; to use it, finish it there, then: "
-                f"cp {shlex.quote(str(file))} {target} && svc resolve {target} --theirs"
+                f"cp {shlex.quote(str(file))} {target} && svc resolve {name} --theirs"
             )
         else:
             shutil.rmtree(folder, ignore_errors=True)
@@ -151,7 +162,7 @@ def _laid_out(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run the program on files beside `merged`. ClientError where it fails."""
+    """Run the program on files beside `merged`. Raises ClientError if it fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -167,13 +178,13 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, without the server: a conflict and its texts are here."""
+    """The working copy without a server: conflicts are local."""
     root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:
-        yield device
+    with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
+        yield copy
 
 
-def _tell(ctx: Ctx, done: flow.Resolved) -> None:
+def _report(ctx: Ctx, done: flow.Resolved) -> None:
     sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
     if done.trash:
         what = f" and what {done.path} held before are" if done.replaced else " is"

@@ -10,8 +10,16 @@ from localstore.core.errors import UsageError
 from localstore.folder.link import RepoLink
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve
-from svc.cmd.frame.working import count, key_for, linked, named, note_conflicts, note_merged, to_read
+from svc.cmd.frame.refs import resolve_ref
+from svc.cmd.frame.working_copy import (
+    copy_for_pulling,
+    count,
+    key_for,
+    linked,
+    note_conflicts,
+    note_merged,
+    path_list,
+)
 from svc.console import Column, answers
 from svc.flows.pull import Mode
 from svc.flows.switch import Target
@@ -24,10 +32,10 @@ COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Colum
 def switch(
     ctx: Ctx,
     branch: Annotated[str, typer.Argument(metavar="BRANCH|TAG|SEAL", help="svc repo branch makes a branch")],
-    merge: Annotated[bool, typer.Option("--merge", help="Join my edits with what is there")] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge my edits with the files there")] = False,
     force: Annotated[bool, typer.Option("--force", help="Move my edits to the trash")] = False,
 ) -> None:
-    """Turn this folder to another branch, or show a tag or seal
+    """Switch this folder to another branch, or show a tag or seal
 
     Edits that were not pushed come along where the file is the same there; else the switch is refused and
     names the files, unless --merge or --force says what becomes of them. A tag or seal is shown to be read:
@@ -42,7 +50,7 @@ def switch(
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     _, link = linked(ctx)
-    if branch == link.branch and not link.shown:
+    if branch == link.branch and not link.shown_seal:
         record: dict[str, object] = {
             "branch": branch,
             "seal": None,
@@ -53,14 +61,14 @@ def switch(
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
     target = _target(ctx, link, branch)
-    with to_read(ctx) as device:
-        done = switch_copy(device, target, mode)
+    with copy_for_pulling(ctx) as copy:
+        done = switch_copy(copy, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.left:
         ctx.out.note(done.left)
     if done.carried:
-        ctx.out.note(f"your edits came along: {named(done.carried)}")
+        ctx.out.note(f"your edits came along: {path_list(done.carried)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     record = {
@@ -72,7 +80,7 @@ def switch(
     }
     files = f"{count(len(done.pulled.changed), 'file')} changed"
     if target.seal:
-        way = f"svc switch {link.branch} goes back"
+        way = f"svc switch {link.branch} returns to it"
         sentence = f"Showing the seal {target.seal[:12]}, read only, {files}; {way}"
     else:
         sentence = f"On branch {done.branch}, {files}"
@@ -81,7 +89,7 @@ def switch(
 
 def _target(ctx: Ctx, link: RepoLink, typed: str) -> Target:
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    found = resolve(ctx, repo, typed)
+    found = resolve_ref(ctx, repo, typed)
     if found.kind == "branch":
         transport = BranchTransport(ctx.reader, link.repo_id, found.name)
         return Target(found.name, transport, key_for(ctx, repo))

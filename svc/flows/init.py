@@ -1,4 +1,4 @@
-"""`svc repo init`: link a folder to a repository, recognising which version of it the files are."""
+"""`svc repo init`: link a folder to a repository and recognise the version of its files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.identity.keys import DeviceKey
-from localstore.disk_errors import told
+from localstore.disk_errors import translated_disk_errors
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
@@ -17,8 +17,8 @@ from localstore.sync.working_copy import opened
 
 
 class Linked(msgspec.Struct):
-    """`base`: the seal the folder was recognised as, None if none. `recognised` files are versions that the
-    branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
+    """`base`: the seal that most files match, None if none. `recognised`: number of files that equal a
+    version of the branch. `unknown`: other files; a pull keeps them as conflict copies."""
 
     folder: Path
     base: str | None
@@ -30,10 +30,10 @@ class Linked(msgspec.Struct):
 def init(
     transport: Transport, home: Home, repo: RepoLink, folder: Path, key: DeviceKey | None = None
 ) -> Linked:
-    """Link `folder`. Nothing in it is changed; pull and push do the rest."""
-    with told(folder, home.root):
+    """Link `folder`. No file in it changes."""
+    with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
-    with opened(folder, home, transport, key) as device:
-        found = recognise(device)
+    with opened(folder, home, transport, key) as copy:
+        found = recognise(copy)
     return Linked(folder, found.base, found.head, found.known, found.unknown)

@@ -1,4 +1,4 @@
-"""Signing in: by approval in a browser, or by this machine's device key alone (design/auth)."""
+"""Sign-in, by approval in a browser or by this machine's device key (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, UsageError
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
+    GRANT_TYPE,
     Challenge,
     Purpose,
     fingerprint,
@@ -23,19 +24,23 @@ from localstore.core.identity.device_grant import (
 )
 from localstore.core.identity.keys import sign_registration
 from localstore.core.limits import LABEL_CHARS
+from localstore.core.model import auth
 from localstore.core.model.auth import (
     AuthorizationPending,
     DeviceCode,
     DeviceCodeStart,
     DeviceKey,
+    DeviceKeyPatch,
     DeviceKeyProof,
     DeviceKeyStart,
     ExpiredToken,
     SlowDown,
+    TokenRequest,
 )
 from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.names import handle as check_handle
 from svc.api import Api
+from svc.http.checked import argument
 from svc.http.client import Credential, Http
 from svc.http.identity import Identity
 from svc.http.origin import same_server
@@ -54,7 +59,7 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def machine_name() -> str:
-    """What people will see this machine called if nobody says otherwise: user@host."""
+    """The default name of this machine: user@host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
@@ -70,17 +75,16 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Ask for approval, wait for it, keep the session. `show` is called once, before the wait; `name` is that
-    of this machine.
+    """Request approval, wait for it, store the session.
 
-    Raises AccessDenied and ExpiredToken as the person and the clock decide.
+    `show` is called once before the wait. `name`: of this machine. Raises AccessDenied, ExpiredToken.
     """
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
         transport_x25519=b64u(transport), device_ed25519=b64u(device), label=name or machine_name()
     )
-    code = api.auth.device_code(start)
+    code = api.send(auth.DEVICE_CODE, start)
     _check_address(origin, code)
     show(
         Approval(
@@ -98,7 +102,7 @@ def by_browser(
         device_code=_raw(code.device_code),
     )
     token = Credential(grant.token, identity.device)
-    me = Api(Http(origin, token)).auth.whoami()
+    me = Api(Http(origin, token)).send(auth.USER_INFO)
     session = Session(
         origin=origin,
         token=grant.token,
@@ -117,18 +121,18 @@ def by_browser(
 def by_device_key(
     origin: str, sessions: Sessions, handle: str, pair: str | None = None, name: str = ""
 ) -> Session:
-    """Prove this machine's key and keep the session. A free handle is claimed; a handle that knows the key
-    signs in; a further device needs `pair`, a code from `svc auth device add`. `name`: of this machine.
+    """Prove this machine's key and store the session.
 
-    Raises HandleTaken when the handle belongs to an account that does not know this key.
+    A free handle is claimed; a handle that knows the key signs in; a further machine needs `pair`, a code
+    from `svc auth device add`. Raises HandleTaken if the account does not know this key.
     """
     identity = sessions.identity
-    account = _usage(check_handle, handle)
-    code = _usage(normalise_pairing_code, pair) if pair else None
+    account = argument(check_handle, handle)
+    code = argument(normalise_pairing_code, pair) if pair else None
     api = Api(Http(origin))
-    body = api.auth.challenge(_start(identity, account, name))
+    body = api.send(auth.SIGN_IN_CHALLENGE, _start(identity, account, name))
     challenge = _opened(origin, identity, body, Purpose.LOGIN, account)
-    grant = api.auth.device_login(_proof(identity, body, challenge, code))
+    grant = api.send(auth.SIGN_IN, _proof(identity, body, challenge, code))
     if not grant.token:
         raise ServerMisbehaved(f"{origin} signed in without giving a session; try again")
     session = Session(
@@ -149,25 +153,17 @@ def by_device_key(
 
 def _rename(api: Api, identity: Identity, name: str) -> None:
     with suppress(NotFound):  # the first push registers it, by this name
-        api.device.rename(identity.device.id, name)
+        api.send(auth.RENAME_KEY, DeviceKeyPatch(name=name), key_id=identity.device.id)
 
 
 def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
-    """Register this machine's key with the signed-in account, if it is not yet, as `name`."""
-    for key in api.device.list():
+    """Register this machine's key with the signed-in account as `name`, unless it is registered."""
+    for key in api.items(auth.KEYS):
         if key.id == identity.device.id and key.revoked_at is None:
             return key
-    body = api.device.challenge(_start(identity, None, name))
+    body = api.send(auth.KEY_CHALLENGE, _start(identity, None, name))
     challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
-    return api.device.register(_proof(identity, body, challenge, None))
-
-
-def _usage(check: Callable[[str], str], text: str) -> str:
-    """A value the person typed, checked; what is wrong with it is a usage error."""
-    try:
-        return check(text)
-    except Invalid as error:
-        raise UsageError(error.detail) from None
+    return api.send(auth.REGISTER_KEY, _proof(identity, body, challenge, None))
 
 
 def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
@@ -182,8 +178,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _opened(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """The challenge as this machine knows it. A challenge for another node is never answered: the answer
-    would sign this machine in there."""
+    """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, because answering
+    it would sign in there."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
@@ -212,7 +208,7 @@ def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: 
 
 
 def _check_address(origin: str, code: DeviceCode) -> None:
-    """A person is sent to approve at the node that was asked, nowhere else."""
+    """Raises ServerMisbehaved if the approval page is not on the server that was asked."""
     for url in (code.verification_uri, code.verification_uri_complete):
         if not same_server(origin, _origin_of(url)):
             raise ServerMisbehaved(
@@ -234,14 +230,15 @@ def _raw(device_code: str) -> bytes:
 
 
 def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
-    """Poll until somebody decides. The sealed session, base64url."""
+    """Poll until the sign-in is approved. Returns the sealed session, base64url."""
+    claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
     waited = 0
     while waited <= code.expires_in:
         sleep(interval)
         waited += interval
         try:
-            return api.auth.claim(code.device_code).sealed
+            return api.send(auth.CLAIM, claim).sealed
         except AuthorizationPending:
             continue
         except SlowDown:

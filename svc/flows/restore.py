@@ -1,4 +1,4 @@
-"""`svc restore`: put files back as a seal has them. What they held goes to the trash first."""
+"""`svc restore`: write files as a seal has them. The replaced files go to the trash."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from localstore.sync.settle import recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import tree_of
 from svc.flows.executable import mark
-from svc.flows.working import tree_of
 
 
 class Restored(msgspec.Struct):
-    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that no seal
-    or branch has. `trash`: where the replaced contents are, None if nothing was replaced."""
+    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that stay.
+    `trash`: where the replaced files are, None if none were."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -31,29 +31,29 @@ class Restored(msgspec.Struct):
 
 
 def restore(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     paths: Sequence[str],
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
 ) -> Restored:
-    """Restore files, or all below directories, from `seal` or the folder's last one. From a named seal, files
-    that the branch has and the seal has not are removed, so that what `paths` name is then as it was. To the
-    branch this is an edit like any other.
+    """Restore files, or everything below directories, from `seal` (default: the last one). The result is an
+    edit.
 
-    `agreed` is called with what is to happen, before anything does; what it raises ends the work. NotFound
-    for a path that the seal does not have, Conflict where a new file or directory is in the way.
+    From a named seal, files that the branch has and the seal lacks are removed. `agreed` is called with the
+    plan before anything changes; an exception ends the work. Raises NotFound for a path that the seal lacks,
+    Conflict if a new file or directory is in the way.
     """
-    recover(device)
-    tree = tree_of(device, seal)
-    scan = device.look_around()
-    tracked = {*device.entries, *device.db.sealed()} if seal is not None else set()
+    recover(copy)
+    tree = tree_of(copy, seal)
+    scan = copy.scan()
+    tracked = {*copy.entries, *copy.db.sealed()} if seal is not None else set()
     removed = sorted(
         path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
     )
     chosen = {path: file for path, file in tree.items() if matching(path, paths)}
     for one in without_match([*chosen, *removed], paths):
         raise NotFound(f"{one} is not in this seal; see: svc repo status")
-    differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
+    differing = {path: file for path, file in chosen.items() if copy.digest_on_disk(path) != file.digest}
     kept = (
         sorted(
             path for path in scan.files if path not in tree and path not in tracked and matching(path, paths)
@@ -61,19 +61,19 @@ def restore(
         if seal is not None
         else []
     )
-    require_room(device, differing, removed)
+    require_room(copy, differing, removed)
     done = Restored(sorted(differing), removed, kept)
     agreed(done)
-    done.trash = put(
-        device, contents_of(device, differing), {p: f.digest for p, f in differing.items()}, removed
+    done.trash = replace_files(
+        copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed
     )
     return done
 
 
-def require_room(device: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
-    """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
+def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
+    """Raises Conflict, naming the file, if a file that stays is in the way of one to be written."""
     going = set(leaving)
-    files = device.look_around().files
+    files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
     for path in wanted:
         above = next((one for one in parents(path) if one in files and one not in going), None)
@@ -84,33 +84,33 @@ def require_room(device: WorkingCopy, wanted: Iterable[str], leaving: Iterable[s
             )
 
 
-def put(
-    device: WorkingCopy,
+def replace_files(
+    copy: WorkingCopy,
     contents: Iterator[tuple[str, Content]],
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
-    """Take files away and write others, `digests` by path; the trash that has what they held."""
-    trash = move_to_trash(device, list(removed))
+    """Remove files and write others (`digests` by path). Returns the trash folder with the replaced files."""
+    trash = move_to_trash(copy, list(removed))
     for path in removed:
-        device.files.prune(path)
+        copy.files.prune(path)
     for path, content in contents:
-        trash = replace(device, path, digests[path], content, trash)
-    device.files.forget()
-    mark(device, digests)
-    clear(device)
+        trash = replace(copy, path, digests[path], content, trash)
+    copy.files.forget()
+    mark(copy, digests)
+    clear(copy)
     return trash
 
 
-def contents_of(device: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
-    """The bytes of sealed files, by path."""
+def contents_of(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
+    """Yields (path, bytes) of sealed files."""
     for path, file in files.items():
         if file.kind == "chunked":
-            yield path, download(device, file.digest, file.size, near=path)
+            yield path, download(copy, file.digest, file.size, near=path)
             continue
-        data = device.objects.get(file.digest)
+        data = copy.objects.get(file.digest)
         if data is None:
-            fetched = dict(device.fetch({file.digest: file.size}, keep=file.kind == "text"))
+            fetched = dict(copy.fetch({file.digest: file.size}, keep=file.kind == "text"))
             data = fetched.get(file.digest)
         if data is None:
             raise ServerMisbehaved(f"the server did not send {path}; try again")

@@ -1,4 +1,4 @@
-"""`svc revert`: the inverse of one seal's change, made in the folder as an edit."""
+"""`svc revert`: undo the change of one seal, as an edit of the folder."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.diff.line_merge import merge
+from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
+from localstore.core.limits import TEXT_FILE
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.restore import contents_of, put, require_room
-from svc.flows.working import tree_of
+from svc.flows.common import tree_of
+from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
-    """`written` and `removed` are paths of the folder; `subject` is the first line of the seal's message.
-    `trash`: where what they held is."""
+    """`written` and `removed`: paths. `subject`: first line of the seal's message. `trash`: where the
+    replaced files are."""
 
     seal: str
     subject: str
@@ -32,7 +33,8 @@ class Reverted(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """What is to be done: bytes of a seal to put back, merged texts, files to take away; and what cannot."""
+    """What a revert does: files to write as an earlier seal has them (`back`), `merged` texts, files to
+    remove; and `conflicts`."""
 
     back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     merged: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -40,58 +42,59 @@ class _Plan(msgspec.Struct):
     conflicts: list[str] = msgspec.field(default_factory=list)
 
 
-def revert(device: WorkingCopy, seal: str) -> Reverted:
-    """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
-    lines; Conflict names the files where that is not possible, and nothing is changed then. UsageError for a
-    seal with two parents."""
-    recover(device)
-    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
+def revert(copy: WorkingCopy, seal: str) -> Reverted:
+    """Undo the change of a seal and keep later changes.
+
+    Raises Conflict, which names the files, before anything changes; UsageError for a seal with two parents.
+    """
+    recover(copy)
+    payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     if len(payload.parents) > 1:
         raise UsageError(
             f"the seal {seal[:12]} joins {len(payload.parents)} others; "
             "reverting such a seal is not in this version"
         )
-    after = tree_of(device, seal)
-    before = tree_of(device, payload.parents[0]) if payload.parents else {}
-    plan = _planned(device, before, after)
+    after = tree_of(copy, seal)
+    before = tree_of(copy, payload.parents[0]) if payload.parents else {}
+    plan = _planned(copy, before, after)
     if plan.conflicts:
         raise Conflict(
             f"later changes overlap with this seal's in {', '.join(plan.conflicts)}; nothing was changed; "
             f"look at both: svc show {seal[:12]}",
             paths=plan.conflicts,
         )
-    require_room(device, [*plan.back, *plan.merged], plan.removed)
+    require_room(copy, [*plan.back, *plan.merged], plan.removed)
     digests = {path: file.digest for path, file in plan.back.items()}
     digests |= {path: digest(text) for path, text in plan.merged.items()}
-    trash = put(device, _contents(device, plan), digests, plan.removed)
+    trash = replace_files(copy, _contents(copy, plan), digests, plan.removed)
     subject = payload.message.strip().partition("\n")[0]
     return Reverted(seal, subject, sorted(digests), plan.removed, trash)
 
 
-def _contents(device: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
-    yield from contents_of(device, plan.back)
+def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
+    yield from contents_of(copy, plan.back)
     yield from plan.merged.items()
 
 
-def _planned(device: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
-    files = device.look_around().files
+def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+    files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):
         was, made, mine = before.get(path), after.get(path), files.get(path)
         if _name(was) != _name(made) and _name(mine) != _name(was):
-            _plan(device, plan, path, was, made, mine)
+            _plan(copy, plan, path, was, made, mine)
     return plan
 
 
 def _plan(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     plan: _Plan,
     path: str,
     was: SealedFile | None,
     made: SealedFile | None,
     mine: Stat | None,
 ) -> None:
-    """One file that the seal changed and that is not as before it."""
+    """Plan one file that the seal changed."""
     if _name(mine) == _name(made):
         if was is None:
             plan.removed.append(path)
@@ -101,8 +104,8 @@ def _plan(
     if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
         plan.conflicts.append(path)
         return
-    found = merge(device.text(made.digest), device.files.read(path), device.text(was.digest))
-    if found.conflicts:
+    found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
+    if found.conflicts or len(found.text) > TEXT_FILE:
         plan.conflicts.append(path)
     elif digest(found.text) != mine.digest:
         plan.merged[path] = found.text

@@ -1,4 +1,4 @@
-"""`svc switch`: the same folder on another branch, or showing a seal."""
+"""`svc switch`: move the folder to another branch, or show a seal."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from localstore.errors import BranchGone, BranchReplaced, LocalEdits
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify
-from localstore.sync.recognise import against_last
+from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import begin, edits_in_the_way
 from svc.flows.pull import Mode, Pulled, discard, pull
-from svc.flows.working import begin, dirty
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where to turn: `transport` is bound to it. `key` None: only to be read. `seal`: to show this seal;
-    `branch` is then the one to go back to."""
+    """Where to switch: `transport` is bound to it. `key` None: read only. `seal`: show this seal; `branch` is
+    then the one to return to."""
 
     branch: str
     transport: Transport
@@ -36,8 +36,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Switched(msgspec.Struct):
-    """`pulled`: what was brought. `trash`: where --force put edited files. `carried`: files with edits that
-    came along. `left`: why the old branch was left as gone, if it was."""
+    """`pulled`: what the target brought. `trash`: where `--force` moved edited files. `carried`: edited files
+    that were kept. `left`: a note if the old branch does not exist any more."""
 
     branch: str
     pulled: Pulled
@@ -47,107 +47,108 @@ class Switched(msgspec.Struct):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """What a file was where the folder stands, and what it is here; None: no file."""
+    """Digest of a file before the edit (`base`) and now (`mine`); None: no file."""
 
     base: bytes | None
     mine: bytes | None
 
 
-def switch(device: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
-    """Turn the folder. In mode plain, edits of files that are the same there come along, and LocalEdits names
-    those that are not; `merge` joins all, `force` moves them to the trash.
+def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
+    """Switch the folder to `target`.
 
-    A branch that is gone is left with what the folder has beyond its last seal as edits. NotFound, before
-    anything happens, if there is nothing to turn to.
+    Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
+    all, `force` moves them to the trash. If the old branch was deleted, everything beyond the last seal
+    counts as edits. Raises NotFound, before anything changes, if the target does not exist.
     """
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()
     left, detached = "", False
     try:
-        trash, carried = _ready(device, target, mode)
+        trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
-        left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
-        trash, carried = _ready_alone(device, target, mode)
+        left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:
-        device.detach()
+        copy.detach()
     kept = msgspec.UNSET if target.seal is None else target.seal
-    device.repo = msgspec.structs.replace(device.repo, branch=target.branch, seal=kept)
-    link.write_repo(device.folder, device.repo)
-    device.turn_to(target.transport)
-    device.key = target.key
-    pulled = pull(device, "merge")
+    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept)
+    link.write_repo(copy.folder, copy.repo)
+    copy.use_transport(target.transport)
+    copy.key = target.key
+    pulled = pull(copy, "merge")
     return Switched(target.seal or target.branch, pulled, trash, carried, left)
 
 
-def _ready(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Know every edit as one, and refuse those that must not come along: the trash, and what is carried."""
+def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+    """Capture every edit and refuse those that cannot be kept. Returns (trash folder, edited files that are
+    kept)."""
     if mode != "plain":
-        return pull(device, "force" if mode == "force" else "merge").trash, []
-    begin(device)
-    if device.db.flight_kinds():
-        send(device)
-        begin(device)
-    scan = device.look_around()
-    if any(device.entries[path].pending for path in device.db.unsettled()):  # half merged: finish that first
-        if dirty(device, scan):
-            raise LocalEdits(dirty(device, scan), f"switch {target.branch}")
-        pull(device, "merge")
-        scan = device.look_around()
-    return None, _carried(device, target, _edits(device, scan))
+        return pull(copy, "force" if mode == "force" else "merge").trash, []
+    begin(copy)
+    if copy.db.flight_kinds():
+        send(copy)
+        begin(copy)
+    scan = copy.scan()
+    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # finish an interrupted merge first
+        if edits_in_the_way(copy, scan):
+            raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
+        pull(copy, "merge")
+        scan = copy.scan()
+    return None, _carried(copy, target, _edits(copy, scan))
 
 
-def _ready_alone(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """The same where there is no branch any more to ask about anything."""
-    scan = device.look_around()
-    carried = _carried(device, target, _beyond_last(device, scan)) if mode == "plain" else []
-    device.fall_back()
-    return discard(device, dirty(device, scan)) if mode == "force" else None, carried
+def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+    """As `_ready`, if the old branch does not exist any more."""
+    scan = copy.scan()
+    carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
+    copy.fall_back_to_last_seal()
+    return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
 
 
-def _beyond_last(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
-    _, changed, new, removed = against_last(device, scan)
-    sealed = device.db.sealed()
+def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
+    """Path → edit of every file that differs from the last seal, except files that others removed."""
+    _, changed, new, removed = changes_since_last_seal(copy, scan)
+    sealed = copy.db.sealed()
     return {
         path: _Edit(
             sealed[path].digest if path in sealed else None,
             stat.digest if (stat := scan.find(path)) is not None else None,
         )
-        for path in (*changed, *new, *(one for one in removed if one in device.entries))
+        for path in (*changed, *new, *(one for one in removed if one in copy.entries))
         if not scan.unknown(path)
     }
 
 
-def _carried(device: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
+def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+    """Edited files that the target has unchanged. Raises LocalEdits for the others."""
     if not edits:
         return []
-    colliding = _colliding(edits, _files_of(device, target))
+    colliding = _colliding(edits, _files_of(copy, target))
     if colliding:
         raise LocalEdits(colliding, f"switch {target.seal[:12] if target.seal else target.branch}")
     return sorted(edits)
 
 
-def _edits(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Every file that is new, edited or removed here, captured or not."""
+def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
+    """Path → edit of every file that is new, edited or removed here."""
     found: dict[str, _Edit] = {}
-    for path in device.db.moved():
-        entry, stat = device.entries.get(path), scan.find(path)
+    for path in copy.db.may_need_update():
+        entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
         base = entry.shadow if entry is not None else None
         if entry is not None and entry.pending and entry.settled:
-            base = digest(device.confirmed(entry).text())
+            base = digest(copy.confirmed_lane(entry).text())
         edit = _Edit(base, stat.digest if stat is not None else None)
         if edit.base != edit.mine:
             found[path] = edit
     return found
 
 
-def _files_of(device: WorkingCopy, target: Target) -> dict[str, bytes]:
-    """Path → digest of what the target has, as a pull would bring it."""
+def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
+    """Path → digest of the files of the target."""
     if target.key is not None:
         asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
         rows = target.transport.bootstrap(asked).rows
@@ -155,12 +156,12 @@ def _files_of(device: WorkingCopy, target: Target) -> dict[str, bytes]:
     head = target.transport.head()
     if head is None:
         return {}
-    payload = verify.seal(target.transport.seal(head), head, device.repo.repo_id)
+    payload = verify.seal(target.transport.seal(head), head, copy.repo.repo_id)
     return {path: file.digest for path, file in verify.tree(target.transport.tree(head), payload).items()}
 
 
 def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Edits of files that the target has other than they were here, and new files in its way."""
+    """Edited files that the target has with other content, and new files in its way."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     found = []

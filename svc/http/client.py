@@ -1,10 +1,9 @@
-"""One HTTP conversation with one server: signing, retries, clock correction, and what never happens.
+"""HTTP requests to one server: signing, retries, clock correction, redirects.
 
-Every mutation is signed with the key that the session is bound to (RFC 9421)
-for the origin pinned at sign-in. A redirect to another origin is not followed and its address learns nothing.
-Requests that may be repeated are: reads, requests that carry an Idempotency-Key, and those of the live
-protocol, which answers a repetition with the first answer. A server that refuses with Retry-After has not
-acted, so any request waits and tries again. Every attempt is signed anew.
+Every mutation is signed with the session's bound key (RFC 9421) for the origin stored at sign-in. Redirects
+to another origin are not followed. Reads, requests with an Idempotency-Key and requests of the live protocol
+are repeated after a failure. A server that answers with Retry-After has done nothing, so any request is then
+repeated. Every attempt is signed anew.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -25,12 +24,14 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
+from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer
-from svc.http.patience import OutOfPatience
-from svc.http.target import Query, full_target
+from svc.http.checked import checked
+from svc.http.connection_limits import ConnectionLimitExceeded
+from svc.http.target import Query, full_target, query_of
 
 if TYPE_CHECKING:
     import httpx
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 4
-STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
+STALLS = 2  # attempts that end without an answer in READ_TIMEOUT: one may be due to a lost connection
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
@@ -59,7 +60,8 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class Outgoing(msgspec.Struct):
-    """One request before it is signed. `body` is bytes, or opens a stream of `length` bytes anew."""
+    """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each
+    attempt."""
 
     method: str
     target: str
@@ -71,7 +73,7 @@ class Outgoing(msgspec.Struct):
 
 
 class Http:
-    """Calls to `origin` (http(s)://host[:port]), with the session `credential` if there is one."""
+    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any."""
 
     def __init__(
         self,
@@ -88,85 +90,34 @@ class Http:
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        returns: type[T],
-        *,
-        query: Query | None = None,
-        body: Any = None,
-        content: bytes | None = None,
-        creates: bool = False,
-        repeatable: bool = False,
-        cap: int = answer.JSON_MAX,
-    ) -> T:
-        """Send `body` as JSON, or `content` as it is; read JSON. `creates` adds an Idempotency-Key. `cap`:
-        bytes of the answer.
+    def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
+        """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
+        bytes is sent as it is. UsageError, before anything is sent, for a body or query that breaks them.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
-        outgoing = self._request(method, path, query, body, content, repeatable)
-        if creates:
+        outgoing = self._request(endpoint, path, body, query_of(query))
+        if endpoint.creates:
             outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
             outgoing.repeatable = True
-        return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
-
-    def send(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
-        """Send one request to an endpoint whose path has these parameters. Raises what `call` raises."""
-        target = endpoint.target(**path)
         if endpoint.returns is type(None):
-            self.do(endpoint.method, target, query=query, body=body)
-            return None
-        return self.call(
-            endpoint.method,
-            target,
-            endpoint.returns,
-            query=query,
-            body=body,
-            creates=endpoint.creates,
-            repeatable=endpoint.repeatable,
-        )
+            return self._attempt(outgoing, answer.nothing)  # type: ignore[return-value]
+        return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def items(
-        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
+        self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
         """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
-        (item,) = get_args(endpoint.returns)
-        return self.pages(endpoint.target(**path), item, query=query, limit=limit)
-
-    def do(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> None:
-        """A request whose answer has no body that matters."""
-        outgoing = self._request(method, path, query, body, None, repeatable=False)
-        self._attempt(outgoing, lambda response: answer.nothing(response))
-
-    def exchange(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        cap: int = answer.RAW_MAX,
-    ) -> answer.Raw:
-        """Any request as it stands, for `svc repo api`: status, headers and body, whatever they are."""
-        outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
-        return self._attempt(outgoing, lambda response: answer.raw(response, cap))
-
-    def pages(
-        self, path: str, item: type[T], *, query: Query | None = None, limit: int | None = None
-    ) -> Iterator[T]:
-        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
         left = limit
         cursor: str | None = None
         seen: set[str] = set()
         empty = 0
+        asked = query_of(query)
         while left is None or left > 0:
-            size = 100 if left is None else min(left, 100)
-            page = self.call(
-                "GET",
-                path,
-                Page[item],  # type: ignore[valid-type]
-                query={**(query or {}), "limit": size, "cursor": cursor},
+            size = PAGE_MAX if left is None else min(left, PAGE_MAX)
+            outgoing = self._request(endpoint, path, None, {**asked, "limit": size, "cursor": cursor})
+            page = self._attempt(
+                outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap)
             )
             taken = page.items if left is None else page.items[:left]
             yield from taken
@@ -181,17 +132,29 @@ class Http:
             if empty == EMPTY_PAGES or len(seen) == PAGES_MAX:
                 raise ServerMisbehaved(f"{self.origin} sends pages of a list without end")
 
-    def read(self, path: str, cap: int, *, query: Query | None = None) -> bytes:
-        """A whole answer of raw bytes, at most `cap`."""
-        outgoing = Outgoing("GET", full_target(path, query), repeatable=True)
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        cap: int = answer.RAW_MAX,
+    ) -> answer.Raw:
+        """Send any request for `svc repo api`. Returns status, headers and body, whatever they are."""
+        outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
+        return self._attempt(outgoing, lambda response: answer.raw(response, cap))
+
+    def read(self, endpoint: Endpoint[bytes], cap: int, **path: str) -> bytes:
+        """The raw bytes of a whole answer, at most `cap`."""
+        outgoing = self._request(endpoint, path)
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
     @contextmanager
     def stream(
-        self, method: str, path: str, cap: int, *, query: Query | None = None, content: bytes | None = None
+        self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
-        """An answer as it arrives, in pieces, at most `cap` bytes in all. Not repeated once it flows."""
-        outgoing = self._request(method, path, query, None, content, repeatable=True)
+        """A context with the answer in pieces, at most `cap` bytes in all. Not repeated once it has begun."""
+        outgoing = self._request(endpoint, path, body, query_of(query))
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
             yield answer.pieces(response, cap)
@@ -200,24 +163,18 @@ class Http:
 
     def upload(
         self,
-        method: str,
-        path: str,
-        returns: type[T],
+        endpoint: Endpoint[T],
         parts: Callable[[], Iterable[bytes]],
         length: int,
-        blake3: bytes,
+        digest: bytes,
+        **path: str,
     ) -> T:
-        """Stream `length` bytes whose BLAKE3 (32 raw bytes) is known and signed. `parts` opens them anew."""
-        outgoing = Outgoing(
-            method,
-            path,
-            parts,
-            length,
-            ContentDigest.streamed(blake3),
-            {"Content-Type": "application/octet-stream"},
-            repeatable=True,
-        )
-        return self._attempt(outgoing, lambda response: answer.json(response, returns, answer.JSON_MAX))
+        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed. `parts` yields them again for each
+        attempt."""
+        outgoing = self._request(endpoint, path)
+        outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
+        outgoing.headers["Content-Type"] = "application/octet-stream"
+        return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def close(self) -> None:
         if self._opened is not None:
@@ -226,24 +183,25 @@ class Http:
 
     def _request(
         self,
-        method: str,
-        path: str,
-        query: Query | None,
-        body: Any,
-        content: bytes | None,
-        repeatable: bool,
+        endpoint: Endpoint[Any],
+        path: dict[str, str],
+        body: Any = None,
+        query: Query | None = None,
     ) -> Outgoing:
-        outgoing = Outgoing(method, full_target(path, query), repeatable=repeatable or method in SAFE_METHODS)
-        if body is not None:
-            outgoing.body = msgspec.json.encode(body)
-            outgoing.headers["Content-Type"] = "application/json"
-        elif content is not None:
-            outgoing.body = content
+        target = full_target(endpoint.target(**path), query)
+        repeatable = endpoint.repeatable or endpoint.method in SAFE_METHODS
+        outgoing = Outgoing(endpoint.method, target, repeatable=repeatable)
+        if isinstance(body, bytes):
+            outgoing.body = body
             outgoing.headers["Content-Type"] = "application/octet-stream"
+        elif body is not None:
+            outgoing.body = msgspec.json.encode(checked(body) if isinstance(body, msgspec.Struct) else body)
+            outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
-        """Send, read, and repeat what may be repeated. `keep` leaves the response open for the caller."""
+        """Send the request and read the answer; repeat if possible. `keep`: the caller closes the
+        response."""
         httpx = load()
         attempt, corrected = 0, False
         while True:
@@ -268,13 +226,13 @@ class Http:
             self._sleep(wait)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
-        """Seconds to wait before the next attempt; raises when there is none."""
+        """Seconds to wait before the next attempt. Raises if there is none."""
         httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
             raise ServerUnreachable(
-                f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
-                "http://), the certificate, and this machine's clock"
+                f"{self.origin} did not complete the TLS handshake ({tls}); check the address (plain HTTP is "
+                "written http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
         most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
@@ -282,7 +240,7 @@ class Http:
             return float(BACKOFF * 2 ** (attempt - 1))
         if isinstance(error, httpx.ProtocolError):
             raise ServerMisbehaved(
-                f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
+                f"{self.origin} sent an invalid HTTP response ({terminal_safe(str(error)[:200])}); "
                 "check the address"
             ) from None
         why = terminal_safe(str(error)[:200]) or type(error).__name__
@@ -292,7 +250,8 @@ class Http:
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:
-        """Send; follow redirects of reads inside the origin, refuse all others."""
+        """Send the request. Redirects of reads within the origin are followed, others raise
+        ServerMisbehaved."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
@@ -322,7 +281,7 @@ class Http:
             self._sign(request, outgoing, self.credential)
         try:
             response = client.send(request, stream=True)
-        except OutOfPatience as error:
+        except ConnectionLimitExceeded as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
         response.extensions[answer.REPEATABLE] = outgoing.repeatable
@@ -350,7 +309,7 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None when this answer is the answer."""
+        """Seconds to wait before the next attempt; None if this answer is final."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         asked = response.headers.get("retry-after", "")
@@ -359,7 +318,7 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _correct_clock(self, response: httpx.Response) -> bool:
-        """Take the server's time from a 401 that names it, when ours is visibly off."""
+        """Use the server's time of a 401 if this machine's clock differs. Returns whether it does."""
         if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
@@ -390,7 +349,7 @@ class Http:
 
 
 def load() -> Any:
-    """httpx, without its own command line: that would import rich, pygments and click (35 ms of CPU)."""
+    """httpx without its command line, whose imports (rich, pygments, click) take 35 ms of CPU."""
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     import httpx
 

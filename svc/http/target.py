@@ -1,25 +1,25 @@
-"""What a request asks for: its path and query, percent-encoded."""
+"""Request targets: path and query, percent-encoded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from svc.http.checked import checked
 
 Query = Mapping[str, "str | int | bool | None"]
 
 
-def segment(text: str) -> str:
-    """One path segment, percent-encoded whole: a slash in a branch name is part of the name."""
-    return quote(text, safe="")
-
-
-def segments(text: str) -> str:
-    """The rest of a path, percent-encoded between its slashes."""
-    return quote(text, safe="/")
+def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
+    """The members of a query struct by their names on the wire; UsageError if one breaks its rule."""
+    return {} if query is None else msgspec.to_builtins(checked(query))
 
 
 def full_target(path: str, query: Query | None) -> str:
-    """The path with the query that is not None."""
+    """The path with the query members that are not None."""
     given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 

@@ -1,4 +1,4 @@
-"""What every resource is made of."""
+"""Base classes of all resources."""
 
 from __future__ import annotations
 
@@ -6,10 +6,35 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
+from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS, LABEL_CHARS, PAGE_MAX
+from localstore.core.names import NAME_PATTERN, NAME_RULE
+
 T = TypeVar("T")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 53) - 1)]
 """A size, or a number that is counted up: what JSON readers everywhere and every database here can hold."""
+Size = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+"""How many items of a list one page has at most."""
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_CHARS)]
+"""What people call a device or a token."""
+Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS)]
+RepoName = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=HANDLE_CHARS, pattern=NAME_PATTERN, description=NAME_RULE)
+]
+"""The name of a repository, or a handle, before it is put into lower case (see `localstore.core.names`)."""
+
+
+_HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
+
+
+def visible(chars: int) -> msgspec.Meta:
+    """Of a name on one line: at most so many characters, all visible, no space at either end."""
+    return msgspec.Meta(
+        min_length=1,
+        max_length=chars,
+        pattern=rf"^(?! )[^{_HIDDEN}]+(?<! )(?!\n)$",
+        description=f"1 to {chars} visible characters without a space at either end",
+    )
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -17,7 +42,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fal
 
 
 class Actor(Model, frozen=True):
-    """Who did something: an account as readers see it."""
+    """An account as readers see it."""
 
     id: str
     handle: str | None = None
@@ -31,8 +56,15 @@ class Page(Model, Generic[T], frozen=True):
     next_cursor: str | None = None
 
 
+class PageQuery(Model, frozen=True):
+    """Which page of a list: after `cursor`, at most `limit` items."""
+
+    cursor: str | None = None
+    limit: Size | None = None
+
+
 class Problem(Model, omit_defaults=True, frozen=True):
-    """RFC 9457 problem document. `code` is stable; no request id, so that two 404s are byte-equal."""
+    """RFC 9457 problem document. `code` is stable. It has no request id, so that two 404s are byte-equal."""
 
     title: str
     status: int

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.model.base import Actor, Count, Model
+from localstore.core.limits import HISTORY_PACK_MAX, LARGE_ANSWER
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
 class SealKey(Model, frozen=True):
-    """The device key behind a seal, so that a reader can verify it. `registration`: self-signed statement."""
+    """The device key of a seal, for verification. `registration`: the self-signed statement."""
 
     id: str
     public_key: str
@@ -26,7 +30,7 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made it, from which device, under which capability; `author` and `git` where it came from git."""
+    """Who made the seal, on which device, under which capability; `author` and `git` for imported commits."""
 
     who: Actor
     device_key_id: str
@@ -49,7 +53,7 @@ class SealSummary(Model, frozen=True):
 
 
 class Seal(SealSummary, frozen=True):
-    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients make their own."""
+    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves."""
 
     signature: SealSignature
     payload: str
@@ -58,7 +62,7 @@ class Seal(SealSummary, frozen=True):
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
-    """One live update that a seal took in, as number `seq` of its branch. `update`: for an edit, all that its
+    """One live update in a seal, number `seq` of its branch. `update`, for an edit: everything that its
     device signed (see localstore.core.lane.update), with this `branch_id`, `replica` and `device_key_id`."""
 
     seq: Count
@@ -73,7 +77,7 @@ class SealUpdate(Model, omit_defaults=True, frozen=True):
 
 
 class PathUpdates(Model, frozen=True):
-    """How many `updates` of one path, by one person from one device, a seal took in, and when."""
+    """The number of `updates` of one path by one person on one device in a seal, and their times."""
 
     path: str
     who: Actor
@@ -84,7 +88,7 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """What the log gives with `unverified=1`."""
+    """An item of the log with `unverified=1`."""
 
     id: str
     message: str
@@ -103,8 +107,8 @@ class Entry(Model, frozen=True):
 
 
 class Tree(Model, frozen=True):
-    """Files of a tree at a seal, below `path`. `tree_key` (b64u) is present for readers with a full view, so
-    that they can recompute `content_digest`; `filtered` views lack it and hide paths."""
+    """The files of a seal's tree below `path`. `tree_key` (b64u): for readers with a full view, to compute
+    `content_digest`; `filtered` views lack it and hide paths."""
 
     sha: str
     content_digest: str
@@ -117,7 +121,7 @@ class Tree(Model, frozen=True):
 
 
 class Blob(Model, frozen=True):
-    """A file with its content; `content` None when it is over the inline limit (`truncated`)."""
+    """A file with its content. `content` None: it is over the inline limit (`truncated`)."""
 
     path: str
     kind: Literal["text", "blob", "chunked"]
@@ -148,8 +152,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """`patch`: unified diff of a text file, None for bytes and for files over the diff limit. Of a file that
-    moved: where it was, and how much of it stayed, in percent (100: all)."""
+    """`patch`: unified diff of a text file; None for binary files and files over the diff limit. `old_path`,
+    `similarity` (percent): of a moved file."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -162,8 +166,8 @@ class ChangedFile(Model, frozen=True):
 
 
 class Compare(Model, frozen=True):
-    """`files` from the merge base to head, or, where that was asked for, from the base itself. `base` None:
-    what the seal `head` brought, compared with its first parent."""
+    """`files`: changes from the merge base to `head`, or from `base` itself if asked for. `base` None:
+    changes of the seal `head` from its first parent."""
 
     base: str | None
     head: str
@@ -173,28 +177,75 @@ class Compare(Model, frozen=True):
     files: list[ChangedFile]
 
 
-class HaveAnswer(Model, frozen=True):
-    """`missing`: indices into the asked digests that the repository does not hold."""
-
-    missing: list[int]
-
-
-class PackStored(Model, frozen=True):
-    """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
-
-    objects: Count
-    stored_bytes: Count
+Shortened = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{4,64}(?!\n)$", description="4 to 64 characters 0-9, a-f")
+]
 
 
-class PayloadStored(Model, frozen=True):
-    blake3: str
-    size: Count
+class CommitsQuery(PageQuery, frozen=True):
+    """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
+    it; `follow`: also under the file's earlier names. `prefix`: seals of all branches and tags whose ids
+    begin with it."""
+
+    ref: str | None = None
+    sha: str | None = None
+    path: str | None = None
+    prefix: Shortened | None = None
+    follow: bool = False
 
 
-class ChunkedStored(Model, frozen=True):
-    """A large file that the repository now holds: `blake3` and `size` (bytes) of the whole, and how many
-    chunks its manifest lists."""
+class LogQuery(PageQuery, frozen=True):
+    """`unverified`: ids and messages only."""
 
-    blake3: str
-    size: Count
-    chunks: Count
+    ref: str | None = None
+    unverified: bool = False
+
+
+class UpdatesQuery(PageQuery, frozen=True):
+    """`by` path: the number of updates of each path and device, with times; otherwise the updates."""
+
+    by: Literal["path"] | None = None
+
+
+class TreeQuery(Model, frozen=True):
+    """The directory at `path`; `recursive`: every file below it."""
+
+    path: str = ""
+    recursive: bool = False
+
+
+class PackQuery(Model, frozen=True):
+    """`from`: a seal (default: head of the default branch). `skip`: continue the same walk after so many
+    seals."""
+
+    from_: str | None = msgspec.field(default=None, name="from")
+    limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
+    skip: Count | None = None
+
+
+class CompareQuery(Model, frozen=True):
+    """Branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base. Without
+    `base`: changes of the head from its first parent."""
+
+    head: str
+    base: str | None = None
+    direct: bool = False
+
+
+COMMITS = Endpoint("GET", f"{REPO}/commits", query=CommitsQuery, returns=Page[SealSummary])
+LOG = Endpoint("GET", f"{REPO}/log", query=LogQuery, returns=Page[Seal], instead=Page[SealLine])
+SEAL = Endpoint("GET", f"{REPO}/seals/{{seal_id}}", returns=Seal)
+SEAL_UPDATES = Endpoint(
+    "GET",
+    f"{REPO}/seals/{{seal_id}}/updates",
+    query=UpdatesQuery,
+    returns=Page[SealUpdate],
+    instead=Page[PathUpdates],
+)
+TREE = Endpoint("GET", f"{REPO}/tree/{{sha}}", query=TreeQuery, returns=Tree, cap=LARGE_ANSWER)
+BLOB = Endpoint("GET", f"{REPO}/blob/{{sha}}/{{path...}}", returns=Blob)
+RAW = Endpoint("GET", f"{REPO}/raw/{{sha}}/{{path...}}", returns=bytes)
+ARCHIVE = Endpoint("GET", f"{REPO}/archive/{{sha}}.tar.gz", returns=bytes)
+HISTORY_PACK = Endpoint("GET", f"{REPO}/history-pack", query=PackQuery, returns=bytes)
+COMPARE = Endpoint("GET", f"{REPO}/compare", query=CompareQuery, returns=Compare)
+BLAME = Endpoint("GET", f"{REPO}/seals/{{seal_id}}/blame/{{path...}}", returns=Blame)

@@ -1,4 +1,4 @@
-"""What a node says of itself."""
+"""Information about a node."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.model.base import Model
 
 
@@ -35,7 +36,7 @@ class E2ee(Model, frozen=True):
 
 
 class NodeInfo(Model, frozen=True):
-    """`identity` is the node's origin; `sign_in` lists the ways in that this node offers."""
+    """`identity`: the node's origin; `sign_in`: the ways to sign in that it offers."""
 
     name: str
     identity: str
@@ -50,3 +51,10 @@ class ClientConfig(Model, frozen=True):
     api_version: int
     flags: dict[str, bool | str]
     node: NodeInfo
+
+
+HEALTH = Endpoint("GET", "/health", returns=Health)
+READY = Endpoint("GET", "/ready", returns=Health)
+READYZ = Endpoint("GET", "/readyz", returns=Health)
+VERSION = Endpoint("GET", "/version", returns=Version)
+CONFIG = Endpoint("GET", "/api/v1/client-config", returns=ClientConfig)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from localstore.core.errors import Conflict
-from localstore.core.model.base import Model
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict, Forbidden
+from localstore.core.limits import QUERY_CHARS
+from localstore.core.model.base import Description, Model, Page, PageQuery, RepoName
 
 
 class NameTaken(Conflict):
-    """Another repository of this owner has the name, or had it less than 90 days ago."""
+    """Another repository of this owner has the name, or had it within the last 90 days."""
 
     code = "name_taken"
 
@@ -18,6 +22,12 @@ class RepositoryArchived(Conflict):
     """The repository is archived and takes no writes; unarchive it first."""
 
     code = "repository_archived"
+
+
+class FilteredView(Forbidden):
+    """Some paths are for the repository's writers only, and what is asked for is not answered in part."""
+
+    code = "filtered_view"
 
 
 class ClassImmutable(Conflict):
@@ -40,7 +50,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """What the caller is to this repository; role None: a reader of a public one."""
+    """The caller's role; None: a reader of a public repository."""
 
     role: Role | None = None
 
@@ -51,7 +61,7 @@ class ParentRepo(Model, frozen=True):
 
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
-    """A repository as those who may see it do. `full_name` is OWNER/NAME."""
+    """A repository. `full_name` is OWNER/NAME."""
 
     id: str
     owner: str
@@ -71,21 +81,21 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
-    """Body of a creation. `visibility` is a shorthand for the class; the two must not disagree."""
+    """`visibility` is a shorthand for the class; the two must not contradict each other."""
 
-    name: str
+    name: RepoName
     class_: Class | None = None
     visibility: Visibility | None = None
     default_branch: str = "main"
     kind: Kind = "app"
-    description: str = ""
+    description: Description = ""
 
 
-class RepoPatch(Model, frozen=True):
+class RepoPatch(Model, omit_defaults=True, frozen=True):
     """JSON merge patch of the settable members (RFC 7396); absent members stay."""
 
-    name: str | None = None
-    description: str | None = None
+    name: RepoName | None = None
+    description: Description | None = None
     default_branch: str | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
@@ -93,7 +103,7 @@ class RepoPatch(Model, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """Public coordinates: what anyone may know of a public repository."""
+    """What anyone may read about a public repository."""
 
     id: str
     owner: str
@@ -111,7 +121,37 @@ class Coordinates(Model, rename={"class_": "class"}, frozen=True):
 
 
 class Deleted(Model, frozen=True):
-    """Answer of a soft deletion: the id that restores it until `purge_at`."""
+    """Answer of a deletion: the id that restores the repository until `purge_at`."""
 
     restore_id: str
     purge_at: str
+
+
+class RepoQuery(PageQuery, frozen=True):
+    """`owner`: a handle or `@me`; `name` needs it. `state` deleted: repositories that the caller can
+    restore."""
+
+    owner: str | None = None
+    name: str | None = None
+    state: Literal["deleted"] | None = None
+
+
+Order = Literal["trending", "recent"]
+
+
+class SearchQuery(PageQuery, frozen=True):
+    """Repositories whose name or description contains the words `q`, trending first unless `sort` is
+    recent."""
+
+    q: Annotated[str, msgspec.Meta(max_length=QUERY_CHARS)] = ""
+    sort: Order | None = None
+
+
+LIST = Endpoint("GET", "/api/v1/repos", query=RepoQuery, returns=Page[Repo])
+CREATE = Endpoint("POST", "/api/v1/repos", body=RepoCreate, returns=Repo, status=201)
+GET = Endpoint("GET", REPO, returns=Repo)
+UPDATE = Endpoint("PATCH", REPO, body=RepoPatch, returns=Repo)
+DELETE = Endpoint("DELETE", REPO, returns=Deleted)
+RESTORE = Endpoint("POST", f"{REPO}/restore", returns=Repo)
+SEARCH = Endpoint("GET", "/api/v1/search/repos", query=SearchQuery, returns=Page[Repo])
+COORDINATES = Endpoint("GET", "/api/v1/public/{kind}/{owner}/{name}", returns=Coordinates)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
-from localstore.core.model.base import Count, Model
+from localstore.core.limits import LARGE_ANSWER, SEALS_PER_REQUEST
+from localstore.core.model.base import Count, Model, Page
+from localstore.core.model.history import Seal
 
 
 class PrepareExpired(Gone):
@@ -21,7 +26,7 @@ class SealBudgetExceeded(TooLarge):
 
 
 class PayloadMissing(Invalid):
-    """An update or a tree names bytes that this repository does not hold; `missing` lists their digests."""
+    """An update or a tree names bytes that this repository lacks; `missing` lists their digests."""
 
     code = "payload_missing"
 
@@ -42,8 +47,8 @@ class SealChange(Model, array_like=True, frozen=True):
 
 
 class PrepareRequest(Model, frozen=True):
-    """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this.
-    `replica` and `settled`: whose answers, up to which update number, need not be kept any longer."""
+    """`expected_head`: the seal that this device has; `expected_frontier`: refuse if the frontier is beyond
+    it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number."""
 
     message: str
     device_key_id: str
@@ -55,10 +60,10 @@ class PrepareRequest(Model, frozen=True):
 
 
 class Prepared(Model, frozen=True):
-    """`bytes`: the exact seal payload to sign (b64u); `digest` its BLAKE3, the seal id to be.
-    `changes`: the sealed tree against the parent's, so that the device recomputes `content_digest` itself.
-    `live_by`: paths whose unsealed edits by other accounts or devices this seal also holds.
-    `unchanged`: the tree equals the parent's; there is nothing to seal and no `prepare_id`."""
+    """`bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id. `changes`: the tree
+    against the parent's, so that the device can compute `content_digest`. `live_by`: path → others with
+    unsealed edits in this seal. `unchanged`: the tree equals the parent's, so there is nothing to seal and no
+    `prepare_id`."""
 
     prepare_id: str
     bytes: str
@@ -78,7 +83,7 @@ class FinalizeRequest(Model, frozen=True):
 
 
 class TreeDelta(Model, frozen=True):
-    """One seal to make from an explicit tree: `changes` against the previous one's tree."""
+    """One seal to make from an explicit tree, given as `changes` to the previous seal's tree."""
 
     message: str
     changes: list[SealChange]
@@ -89,12 +94,12 @@ class TreeDelta(Model, frozen=True):
 
 
 class PrepareSealsRequest(Model, frozen=True):
-    """Explicit trees onto `branch`; the first seal's first parent is `expected_head`."""
+    """Explicit trees for `branch`; the first parent of the first seal is `expected_head`."""
 
     branch: str
     device_key_id: str
     expected_head: str | None
-    seals: list[TreeDelta]
+    seals: Annotated[list[TreeDelta], msgspec.Meta(min_length=1, max_length=SEALS_PER_REQUEST)]
 
 
 class PreparedSeal(Model, frozen=True):
@@ -113,3 +118,26 @@ class FinalizeSealsRequest(Model, frozen=True):
     prepare_id: str
     device_key_id: str
     signatures: list[str]
+
+
+_BRANCH = f"{REPO}/branches/{{branch}}/seal"
+PREPARE = Endpoint(
+    "POST",
+    f"{_BRANCH}/prepare",
+    body=PrepareRequest,
+    returns=Prepared,
+    repeatable=True,  # neither takes effect
+    cap=LARGE_ANSWER,  # a first seal names every path of its tree
+)
+FINALIZE = Endpoint("POST", f"{_BRANCH}/finalize", body=FinalizeRequest, returns=Seal, status=201)
+PREPARE_SEALS = Endpoint(
+    "POST",
+    f"{REPO}/seals/prepare",
+    body=PrepareSealsRequest,
+    returns=PreparedSeals,
+    repeatable=True,
+    cap=LARGE_ANSWER,
+)
+FINALIZE_SEALS = Endpoint(
+    "POST", f"{REPO}/seals/finalize", body=FinalizeSealsRequest, returns=Page[Seal], status=201
+)

@@ -1,4 +1,4 @@
-"""Reading trees level by level: look paths up, walk, compare, list."""
+"""Reads trees level by level: look up, walk, compare, list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Asks `walk` to verify every directory. `key`: the tree key, or None where children carry salts."""
+    """Makes `walk` verify every directory. `key`: the tree key, None if the children have salts."""
 
     key: bytes | None = None
 
@@ -23,8 +23,7 @@ class Verification(msgspec.Struct, frozen=True):
 def lookup(
     root: bytes | None, paths: Iterable[str], known: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out. Directories
-    are taken out of `known` and kept there."""
+    """Path → TreeEntry of those of the paths that are visible files. `known` caches directories."""
     found = yield from find(root, paths, known)
     return {path: child.entry for path, (_, child) in found.items() if child.kind != "dir"}
 
@@ -32,9 +31,8 @@ def lookup(
 def find(
     root: bytes | None, paths: Iterable[str], known: Known | None = None
 ) -> Steps[dict[str, tuple[int, Child]]]:
-    """The files and directories among `paths`, each as a child of the directory above it and with its place
-    there, from 0 on. What is absent or hidden is left out. Directories are taken out of `known` and kept
-    there."""
+    """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
+    children of a directory from 0. `known` caches directories."""
     wanted = set(paths)
     directories = with_ancestors(parent_of(path) for path in wanted)
     found: dict[str, tuple[int, Child]] = {}
@@ -97,9 +95,9 @@ def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[byte
 def walk(
     root: bytes | None, prefix: str = "", verification: Verification | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Every visible file at or below `prefix` ("" is everything), sorted by path.
+    """Yields every visible file at or below `prefix` ("" is the root), sorted by path.
 
-    With `verification`, DigestMismatch at the first directory that is not the sealed one.
+    With `verification`, raises DigestMismatch at the first directory with another digest.
     """
     above = with_ancestors([prefix])
     found: dict[str, TreeEntry] = {}
@@ -124,7 +122,7 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """What the tree hides, as `build` takes it: directory path → entry digests; sorted by path."""
+    """Directory path → hidden entry digests, sorted by path, as `build` takes them."""
     found: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:
@@ -142,7 +140,7 @@ def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
 def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
     """The visible children of the directory at `path` ("" is the root), sorted by name.
 
-    NotFound unless it is a directory of this tree; the root of the empty tree lists nothing.
+    Raises NotFound unless it is a directory of this tree.
     """
     children = yield from _children(None if root == EMPTY_ROOT else root)
     here = ""
@@ -163,9 +161,9 @@ def _children(digest: bytes | None) -> Steps[list[Child]]:
 
 
 def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]:
-    """What differs: path → (entry in a, entry in b), None where a side has no such file; sorted by path.
+    """Path → (entry in a, entry in b) of each file that differs, None for no file; sorted by path.
 
-    Equal subtrees are never read. Hidden children are not compared.
+    Equal subtrees are not read. Hidden children are not compared.
     """
     changes: dict[str, Change] = {}
     level: dict[str, tuple[bytes, bytes]] = {"": (root_a or EMPTY_ROOT, root_b or EMPTY_ROOT)}

@@ -1,9 +1,8 @@
-"""Fetching a file above the blob cap: its manifest, then its chunks, into a temporary file.
+"""Downloads a file above the blob cap: first its chunk manifest, then its chunks, into a temporary file.
 
-The file grows from its beginning, and what is there was compared with its digests; an interrupted download
-goes on from the last whole chunk. It lies in the folder of the working copy, on the same file system, so that
-taking its place is a rename and the bytes are on the disk once. Its random name is in the journal before the
-file exists (state `partial`), so that the next process finds it, goes on or removes it.
+The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is in
+the journal (state `partial`) before it is created; the next process resumes after the last whole chunk, or
+removes it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkRow
-from localstore.folder.chunking import ChunkPosition, cut
+from localstore.folder.chunking import ChunkPosition, cut_into_chunks
 from localstore.folder.files import Fetched
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
@@ -28,21 +27,24 @@ from localstore.sync.working_copy import WorkingCopy
 BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
 
 
-def download(device: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
-    """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
-    of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
-    expected = device.arriving(digest, size)
+def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
+    """Download and verify the file `digest` of `size` bytes.
+
+    `near`: a path that may hold an older version; chunks found there are not fetched. Raises ServerMisbehaved
+    if the relay sends other bytes.
+    """
+    expected = copy.placeholder_for(digest, size)
     if expected is not None:
         return expected
-    listed = _manifest(device, digest, size)
-    path = _temporary(device, digest)
-    fd = device.files.resume(path)
+    listed = _manifest(copy, digest, size)
+    path = _temporary(copy, digest)
+    fd = copy.files.resume(path)
     try:
         with contextlib.ExitStack() as stack:
-            older = stack.enter_context(_older(device, near))
-            _fill(device, fd, listed, digest, older)
+            older = stack.enter_context(_older(copy, near))
+            _fill(copy, fd, listed, digest, older)
     except _OtherBytes:
-        device.files.remove(path)
+        copy.files.remove(path)
         raise ServerMisbehaved(
             f"the server sent other bytes than the file {digest.hex()[:12]}; try again"
         ) from None
@@ -51,29 +53,29 @@ def download(device: WorkingCopy, digest: bytes, size: int, near: str | None = N
     return Fetched(path)
 
 
-def clear(device: WorkingCopy) -> None:
-    """Forget partial downloads: everything that was wanted is in its place."""
-    left = [intent.temp for intent in device.db.intents() if intent.state == PARTIAL]
+def clear(copy: WorkingCopy) -> None:
+    """Remove partial downloads; every wanted file is in place."""
+    left = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in left:
-        device.files.remove(temp)
+        copy.files.remove(temp)
     if left:
-        with device.db.step():
-            device.db.drop_intents(left)
+        with copy.db.step():
+            copy.db.drop_intents(left)
 
 
-def _temporary(device: WorkingCopy, digest: bytes) -> str:
-    """Where the file arrives: where an interrupted download of it began, or a new name."""
-    for intent in device.db.intents():
+def _temporary(copy: WorkingCopy, digest: bytes) -> str:
+    """The name of the temporary file: that of an interrupted download, or a new one."""
+    for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
     temp = temp_name("")
-    with device.db.step():
-        device.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
+    with copy.db.step():
+        copy.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
     return temp
 
 
 class _OtherBytes(Exception):
-    """The chunks are verified and their sequence is not the file."""
+    """The verified chunks do not add up to the file."""
 
 
 class _Older:
@@ -83,7 +85,7 @@ class _Older:
         self._fd, self._found = fd, found or {}
 
     def get(self, digest: bytes) -> bytes | None:
-        """The chunk, if it is still there."""
+        """The chunk; None if the file does not have it any more."""
         one = self._found.get(digest)
         if one is None:
             return None
@@ -92,34 +94,35 @@ class _Older:
 
 
 @contextlib.contextmanager
-def _older(device: WorkingCopy, near: str | None) -> Iterator[_Older]:
-    info = device.files.stat(near) if near is not None else None
+def _older(copy: WorkingCopy, near: str | None) -> Iterator[_Older]:
+    info = copy.files.stat(near) if near is not None else None
     if near is None or info is None or info.st_size <= limits.BLOB_FILE:
         yield _Older()
         return
     try:
-        fd = device.files.open(near)
+        fd = copy.files.open(near)
     except OSError:
         yield _Older()
         return
     with os.fdopen(fd, "rb", buffering=0) as file:
-        yield _Older(fd, {one.digest: one for one in cut(file)})
+        yield _Older(fd, {one.digest: one for one in cut_into_chunks(file)})
 
 
-def _manifest(device: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
+def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     try:
-        found = chunks.decode(device.transport.manifest(digest))
+        found = chunks.decode(copy.transport.manifest(digest))
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
-        raise ServerMisbehaved(f"the server sent a manifest that cannot be: {error.detail}") from None
+        raise ServerMisbehaved(f"the server sent an invalid manifest: {error.detail}") from None
     if (found.blake3, found.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")
     return found.chunks
 
 
-def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
-    """Keep the verified beginning, fetch and write the rest, compare the whole."""
+def _fill(copy: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
+    """Keep the verified beginning of the temporary file, fetch and write the rest, verify the whole. Raises
+    _OtherBytes."""
     whole = blake3()
     done = written = 0
     for chunk in listed:
@@ -132,7 +135,7 @@ def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, o
     os.lseek(fd, written, os.SEEK_SET)
     while done < len(listed):
         batch = _batch(listed, done)
-        found = _bytes(device, batch, older)
+        found = _bytes(copy, batch, older)
         for chunk in batch:
             data = found[bytes.fromhex(chunk.blake3)]
             if len(data) != chunk.size:
@@ -141,13 +144,13 @@ def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, o
             _write(fd, data)
             written += len(data)
         done += len(batch)
-        device.progress("download", done, len(listed), written)
+        copy.progress("download", done, len(listed), written)
     if whole.digest() != digest:
         raise _OtherBytes
 
 
 def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
-    """The chunks from `start` on that are in memory together; a repeated one counts once."""
+    """The chunks from `start` on that fit into BATCH_BYTES; a repeated chunk counts once."""
     seen: set[str] = set()
     room = BATCH_BYTES
     end = start
@@ -162,11 +165,11 @@ def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
     return listed[start:end]
 
 
-def _bytes(device: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
+def _bytes(copy: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in batch}
     found = {digest: data for digest in sizes if (data := older.get(digest)) is not None}
     absent = {digest: size for digest, size in sizes.items() if digest not in found}
-    found.update(device.fetch(absent, keep=False))
+    found.update(copy.fetch(absent, keep=False))
     if len(found) < len(sizes):
         raise ServerMisbehaved(f"the server did not send {len(sizes) - len(found)} chunks; try again")
     return found

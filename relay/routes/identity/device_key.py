@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import (
     Challenge,
     DeviceKey,
@@ -11,10 +12,9 @@ from localstore.core.model.auth import (
     PairingCode,
     SessionGrant,
 )
-from localstore.core.model.base import Page
+from localstore.core.model.base import Page, PageQuery
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, SignedIn, route
-from relay.routes.identity.auth import ListQuery
+from relay.http.routing import Reply, serves
 from relay.service.identity import device_key as keys
 from relay.service.identity import device_name, pairing
 from relay.service.once import Once
@@ -22,88 +22,50 @@ from relay.service.once import Once
 FLAG = "TR_REPOS_ENABLED"
 
 
-@route(
-    "POST",
-    "/api/v1/repos/device-key-challenges",
-    access=SignedIn(op="write"),
-    flag=FLAG,
-    returns=Challenge,
-    status=201,
-)
+@serves(endpoints.KEY_CHALLENGE, operation="device_key.register", flag=FLAG)
 async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challenge:
     """A challenge that only the holder of both keys can answer"""
     return await keys.begin_registration(caller, body, once)
 
 
-@route(
-    "POST",
-    "/api/v1/repos/device-keys",
-    access=SignedIn(op="write"),
-    flag=FLAG,
-    returns=DeviceKey,
-    status=201,
-    errors=(409, 410),
-)
+@serves(endpoints.REGISTER_KEY, operation="device_key.register", flag=FLAG, errors=(409, 410))
 async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKey:
     """Register the key whose challenge this answers"""
     return await keys.register(caller, body, once)
 
 
-@route("GET", "/api/v1/repos/device-keys", access=SignedIn(), flag=FLAG, returns=Page[DeviceKey])
-async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
+@serves(endpoints.KEYS, operation="device_key.list", flag=FLAG)
+async def list_keys(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
-    return await keys.page(caller, query.cursor, query.limit)
+    return await keys.page(caller, query)
 
 
-@route(
-    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
-)
+@serves(endpoints.RENAME_KEY, operation="device_key.rename", flag=FLAG)
 async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
     """Give one's own device another name"""
     return await device_name.rename(caller, key_id, body.name)
 
 
-@route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
+@serves(endpoints.REVOKE_KEY, operation="device_key.revoke", flag=FLAG)
 async def revoke(caller: Caller, key_id: str) -> Reply:
     """Revoke a key and end its sessions; seals it signed before stay valid"""
     await keys.revoke(caller, key_id)
     return Reply(status=204)
 
 
-@route(
-    "POST",
-    "/api/v1/auth/device-key/challenge",
-    access=Anonymous(),
-    returns=Challenge,
-    status=201,
-    errors=(403, 429),
-)
+@serves(endpoints.SIGN_IN_CHALLENGE, operation="device_key.sign_in", errors=(403, 429))
 async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
     """A challenge for signing in with a device key, without a browser"""
     return await keys.begin_sign_in(caller, body)
 
 
-@route(
-    "POST",
-    "/api/v1/auth/device-key/login",
-    access=Anonymous(),
-    returns=SessionGrant,
-    status=201,
-    errors=(401, 403, 409, 410, 429),
-)
+@serves(endpoints.SIGN_IN, operation="device_key.sign_in", errors=(401, 403, 409, 410, 429))
 async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
     """Sign in with a known key, claim a free handle with a first one, or join with a pairing code"""
     return (await keys.sign_in(caller, body)).grant()
 
 
-@route(
-    "POST",
-    "/api/v1/auth/pairing-codes",
-    access=SignedIn(op="admin"),
-    returns=PairingCode,
-    status=201,
-    errors=(429,),
-)
+@serves(endpoints.PAIRING_CODE, operation="device_key.pair", errors=(429,))
 async def pairing_code(caller: Caller, once: Once) -> PairingCode:
     """A one-time code with which one more device joins this account"""
     return await pairing.create(caller, once)

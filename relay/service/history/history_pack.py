@@ -20,8 +20,8 @@ from typing import IO
 import msgspec
 
 from localstore.core.encoding import b64u, is_hex_digest
-from localstore.core.errors import Invalid, NotFound
-from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, HISTORY_PACK_MAX, MIB
+from localstore.core.errors import NotFound
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import TreeEntry
 from relay.base.threads import apart
@@ -31,7 +31,7 @@ from relay.http.routing import Reply
 from relay.memory.trees import MANY
 from relay.service.history import sealed
 from relay.service.history.archive import end, header, padding
-from relay.service.history.history import PAGE_SKIP_MAX, seals, walk, wire_entry
+from relay.service.history.history import seals, walk, wire_entry
 from relay.service.sealing.seal import to_wire
 
 PIECE = 256 * 1024
@@ -95,12 +95,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
 
 
 def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
-    size = HISTORY_PACK_DEFAULT if limit is None else limit
-    if not 1 <= size <= HISTORY_PACK_MAX:
-        raise Invalid(f"limit is 1 to {HISTORY_PACK_MAX}", pointer="/limit")
-    if skip is not None and not 0 <= skip < PAGE_SKIP_MAX:
-        raise Invalid("skip counts seals of the walk, from 0", pointer="/skip")
-    return size, skip or 0
+    return HISTORY_PACK_DEFAULT if limit is None else limit, skip or 0
 
 
 def _next(view: View, head: str, limit: int, skip: int) -> str:
@@ -126,7 +121,9 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 
 
 async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
-    whole = {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id, "filtered": False}
+    whole = _said(view)
+    if view.policy is None:
+        whole |= {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id}
     await manifest.write(_open(row, whole) + b',"tree":[')
     comma = b""
     async for path, file in sealed.files(view, row.root):
@@ -153,8 +150,12 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + listed + b"}\n")
+    await manifest.write(_open(row, _said(view)) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
+
+
+def _said(view: View) -> dict[str, object]:
+    return {"filtered": view.policy is not None}
 
 
 def _changes(brought: dict[str, TreeEntry | None]) -> bytes:

@@ -11,7 +11,7 @@ import msgspec
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import BadRequest, Invalid, NotFound, TooLarge
 from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
-from localstore.core.model.history import HaveAnswer, PackStored
+from localstore.core.model.payload import HaveAnswer, PackStored
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.frame import ZSTD
@@ -62,8 +62,10 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 async def fetch(view: View, digests: Sequence[bytes]) -> Export:
     """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
-    lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
+    lacks one. Tree directories name files that the caller may not see, so they are never handed out here;
+    nor is anything to a caller from whom paths are hidden."""
     require_plaintext(view)
+    view.require_whole()
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):
         asked = list(dict.fromkeys(digests))

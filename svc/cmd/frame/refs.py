@@ -1,4 +1,4 @@
-"""Branches and tags as people name them on the command line."""
+"""Resolves branches, tags and seals that are named on the command line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import msgspec
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.limits import PAGE_MAX
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import CommitsQuery
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
@@ -18,55 +22,62 @@ from localstore.errors import LinkDamaged, NotLinked
 from svc.cmd.frame.context import Ctx
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
+GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*")  # of git: the newest commit, and those before it
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
 CANDIDATES = 8  # seals that an error about a shortened id names
 
 
-class Named(msgspec.Struct, frozen=True):
-    """What a word of the command line names. `head` None: a branch without a seal."""
+class ResolvedRef(msgspec.Struct, frozen=True):
+    """A branch, tag or seal. `head` None: a branch without seals."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
     head: str | None
 
 
-def find(ctx: Ctx, repo: Repo, typed: str) -> Named | None:
-    """The branch, tag or seal of this name, in this order; a seal also by the beginning of its id, four
-    characters or more. None if there is none. UsageError if several seals begin so."""
+def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
+    """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
+    of its id. Returns None if there is none. Raises UsageError if several seals match."""
     if is_hex_digest(typed):
-        return Named("seal", typed, typed)
+        return ResolvedRef("seal", typed, typed)
+    if re.fullmatch(GITS_HEAD, typed) and not (ctx.obj.folder / typed).exists():
+        raise UsageError(
+            f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
+        )
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
-                return Named(kind, typed, ctx.reader.ref.get(repo.id, kind, typed).head)
+                return ResolvedRef(
+                    kind, typed, ctx.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
+                )
     seal = abbreviated(ctx, repo, typed)
-    return Named("seal", seal, seal) if seal else None
+    return ResolvedRef("seal", seal, seal) if seal else None
 
 
-def resolve(ctx: Ctx, repo: Repo, typed: str) -> Named:
-    """As `find`; NotFound if there is none."""
-    return find(ctx, repo, typed) or _missing(repo, typed)
+def resolve_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef:
+    """As `find_ref`; raises NotFound if there is none."""
+    return find_ref(ctx, repo, typed) or _missing(repo, typed)
 
 
-def head_of(ctx: Ctx, repo: Repo, ref: str) -> str:
-    """The seal id that a branch, tag or seal id names."""
-    found = resolve(ctx, repo, ref)
+def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+    """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
+    found = resolve_ref(ctx, repo, ref)
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
     return found.head
 
 
-def standing(ctx: Ctx, repo: Repo) -> str:
-    """What a command starts from that names nothing: the seal that the folder shows, its branch, or, when
-    that was deleted, its last seal; elsewhere the default branch."""
+def default_ref(ctx: Ctx, repo: Repo) -> str:
+    """The ref of a command that names none: the seal that the folder shows, its branch, or, if that was
+    deleted, its last seal; outside of a linked folder the default branch."""
     linked = ctx.obj.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
-    if linked[1].shown:
-        return linked[1].shown
+    if linked[1].shown_seal:
+        return linked[1].shown_seal
     branch = linked[1].branch
     try:
-        ctx.reader.ref.get(repo.id, "branch", branch)
+        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
     except NotFound:
         last = last_seal(ctx)
         if last is None:
@@ -77,7 +88,7 @@ def standing(ctx: Ctx, repo: Repo) -> str:
 
 
 def last_seal(ctx: Ctx) -> str | None:
-    """The last seal of the linked folder, as its link says; None without one."""
+    """The last seal of the linked folder; None without one."""
     from localstore.folder.link import read_last_seal
 
     if ctx.obj.linked is None:
@@ -88,11 +99,12 @@ def last_seal(ctx: Ctx) -> str | None:
 
 
 def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
-    """The seal whose id begins as typed, among those that branches and tags lead to, and this folder's last
-    one. UsageError, with the candidates, if there are several."""
+    """The seal whose id begins with `typed`, among those of all branches and tags and the folder's last one.
+    Raises UsageError, with the candidates, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
-    found = {seal.id: seal.message for seal in ctx.reader.history.beginning(repo.id, typed)}
+    seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
+    found = {seal.id: seal.message for seal in seals}
     mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")
@@ -124,8 +136,8 @@ def _missing(repo: Repo, ref: str) -> NoReturn:
 
 
 @contextmanager
-def naming(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """The server's constant 404 about something in `repo`, which the caller may see, as a sentence."""
+def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
+    """Raise NotFound with a sentence about `what` for a bare 404 of the server."""
     try:
         yield
     except NotFound:

@@ -12,8 +12,8 @@ from localstore.core.errors import UsageError
 from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve
-from svc.cmd.frame.working import count, key_for, note_conflicts, note_skipped, transport_of
+from svc.cmd.frame.refs import resolve_ref
+from svc.cmd.frame.working_copy import count, key_for, note_conflicts, note_skipped, transport_of
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.clone import Cloned
@@ -33,7 +33,9 @@ COLUMNS = (
 def clone(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
-    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Else a new folder named like it")] = "",
+    folder: Annotated[
+        str, typer.Argument(metavar="[FOLDER]", help="The new folder; else named like the repository")
+    ] = "",
     branch: Annotated[
         str,
         typer.Option("-b", "--branch", metavar="REF", help="A branch, tag or seal; else the default branch"),
@@ -50,11 +52,11 @@ def clone(
     svc repo clone alice/notes notes-1.0 -b v1.0
     """
     run = ctx.obj
-    run.name(repository)
-    if run.named is None:
+    run.set_repository(repository)
+    if run.named_repo is None:
         raise UsageError("which repository? svc repo clone OWNER/NAME")
     repo = ctx.readable_repo
-    at = resolve(ctx, repo, branch or repo.default_branch)
+    at = resolve_ref(ctx, repo, branch or repo.default_branch)
     shown = at.head if at.kind != "branch" else None
     chosen = at.name if shown is None else repo.default_branch
     target = run.folder / (folder or repo.name)
@@ -78,8 +80,7 @@ def clone(
 
 
 def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path, shown: str | None = None) -> Cloned:
-    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown`, with that seal,
-    to be read only."""
+    """Clone the sealed head of `branch` into `target`; with `shown`, that seal, read-only."""
     run = ctx.obj
     link = RepoLink(
         server=run.server,

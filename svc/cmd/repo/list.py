@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.repo import Repo
+from localstore.core.model import repo as repos
+from localstore.core.model.repo import Order, Repo, RepoQuery, SearchQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 
 COLUMNS = (
-    Column("full_name"),
+    Column("full_name", kind="name"),
     Column("description", kind="line", spare=2),
     Column("visibility", spare=1),
     Column("kind", spare=4),
@@ -25,9 +26,11 @@ COLUMNS = (
 @answers(COLUMNS, Repo)
 def list_repos(
     ctx: Ctx,
-    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="Whose, as --owner")] = "",
-    owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
-    deleted: Annotated[bool, typer.Option("--deleted", help="Yours that can still be restored")] = False,
+    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="The owner, as --owner")] = "",
+    owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="The owner; @me is you")] = "",
+    deleted: Annotated[
+        bool, typer.Option("--deleted", help="Your deleted repositories that can be restored")
+    ] = False,
     limit: Limit = 30,
 ) -> None:
     """List repositories
@@ -44,7 +47,7 @@ def list_repos(
     owner = whose or owner
     api = ctx.api if deleted or owner == "@me" else ctx.reader
     chosen = owner or ("@me" if api.signed_in else None)
-    found = api.repo.list(chosen, "deleted" if deleted else None, limit)
+    found = api.items(repos.LIST, RepoQuery(owner=chosen, state="deleted" if deleted else None), limit=limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
@@ -53,8 +56,8 @@ def list_repos(
 def search(
     ctx: Ctx,
     query: Annotated[str, typer.Argument(help="Words of the name or the description")],
-    trending: Annotated[bool, typer.Option("--trending", help="Most seals lately first")] = False,
-    recent: Annotated[bool, typer.Option("--recent", help="Changed last first")] = False,
+    trending: Annotated[bool, typer.Option("--trending", help="Sort by the number of recent seals")] = False,
+    recent: Annotated[bool, typer.Option("--recent", help="Sort by the time of the last change")] = False,
     limit: Limit = 30,
 ) -> None:
     """Search repositories
@@ -66,5 +69,6 @@ def search(
     """
     if trending and recent:
         raise UsageError("--trending and --recent are two orders; use one of them")
-    sort: Literal["trending", "recent"] | None = "trending" if trending else "recent" if recent else None
-    ctx.out.rows(ctx.reader.repo.search(query, sort, limit), COLUMNS, Repo, empty="no repository matches")
+    sort: Order | None = "trending" if trending else "recent" if recent else None
+    found = ctx.reader.items(repos.SEARCH, SearchQuery(q=query, sort=sort), limit=limit)
+    ctx.out.rows(found, COLUMNS, Repo, empty="no repository matches")

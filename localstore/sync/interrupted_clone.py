@@ -1,0 +1,86 @@
+"""Finds the files that an interrupted clone wrote, so that the clone can continue.
+
+The record names the seal being cloned (`CLONING`) before the first file is written. A file belongs to the
+clone if it has the bytes that the seal has at its path, or a prefix of them (the write was cut short). Every
+other file is the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core.errors import NotFound
+from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import Stat
+from localstore.record.database import SealedFile
+from localstore.record.entry import known_by_bytes
+from localstore.sync import verify
+from localstore.sync.recognise import recognise
+from localstore.sync.working_copy import WorkingCopy
+
+CLONING = "cloning"  # the seal that a clone writes, kept until all of it is here
+
+
+def resume_clone(copy: WorkingCopy) -> None:
+    """Turn an interrupted clone into a working copy at the seal that was being cloned; a pull then fetches
+    what is missing. Does nothing for other working copies."""
+    begun = copy.db.text(CLONING)
+    if begun is None or copy.last_seal is not None:
+        return
+    try:
+        seal = copy.transport.seal(begun)
+        tree = copy.transport.tree(begun)
+    except NotFound:  # the branch was deleted, or made again
+        recognise(copy)
+        return
+    files = verify.tree(tree, verify.seal(seal, begun, copy.repo.repo_id))
+    here = files_written(copy, files)
+    with copy.db.step():
+        for path in here:
+            if path not in copy.entries:
+                kind, digest, size = files[path]
+                copy.save(known_by_bytes(path, kind, digest, size))
+    copy.record_seal(begun, dict(files), whole=True)
+
+
+def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
+    """Path → stat of the files that an interrupted clone wrote completely.
+
+    Removes files whose write was cut short, and drops the records of missing files, so that they do not count
+    as deleted.
+    """
+    scan = copy.scan()
+    torn = _torn(copy, files, scan)
+    missing = [path for path in files if path in copy.entries and scan.find(path) is None]
+    with copy.db.step():
+        for path in {*torn, *missing}:
+            copy.forget(path)
+    for path in torn:
+        copy.files.remove(path)
+    copy.files.forget()
+    return {
+        path: stat
+        for path, file in files.items()
+        if (stat := scan.find(path)) is not None and stat.digest == file.digest
+    }
+
+
+def _torn(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
+    """Paths of files that hold only a prefix of their sealed bytes."""
+    short = {}
+    for path, file in files.items():
+        stat = scan.find(path)
+        if stat is not None and stat.size < file.size and stat.digest != file.digest:
+            short[path] = stat
+    torn = [path for path, stat in short.items() if not stat.size]
+    inside: dict[bytes, list[str]] = {}
+    for path, stat in short.items():
+        if stat.size and files[path].kind != "chunked":  # such a file comes to its place whole
+            inside.setdefault(files[path].digest, []).append(path)
+    sizes = {digest: files[paths[0]].size for digest, paths in inside.items()}
+    for digest, data in copy.fetch(sizes, keep=False):
+        for path in inside.get(digest, []):
+            there = copy.files.read_up_to(path, short[path].size)
+            if there is not None and data.startswith(there):
+                torn.append(path)
+    return torn

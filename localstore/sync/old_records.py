@@ -1,0 +1,92 @@
+"""Rescues temporary files that a killed process left under an earlier record of this folder.
+
+The folder has a new record because `.svc` was deleted or the folder came from a backup; the journal that
+explains the temporary files is in the older record. Its edits cannot be merged, because its lanes belong to
+another replica. A temporary file whose bytes are not known to exist elsewhere becomes a conflict copy.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from localstore.core.encoding import digest as blake3
+from localstore.errors import CopyBusy
+from localstore.folder import lock
+from localstore.folder.files import Blocked
+from localstore.folder.stat_cache import read_stat
+from localstore.record.database import PARTIAL, RESCUED, Database, Intent
+from localstore.record.objects import Objects
+from localstore.sync.working_copy import WorkingCopy
+
+
+def rescue(copy: WorkingCopy) -> None:
+    """Restore the files named in the journals of earlier records of this folder, once for each record."""
+    done = (copy.db.text(RESCUED) or "").split()
+    for record in copy.home.previous_records(copy.folder):
+        if record.name in done or not (record / "state.db").exists():
+            continue
+        try:
+            with lock.own_working_copy(record / "lock", copy.folder):
+                _OldRecord(copy, record).restore_files()
+        except CopyBusy:
+            continue  # its folder was moved elsewhere and lives
+        done.append(record.name)
+        with copy.db.step():
+            copy.db.put(RESCUED, " ".join(done))
+
+
+class _OldRecord:
+    """One earlier record. It is only read: its folder may still be in use under another name. Only temporary
+    files in this folder are touched."""
+
+    def __init__(self, copy: WorkingCopy, record: Path) -> None:
+        self._copy, self._record = copy, record
+        self._db = Database(record / "state.db")
+        self._entries = self._db.entries()
+        self._objects = Objects(record / "objects", self._db)
+
+    def restore_files(self) -> None:
+        """Restore temporary files of the journal, and edits that were captured and never written."""
+        try:
+            for intent in self._db.intents():
+                info = self._copy.files.stat(intent.temp)
+                if info is not None:
+                    self._one(intent, stat.S_ISREG(info.st_mode))
+            for path, entry in self._entries.items():
+                if entry.pending and entry.want is not None and not entry.settled:
+                    self._unwritten(path, entry.shadow, entry.want)
+        finally:
+            self._objects.close()
+            self._db.close()
+            self._copy.files.forget()
+
+    def _one(self, intent: Intent, regular: bool) -> None:
+        """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
+        entry = self._entries.get(intent.path)
+        known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
+        known.discard(None)
+        torn = intent.state in ("writing", PARTIAL)
+        found = read_stat(self._copy.files, intent.temp) if regular else None
+        if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
+            self._copy.files.remove(intent.temp)
+            return
+        if intent.new is not None or not self._moved(intent.temp, intent.path):
+            self._moved(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
+
+    def _moved(self, temp: str, name: str) -> bool:
+        """Move the file. Returns False if the name is taken."""
+        try:
+            self._copy.files.move(temp, name)
+        except (FileExistsError, Blocked):
+            return False
+        return True
+
+    def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
+        """Write the text of a captured edit to a conflict copy, if the file still shows the text before
+        it."""
+        here = self._copy.digest_on_disk(path)
+        data = self._objects.get(want)
+        if data is None or here is None or here != shadow or blake3(data) == here:
+            return
+        self._copy.files.create(self._copy.claim_conflict_name(path), [data], None, sync=True)

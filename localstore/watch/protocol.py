@@ -1,0 +1,129 @@
+"""Questions and answers between a command and the watcher, over a Unix socket beside the record.
+
+One question per connection: MessagePack up to the end of the stream, both ways. Paths are raw bytes. The
+socket is addressed through the record's open folder, because the kernel allows only 107 bytes of path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+SOCKET_NAME = "watcher.sock"
+QUESTION_BYTES = 4096
+ANSWER_BYTES = 1 << 20
+ASK_SECONDS = 1.0  # for a scan to get an answer; it then scans everything
+CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
+
+
+class Token(msgspec.Struct, frozen=True, array_like=True):
+    """A moment: the watcher `watcher` has counted `serial` changes by then."""
+
+    watcher: bytes
+    serial: int
+
+
+class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
+    """What changed since the token? None: answer only with the current token."""
+
+    token: Token | None
+
+
+class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
+    """Which folder does the watcher watch?"""
+
+    pass
+
+
+class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
+    """End the watcher."""
+
+    pass
+
+
+class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
+    """What changed since the token of the question, as folder paths with a trailing slash: their `files`, or
+    `all` below. `known` False: anything may have changed. Every change before the question is contained, or
+    was in an earlier answer."""
+
+    token: Token
+    known: bool
+    files: list[bytes]
+    all: list[bytes]
+
+
+class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
+    """A running watcher. `since`: seconds of Unix time; `directories`: how many are watched."""
+
+    folder: bytes
+    pid: int
+    since: int
+    directories: int
+
+
+Question = ChangesQuestion | InfoQuestion | StopQuestion
+ENCODE = msgspec.msgpack.Encoder().encode
+
+
+def ask_changes(record: Path, token: Token | None) -> Changes | None:
+    """What changed in the folder of this record since the token; None if no watcher answers."""
+    answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
+    return answer if isinstance(answer, Changes) else None
+
+
+def ask_info(record: Path) -> WatcherInfo | None:
+    """The watcher of this record; None if none answers."""
+    answer = _ask(record, InfoQuestion(), CONTROL_SECONDS)
+    return answer if isinstance(answer, WatcherInfo) else None
+
+
+def ask_stop(record: Path) -> WatcherInfo | None:
+    """End the watcher. Returns what it was, None if none answers."""
+    answer = _ask(record, StopQuestion(), CONTROL_SECONDS)
+    return answer if isinstance(answer, WatcherInfo) else None
+
+
+@contextmanager
+def socket_path(record: Path) -> Iterator[str]:
+    """A short path of the socket, valid while the record's folder is open."""
+    folder = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{SOCKET_NAME}"
+    finally:
+        os.close(folder)
+
+
+def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
+    """The bytes that the peer sends up to its end; None for more than `most`. Raises TimeoutError after
+    `until`, seconds of the monotonic clock."""
+    received = bytearray()
+    while len(received) <= most:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        peer.settimeout(left)
+        piece = peer.recv(1 << 16)
+        if not piece:
+            return bytes(received)
+        received += piece
+    return None
+
+
+def _ask(record: Path, question: Question, seconds: float) -> Changes | WatcherInfo | None:
+    until = time.monotonic() + seconds
+    with contextlib.suppress(OSError, msgspec.MsgspecError), socket_path(record) as path:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(seconds)
+            peer.connect(path)
+            peer.sendall(ENCODE(question))
+            peer.shutdown(socket.SHUT_WR)
+            answer = read_all(peer, ANSWER_BYTES, until)
+        return None if answer is None else msgspec.msgpack.decode(answer, type=Changes | WatcherInfo)
+    return None

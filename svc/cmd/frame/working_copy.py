@@ -1,0 +1,171 @@
+"""Opens the working copy of a command with the right key and server, and prints notes that several commands
+share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.repo import Repo
+from localstore.folder.link import RepoLink, refresh
+from localstore.folder.scan_result import Skipped
+from localstore.sync.working_copy import WorkingCopy, opened
+from svc.api.sync_transport import BranchTransport, SealTransport
+from svc.cmd.frame.context import Ctx
+from svc.console.table import size
+from svc.flows.common import ConflictCopy
+
+if TYPE_CHECKING:
+    from svc.flows.ignored_files import IgnoredFile
+
+MAY_WRITE = ("owner", "admin", "write")
+PATHS_NAMED = 20  # paths that a summary names before it counts the rest
+
+
+def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
+    """The linked folder and its link; the command then uses the link's server."""
+    return ctx.obj.linked_folder()
+
+
+@contextmanager
+def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
+    """The working copy with session and registered device key, for a command that sends."""
+    from svc.flows.register_device import ensure_registered
+
+    root, link = linked(ctx)
+    api = ctx.api
+    ensure_registered(api, ctx.obj.sessions)
+    transport = BranchTransport(api, link.repo_id, link.branch)
+    key = ctx.obj.sessions.identity.device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
+        yield copy
+
+
+@contextmanager
+def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
+    """The working copy for a command that pulls: with the device key for writers, who see the live frontier;
+    without for readers, who see the sealed head."""
+    root, link = linked(ctx)
+    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
+    key = None if link.shown_seal else key_for(ctx, repo)
+    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as copy:
+        copy.repo = refresh(root, copy.repo, repo.full_name, repo.class_)
+        yield copy
+
+
+@contextmanager
+def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
+    """The working copy for a command that changes nothing on the server."""
+    root, link = linked(ctx)
+    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as copy:
+        yield copy
+
+
+def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
+    """The transport for the folder's branch, or for the seal that it shows."""
+    if link.shown_seal:
+        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown_seal)
+    return BranchTransport(ctx.reader, link.repo_id, link.branch)
+
+
+def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
+    """This machine's registered key if the caller may write to `repo`; None for readers."""
+    from svc.flows.register_device import ensure_registered
+
+    role = repo.viewer.role if repo.viewer else None
+    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
+        return None
+    ensure_registered(ctx.reader, ctx.obj.sessions)
+    return ctx.obj.sessions.identity.device
+
+
+def count(number: int, what: str) -> str:
+    """`1 file`, `3 files`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def path_list(paths: Iterable[str]) -> str:
+    """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
+    found = list(paths)
+    more = len(found) - PATHS_NAMED
+    return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
+    """Print the skipped files with their reasons."""
+    for item in skipped:
+        ctx.out.note(f"skipped {item.path}: {reason_with_sizes(item)}")
+
+
+def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
+    """Print ignored files that git tracks, and names that some systems cannot hold."""
+    for item in tracked[:PATHS_NAMED]:
+        dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
+        ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
+    for warning in warnings[:PATHS_NAMED]:
+        ctx.out.note(warning)
+    if len(tracked) > PATHS_NAMED:
+        ctx.out.note(f"and {len(tracked) - PATHS_NAMED} more of git's files; see: svc status --ignored")
+    if len(warnings) > PATHS_NAMED:
+        ctx.out.note(f"and {len(warnings) - PATHS_NAMED} more names that not every system can hold")
+
+
+def reason_with_sizes(item: Skipped) -> str:
+    """The reason why a file was skipped, with sizes if it is over a cap."""
+    if item.cap is None:
+        return item.reason
+    remedy = f"; {item.remedy}" if item.remedy else ""
+    return f"{size(item.size)}, {item.reason} ({size(item.cap)}){remedy}"
+
+
+def skipped_record(item: Skipped) -> dict[str, object]:
+    return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
+
+
+def handles(who: Iterable[str]) -> str:
+    """`@ann, @bob`."""
+    return ", ".join(f"@{handle}" for handle in who)
+
+
+def by_whom(live: Mapping[str, list[str]]) -> str:
+    """`x.py (by @ann), y.py`: paths with the handles of their editors."""
+    return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
+
+
+def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
+    """Print the texts that were merged with others' edits."""
+    for path, by in merged.items():
+        ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
+
+
+def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
+    """Print the conflict copies. `dry_run`: they would be made."""
+    for one in conflicts:
+        ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
+
+
+def _conflict(one: ConflictCopy, kept: str) -> str:
+    if one.lines is None or one.kept_lines is None:
+        return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
+    whose = f"@{one.by}'s version" if one.by else "the branch's version"
+    return (
+        f"conflict in {one.path}, {_lines(one.lines)}: {whose} stays; "
+        f"yours ({_lines(one.kept_lines)}) {kept} whole as {one.kept_as}"
+    )
+
+
+def _lines(ranges: str) -> str:
+    return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
+
+
+def conflict_record(one: ConflictCopy) -> dict[str, object]:
+    return {
+        "path": one.path,
+        "kept_as": one.kept_as,
+        "lines": one.lines,
+        "kept_lines": one.kept_lines,
+        "by": one.by,
+    }

@@ -1,0 +1,192 @@
+"""Reports files that are not sent: ignored files, those of them that git tracks, and names that other systems
+cannot hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
+
+import msgspec
+
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, Reason, Scope
+from localstore.core.paths import case_collisions, portability, terminal_safe
+from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
+from localstore.sync.working_copy import WorkingCopy
+
+NOTED = "told"  # meta: what was said of this folder already
+NOTED_MAX = 5000
+INDEX = "git_index"  # meta: the index of git that was compared last
+GIT_SECONDS = 20
+# Nothing of the repository's settings may run a program.
+GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z")
+
+
+class IgnoredFile(msgspec.Struct, frozen=True):
+    """A file, or a folder (ends in `/`), that a rule ignores. `keep`: the line of `.svcignore` that includes
+    it again."""
+
+    path: str
+    rule: str
+    keep: str
+
+
+def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
+    """Everything that rules ignore, with the rule; a folder that is ignored as a whole is one item."""
+    copy.files.forget()
+    fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield from _ignored(copy, fd, "", None)
+    finally:
+        os.close(fd)
+
+
+def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
+    with os.scandir(fd) as found:
+        listed = sorted(found, key=lambda entry: entry.name)
+    names = {entry.name for entry in listed}
+    if prefix and not names.isdisjoint(NESTED):
+        return
+    rules = rules_in(fd, prefix, names)
+    scope = above.enter(prefix[:-1].rpartition("/")[2], rules) if above else matcher.root(rules)
+    for entry in listed:
+        path, folder = prefix + entry.name, entry.is_dir(follow_symlinks=False)
+        if not is_utf8(path):
+            continue
+        tracked = copy.db.tracks_below(path) if folder else copy.db.tracks(path)
+        if folder and (not scope.prune(entry.name) or tracked):
+            yield from _below(copy, fd, entry.name, path, scope)
+            continue
+        reason = scope.explain(entry.name, folder)
+        if reason is not None and reason.ignored and not tracked and reason.source != ALWAYS:
+            yield _left_out(path + "/" * folder, reason)
+
+
+def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
+    try:
+        opened = os.open(name, LISTED, dir_fd=fd)
+    except OSError:
+        return
+    try:
+        yield from _ignored(copy, opened, path + "/", scope)
+    finally:
+        os.close(opened)
+
+
+def _left_out(path: str, reason: Reason) -> IgnoredFile:
+    if reason.source == BUILT_IN:
+        rule = f"built-in {reason.pattern}"
+    else:
+        where = f"{reason.base}/{reason.source}" if reason.base else reason.source
+        rule = f"{where}:{reason.line} {reason.pattern}"
+    return IgnoredFile(terminal_safe(path), terminal_safe(rule), terminal_safe(_line_for(path)))
+
+
+def _line_for(path: str) -> str:
+    """The line of `.svcignore` that includes exactly this path."""
+    escaped = "".join("\\" + char if char in "\\*?[]" else char for char in path)
+    if escaped.endswith(" "):
+        escaped = escaped[:-1] + "\\ "
+    return "!/" + escaped
+
+
+def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
+    """Files that git tracks and that a rule ignores, other than one of `.svcignore`."""
+    if not (copy.folder / ".git").exists():
+        return []
+    found = []
+    scope = _scopes(copy)
+    for path in _git_files(copy):
+        if not is_utf8(path) or copy.db.tracks(path) or not copy.exists(path):
+            continue
+        folder, _, name = path.rpartition("/")
+        reason = scope(folder).explain(name, False)
+        if reason is not None and reason.ignored and reason.source not in (ALWAYS, ".svcignore"):
+            found.append(_left_out(path, reason))
+    copy.files.forget()
+    return found
+
+
+def _git_files(copy: WorkingCopy) -> list[str]:
+    """The paths that git tracks in this folder; empty if git is not installed or does not answer."""
+    import subprocess
+
+    settings = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        ran = subprocess.run(
+            GIT, cwd=copy.folder, capture_output=True, timeout=GIT_SECONDS, env=settings, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
+
+
+def _scopes(copy: WorkingCopy) -> Callable[[str], Scope]:
+    def read(folder: str) -> dict[str, str]:
+        try:
+            fd = os.open(copy.folder / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return {}
+        try:
+            return rules_in(fd, folder + "/" if folder else "", os.listdir(fd))  # noqa: PTH208 - a descriptor
+        finally:
+            os.close(fd)
+
+    @cache
+    def scope(folder: str) -> Scope:
+        if not folder:
+            return matcher.root(read(""))
+        above, _, name = folder.rpartition("/")
+        return scope(above).enter(name, read(folder))
+
+    return scope
+
+
+def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
+    """The files of `tracked_by_git` that were not reported before. Runs git only if its index changed."""
+    index = _index(copy)
+    if index is None or copy.db.text(INDEX) == index:
+        return []
+    found = tracked_by_git(copy)
+    fresh = _not_noted_before(copy, [f"git {one.path}" for one in found])
+    copy.db.put(INDEX, index)
+    return [one for one in found if f"git {one.path}" in fresh]
+
+
+def _index(copy: WorkingCopy) -> str | None:
+    for name in (".git/index", ".git"):
+        try:
+            info = (copy.folder / name).stat()
+        except OSError:
+            continue
+        return f"{info.st_mtime_ns} {info.st_size}"
+    return None
+
+
+def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
+    """A warning for each new path that some systems cannot hold, alone or beside the paths `there`. Each is
+    reported once."""
+    said: dict[str, list[str]] = {}
+    for path in new:
+        said[path] = portability(path)
+    if new:
+        for path, holder in case_collisions([*sorted({*there} - {*new}), *sorted(new)]).items():
+            said.setdefault(path, []).append(f"differs from '{terminal_safe(holder)}' in case or form alone")
+    warned = {path: faults for path, faults in said.items() if faults}
+    fresh = _not_noted_before(copy, [f"name {path}" for path in warned])
+    return [
+        f"warning: {terminal_safe(path)}: {'; '.join(faults)}; not every system can hold this name"
+        for path, faults in sorted(warned.items())
+        if f"name {path}" in fresh
+    ]
+
+
+def _not_noted_before(copy: WorkingCopy, said: list[str]) -> set[str]:
+    """Those of the texts that were not reported before; they are recorded."""
+    kept = copy.db.get(NOTED)
+    known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
+    fresh = {*said} - {*known}
+    if fresh:
+        copy.db.put(NOTED, msgspec.json.encode([*known, *sorted(fresh)][-NOTED_MAX:]))
+    return fresh

@@ -1,0 +1,22 @@
+"""Registers a machine's device key on its first push."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from svc.api import Api
+from svc.http.session import TOKEN_VARIABLE, Sessions
+
+
+def ensure_registered(api: Api, sessions: Sessions) -> None:
+    """Register this machine's key with the account, unless it is registered."""
+    session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
+    if session is not None and session.registered:
+        return
+    from svc.flows.login import register_device  # everything about signing in, for once only
+
+    register_device(api, sessions.identity, session.device_name if session else "")
+    if session is not None:
+        sessions.save(msgspec.structs.replace(session, registered=True))

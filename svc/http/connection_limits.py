@@ -1,0 +1,65 @@
+"""Limits on the time and bytes that a server can cost one connection.
+
+A timeout of single reads and writes does not stop a server that sends a byte now and then. So each request
+has limits of its own: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS
+after its first byte and within HEAD_BYTES. The first byte may take as long as any read. For the request body
+and the rest of the answer, total waiting may be WAIT_SECONDS plus one second per SLOWEST_RATE bytes. Framing
+(chunk sizes, extensions, trailers) may make an answer OVERHEAD times as long as its content.
+"""
+
+from __future__ import annotations
+
+HEAD_SECONDS, HEAD_BYTES = 60.0, 256 * 1024
+WAIT_SECONDS, SLOWEST_RATE = 300.0, 1024  # seconds of waiting in all, one more for so many bytes
+OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
+
+
+class ConnectionLimitExceeded(Exception):
+    """The server is too slow, or its answer does not end; the message continues a sentence about it."""
+
+
+class ConnectionLimits:
+    """The waiting time and bytes of one request. Times are seconds of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self.in_head = True
+        self.content = 0  # bytes of the body that were handed on
+        self._received = self._sent = 0
+        self._waited = 0.0
+        self._until: float | None = None  # when the head must have ended
+
+    def left(self, now: float) -> float | None:
+        """Seconds left for the next read; None before the first byte. Raises ConnectionLimitExceeded."""
+        if not self.in_head:
+            left = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
+        elif self._until is not None:
+            left = self._until - now
+        else:
+            return None
+        if left <= 0:
+            raise self.too_slow()
+        return left
+
+    def too_slow(self) -> ConnectionLimitExceeded:
+        return ConnectionLimitExceeded(
+            f"sends {'the head of its' if self.in_head else 'its'} answer too slowly"
+        )
+
+    def received(self, size: int, began: float, now: float) -> None:
+        """Count bytes received, for which we waited since `began`."""
+        first, self._received = self._received == 0, self._received + size
+        if not self.in_head:
+            self._waited += now - began
+            if self._received > OVERHEAD * self.content + OVERHEAD_FREE:
+                raise ConnectionLimitExceeded("wraps its answer in bytes without end")
+        elif first:
+            self._until, self._waited = now + HEAD_SECONDS, 0.0
+        elif self._received > HEAD_BYTES:
+            raise ConnectionLimitExceeded("sends the head of an answer that never ends")
+
+    def sent(self, size: int, began: float, now: float) -> None:
+        """Count bytes sent, for which we waited since `began`."""
+        self._waited += now - began
+        self._sent += size
+        if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:
+            raise ConnectionLimitExceeded("takes what is sent to it too slowly")
