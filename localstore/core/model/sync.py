@@ -13,13 +13,19 @@ from localstore.core.model.base import Model
 
 
 class Event(Model, frozen=True, tag="event"):
-    """`id` grows with every event of the node; `kind` is live, seal, ref or repo; `data` holds ids, numbers
-    and names, never content."""
+    """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data` holds
+    ids, numbers and names, never content. `actor`: the account that did it, "operator", or "" for the node;
+    `device_key_id`: the key that signed the request; `turn`: what an agent calls its turn; `number`: of the
+    issue or proposal."""
 
     id: int
     repo_id: str
     kind: str
     data: dict[str, Any]
+    actor: str = ""
+    device_key_id: str | None = None
+    turn: str | None = None
+    number: int | None = None
 
 
 class Resync(Model, frozen=True, tag="resync"):
@@ -69,9 +75,10 @@ class PollRequest(Model, frozen=True):
 
 class PollAnswer(Model, frozen=True):
     """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
-    repositories for this caller."""
+    repositories for this caller. `resync`: events after `since` are gone; read the state of all anew."""
 
     events: list[Event]
     next: int
     more: bool
     hidden: list[str]
+    resync: bool = False
