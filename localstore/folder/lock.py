@@ -11,7 +11,7 @@ from pathlib import Path
 from localstore.errors import CopyBusy
 
 
-class Held(Exception):
+class AlreadyLocked(Exception):
     """Another process has the lock: `owner` names it."""
 
     def __init__(self, owner: str) -> None:
@@ -20,7 +20,7 @@ class Held(Exception):
 
 
 @contextmanager
-def exclusive(lock: Path) -> Iterator[None]:
+def hold_lock(lock: Path) -> Iterator[None]:
     """Hold a lock that keeps this process's id. Held if another one has it."""
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -28,7 +28,7 @@ def exclusive(lock: Path) -> Iterator[None]:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-            raise Held(f"process {owner}" if owner else "process unknown") from None
+            raise AlreadyLocked(f"process {owner}" if owner else "process unknown") from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, str(os.getpid()).encode("ascii"), 0)
         yield
@@ -37,11 +37,11 @@ def exclusive(lock: Path) -> Iterator[None]:
 
 
 @contextmanager
-def owned(lock: Path, folder: Path) -> Iterator[None]:
+def own_working_copy(lock: Path, folder: Path) -> Iterator[None]:
     """Hold the lock of a working copy. CopyBusy, naming the process, if another one has it."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(exclusive(lock))
-        except Held as other:
+            stack.enter_context(hold_lock(lock))
+        except AlreadyLocked as other:
             raise CopyBusy(folder, other.owner) from None
         yield
