@@ -1,10 +1,10 @@
 """Who is told what happened. The event log in the database is the truth; a wake-up is only a hint.
 
 One reader follows the log, woken after commits here and in other processes and every few seconds besides, and
-hands each event to the peers that subscribed to its repository. Where many transactions write at once, events
-of different repositories may appear out of order: the reader goes on from the horizon below which nothing can
-appear any more, and a peer, whose repository's events come in order, passes over what it has had (design/relay,
-Events and sockets).
+hands each event to the peers that subscribed to its repository. Where many transactions write at once,
+events of different repositories may appear out of order: the reader goes on from the horizon below which
+nothing can appear any more, and a peer, whose repository's events come in order, passes over what it has had
+(design/relay, Events and sockets).
 
 What a peer may hear is asked when it subscribes, again before it is handed an event that changes who sees the
 repository, and every few seconds, for all peers in one query. Nothing that is later in the log reaches a peer
@@ -115,9 +115,9 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Queue the repository's events after `since` from here on; None: from now. Hidden unless the peer may
-        see it. Too far behind, the peer is told to resync. Nobody takes from the peer meanwhile: what is queued
-        may yet be hidden."""
+        """Queue the repository's events after `since` from here on; None: from now. Hidden unless the peer
+        may see it. Too far behind, the peer is told to resync. Nobody takes from the peer meanwhile: what is
+        queued may yet be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -168,8 +168,8 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """Events after `since` of these repositories that may be heard, where to go on, whether there are more,
-        and whether some that came after `since` are gone."""
+        """Events after `since` of these repositories that may be heard, where to go on, whether there are
+        more, and whether some that came after `since` are gone."""
         last = await self._settled()  # one number for many repositories: only what is final counts
         if since is None or not levels:
             return [], last, False, False

@@ -2,9 +2,9 @@
 
     await log.append(tx, "ref.create", repo_id=view.repo.id, data={"name": "main"})
 
-An event is written in the transaction of its effect, whose author it names. Kinds are `noun.verb`, and `live`.
-`data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the least who may hear of it:
-`reader` (whoever sees the repository), `writer`, or `owner`.
+An event is written in the transaction of its effect, whose author it names. Kinds are `noun.verb`, and
+`live`. `data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the least who may
+hear of it: `reader` (whoever sees the repository), `writer`, or `owner`.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ async def append(
     author: Author | None = None,
     data: dict[str, Any],
 ) -> int:
-    """Write an event in the caller's transaction, which names the repository (`Database.write`); followers are
-    woken after the commit. `author` None: that of the transaction. Returns its id."""
+    """Write an event in the caller's transaction, which names the repository (`Database.write`); followers
+    are woken after the commit. `author` None: that of the transaction. Returns its id."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"{kind} is no kind of event: noun.verb")
     who = tx.author if author is None else author

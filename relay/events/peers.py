@@ -104,8 +104,8 @@ class Peer:
         self.queue = deque(told for told in self.queue if told.event.repo_id != repo_id)
 
     def take(self) -> list[bytes]:
-        """What waits (`ready`), as JSON texts: repositories it sees no more, events in order, and the repositories whose
-        events were lost."""
+        """What waits (`ready`), as JSON texts: repositories it sees no more, events in order, and the
+        repositories whose events were lost."""
         found = [_encode(Hidden(repo_id=one)) for one in self.hidden]
         found += [told.text for told in self.queue]
         found += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]

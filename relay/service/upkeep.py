@@ -18,6 +18,7 @@ from relay.db.live import event as events
 from relay.db.storage import upkeep as rows
 from relay.node import Node
 from relay.service.history import live_updates
+from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -25,8 +26,7 @@ PURGED_AT_ONCE = 20
 DAY = 24 * 3600_000
 SESSIONS_KEPT = 2 * DAY  # after their end
 SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
-AUDIT_BELOW = 1 << 53
-OPERATOR = "operator"
+AUDIT_BELOW = 1 << 53  # what the numbers of its rows are lowered by
 LIVE_KEPT = 2 * DAY  # events of live edits
 
 

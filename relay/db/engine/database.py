@@ -132,8 +132,8 @@ class Database(Protocol):
         below another is there when that one is."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Have `call` run when a transaction has woken the followers of the log (`Tx.wake`), in this process or
-        another, and after hints of others may have been missed."""
+        """Have `call` run when a transaction has woken the followers of the log (`Tx.wake`), in this process
+        or another, and after hints of others may have been missed."""
 
     async def schema_version(self) -> str | None: ...
 

@@ -48,8 +48,8 @@ _RENUMBER = (
     " row_number() OVER (ORDER BY id) - count(*) OVER () - 1 AS new FROM event",
     "UPDATE cursor SET at = -1 - (SELECT count(*) FROM renumbered WHERE old > cursor.at)",
     # Nothing may stand twice, also half-way: first far below all.
-    f"UPDATE event SET id = new - {1 << 62} FROM renumbered WHERE id = old",
-    f"UPDATE event SET id = id + {1 << 62}",
+    "UPDATE event SET id = new - (1::bigint << 62) FROM renumbered WHERE id = old",
+    "UPDATE event SET id = id + (1::bigint << 62)",
 )
 _OLDEST: ClauseElement = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 _LOST = (

@@ -15,7 +15,7 @@ event = Table(
     Column("account_id", String),  # no key: what happened to a guest is told after the guest is gone
     Column("number", BigInteger),  # of an issue or a proposal of the repository
     Column("kind", String, nullable=False),  # noun.verb, or live
-    # Account id; "operator"; "" for the node, or nobody known. Defaults are for builds from before these columns.
+    # Account id; "operator"; "" for the node, or nobody known. Defaults are for older builds.
     Column("actor", String, nullable=False, server_default=""),
     Column("device_key_id", String),
     Column("turn", String),  # what an agent calls its turn
