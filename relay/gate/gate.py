@@ -159,8 +159,13 @@ def _said(answer: Answer) -> Said | None:
     response = answer.response
     if response is None or answer.stream is not None:
         return None
-    headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _OF_THE_WIRE]
-    return Said(response.status, bytes(response.body or b""), response.content_type, headers)
+    headers = [(str(name), str(value)) for name, value in response.headers.items()]
+    return Said(
+        response.status,
+        bytes(response.body or b""),
+        response.content_type,
+        [one for one in headers if one[0].lower() not in _OF_THE_WIRE],
+    )
 
 
 def _again(said: Said) -> Answer:

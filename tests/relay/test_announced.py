@@ -64,7 +64,7 @@ def test_what_is_refused_leaves_none(world: World) -> None:
     assert len(logged(world)) == before
 
 
-@pytest.mark.parametrize("turn", [" ", "x" * 201, "a\x7f", "\xe4"])
+@pytest.mark.parametrize("turn", ["", "x" * 201, "\xe4"])
 def test_a_turn_is_short_and_printable(world: World, turn: str) -> None:
     answer = world.http.post(
         "/api/v1/repos", json={"name": "x"}, headers={"Svc-Turn": turn.encode("latin-1")}

@@ -106,7 +106,7 @@ def test_a_repeat_cannot_be_replayed(world: World) -> None:
     for request in sent:
         with httpx.Client(base_url=world.relay.url, trust_env=False) as thief:
             stolen = thief.post(code, headers=request.headers, content=request.content)
-        assert (stolen.status_code, stolen.json()["code"]) == (401, "not_bound")
+        assert (stolen.status_code, stolen.json()["code"]) == (401, "request_not_bound")
 
 
 def test_what_breaks_after_the_effect_is_done_when_it_is_sent_again(
