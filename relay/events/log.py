@@ -25,9 +25,21 @@ LEVEL: Final[dict[str, int]] = {"reader": 1, "writer": 2, "owner": 3}
 LIVE: Final = rows.LIVE
 KIND = re.compile(r"live|[a-z_]+\.[a-z_]+")
 
-# After these somebody may see less, or more, of a repository than before. `access.*`: members and roles.
+# After these somebody may see or do less, or more, in a repository than before: members and roles, state and
+# class.
 ACCESS: Final = frozenset(
-    {"repo.update", "repo.delete", "repo.restore", "repo.suspend", "repo.kill", "repo.resume"}
+    {
+        "access.grant",
+        "access.change",
+        "access.remove",
+        "repo.update",
+        "repo.delete",
+        "repo.restore",
+        "repo.suspend",
+        "repo.kill",
+        "repo.resume",
+        "repo.transfer",
+    }
 )
 # After these a session or key of the account may be over.
 ENDS: Final = frozenset(
@@ -59,7 +71,7 @@ class Logged:
 
     @property
     def changes_access(self) -> bool:
-        return self.kind in ACCESS or self.kind.startswith("access.")
+        return self.kind in ACCESS
 
     def fields(self) -> dict[str, Any]:
         """What `data` holds."""

@@ -93,10 +93,8 @@ def handler_of(route: Route, node: Node) -> Handle:
                     node.reserve.require()
             if route.query:
                 arguments["query"] = _query(request, route.query)
-            if decode_body:
-                arguments["body"] = _body(request, route, body, decode_body)
-            if route.stream:
-                arguments["upload"] = incoming
+            arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
+            arguments["upload"] = incoming
             wanted = {name: arguments[name] for name in asked}
             if speaks:
                 return await _converse(route, request, caller, wanted)
