@@ -28,7 +28,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", name=op.f("pk_cursor")),
         sqlite_with_rowid=False,
     )
-    connection.execute(sa.text("INSERT INTO cursor VALUES ('swept', :last)"), {"last": last})
+    if last:
+        connection.execute(sa.text("INSERT INTO cursor VALUES ('swept', :last)"), {"last": last})
     op.drop_index(op.f("ix_event_repo_id"), table_name="event")
     if connection.dialect.name == "sqlite":
         _anew(connection, last)
