@@ -1,5 +1,5 @@
-"""A route as both sides know it: declared once beside the structs of its noun, served by the relay, called by
-the client, and the source of the OpenAPI document and the reference.
+"""An endpoint: one route, declared once beside the structs of its noun. The relay serves it, the client calls
+it, and OpenAPI document and reference are made from it.
 
     CREATE = Endpoint("POST", f"{REPO}/labels", body=LabelCreate, returns=Label, status=201)
     LIST = Endpoint("GET", f"{REPO}/labels", query=PageQuery, returns=Page[Label])
@@ -42,8 +42,8 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether a request changes something: with an Idempotency-Key the relay answers a repeat with its first
-        answer. A client sends one unless the request is `repeatable` as it is."""
+        """Whether a request changes something: with an Idempotency-Key the relay answers a repeat with its
+        first answer. A client sends one unless the request is `repeatable` as it is."""
         return self.keyed and self.method not in SAFE_METHODS
 
     @property

@@ -41,6 +41,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     made = _new(me, me.handle, body)
     async with caller.write() as tx:
+        await caller.still(tx)
         caller.node.reserve.require()
         await _claim_name(tx, made)
         try:
@@ -94,13 +95,17 @@ async def page(
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
     """Change settings. An archived repository takes nothing but its unarchiving."""
-    old = view.repo
-    _check_archived(view, patch)
-    new_name = names.repository_name(patch.name) if patch.name is not None else old.name
-    new_class = _class_for(old, patch.visibility)
-    description = _description(old.description if patch.description is None else patch.description)
-    state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
-    async with view.write(account_name(old.owner_id)) as tx:  # whose names are taken and reserved
+    if patch.name is not None:
+        names.repository_name(patch.name)
+    if patch.description is not None:
+        _description(patch.description)
+    async with view.write(account_name(view.repo.owner_id)) as tx:  # whose names are taken and reserved
+        old = view.repo
+        _check_archived(view, patch)
+        new_name = old.name if patch.name is None else names.repository_name(patch.name)
+        new_class = _class_for(old, patch.visibility)
+        description = old.description if patch.description is None else patch.description
+        state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
         branch = await _default_branch(tx, old, patch.default_branch)
         now = now_ms()
         if new_name != old.name:
@@ -144,6 +149,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
+        await caller.still(tx)
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)
@@ -246,6 +252,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
         "updated_at": made.updated_at,
         "deleted_at": None,
         "purge_at": None,
+        "policy": None,
     }
 
 

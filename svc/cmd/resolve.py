@@ -25,7 +25,13 @@ from svc.cmd.frame.working_copy import linked
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
-LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
+LIST = (
+    Column("path", kind="name"),
+    Column("kept_as", kind="name"),
+    Column("lines", spare=2),
+    Column("kept_lines", spare=3),
+    Column("by", spare=1),
+)
 SENTENCES = {
     "mine": "Resolved {path}: it is your version now",
     "theirs": "Resolved {path}: it stays as it is",
@@ -39,10 +45,11 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 
 @answers(LIST)
 def conflicts(ctx: Ctx) -> None:
-    """List files of which two versions stand against each other
+    """List files in conflict
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
-    the two differ, BY who made the first. svc resolve PATH ends a conflict.
+    the two differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
+    the copy.
 
     Examples:
     svc conflicts
@@ -101,8 +108,8 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
-    landed."""
+    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
@@ -111,7 +118,7 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
             _report(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
-    with _merge_file(ctx, record.path, text) as file:
+    with _merge_file(ctx, conflict, text) as file:
         if tool:
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
@@ -129,20 +136,24 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 
 @contextmanager
-def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
-    """The text in a file of this name, outside of the working copy. The file goes, except when the context is
-    left with an error and somebody had changed it: then its place is told."""
+def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[Path]:
+    """A context with the text in a temporary file. The file is deleted, unless the block raises after the
+    user changed it; its path is then printed."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    file = folder / Path(path).name
+    file = folder / Path(conflict.record.path).name
     file.write_bytes(text)
     try:
         yield file
     except BaseException:
         if file.is_file() and file.read_bytes() != text:
-            target = shlex.quote(os.path.relpath(linked(ctx)[0] / path, ctx.obj.folder))
+            root = linked(ctx)[0]
+            target, name = (
+                shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
+                for path in (conflict.record.path, conflict.name)
+            )
             ctx.out.note(
                 f"what you wrote is kept in {file}; to use it, finish it there, then: "
-                f"cp {shlex.quote(str(file))} {target} && svc resolve {target} --theirs"
+                f"cp {shlex.quote(str(file))} {target} && svc resolve {name} --theirs"
             )
         else:
             shutil.rmtree(folder, ignore_errors=True)
@@ -151,7 +162,7 @@ def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run the program on files beside `merged`. ClientError where it fails."""
+    """Run the program on files beside `merged`. Raises ClientError if it fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -167,7 +178,7 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, without the server: a conflict and its texts are here."""
+    """The working copy without a server: conflicts are local."""
     root, _ = linked(ctx)
     with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
         yield copy

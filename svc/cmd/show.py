@@ -15,7 +15,7 @@ from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import default_ref, seal_of
 from svc.cmd.log import author
-from svc.console import Column, answers
+from svc.console import Column, Out, answers
 
 COLUMNS = (
     Column("id"),
@@ -35,7 +35,7 @@ def show(
     seal: Annotated[
         str, typer.Argument(metavar="[SEAL[:PATH]]", help="A branch, tag or seal; else this folder's branch")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Without the patch")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Line counts instead of the patch")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths that changed")] = False,
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed
@@ -67,13 +67,13 @@ def show(
         }
         ctx.out.record(record, COLUMNS, Seal)
     else:
-        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out.width), diff=True)
+        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
 
 
 def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
-    """Why the seal cannot be believed; None if it verifies."""
+    """Why the seal does not verify; None if it does."""
     from localstore.sync import verify
 
     try:
@@ -82,18 +82,18 @@ def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
         return error.detail
     told = (one.message, one.parents, one.content_digest, one.provenance.device_key_id)
     signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
-    return None if told == signed else "the server tells of it other than what was signed"
+    return None if told == signed else "the server describes it otherwise than it was signed"
 
 
 def _text(
-    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, width: int
+    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
 ) -> str:
-    head, _, rest = changes.heading(one).partition("\nDate:")
+    head, _, rest = changes.heading(one, out).partition("\nDate:")
     verified = f"no: {fault}" if fault else "yes, by the signature of this device, checked here"
     if fault is None and one.key.revoked_at is not None:
-        verified += f"; its key was revoked {one.key.revoked_at}"
+        verified += f"; its key was revoked {out.when(one.key.revoked_at)}"
     text = f"{head}\nDevice: {one.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
     if name_only:
         return text + changes.names(files)
-    text += changes.stat(files, width)
+    text += changes.stat(files, out.width)
     return text if stat else f"{text}\n{changes.patches(files)}"

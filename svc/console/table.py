@@ -1,4 +1,4 @@
-"""Columns: what a list shows, the same fields in the same order on a terminal and in a pipe."""
+"""Columns and tables, with the same fields in the same order on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from localstore.core.paths import terminal_safe
 
 Record = dict[str, Any]
 ID_CHARS, ID_CHARS_NARROW = 12, 7  # of a seal id or key id on a terminal, and where there is little room
-LINE_MIN, BESIDE_CODE_MIN, COLUMN_MIN = 12, 8, 3  # characters to which a column is cut
+LINE_MIN, BESIDE_CODE_MIN, NAME_MIN, COLUMN_MIN = 12, 8, 12, 3  # characters to which a column is cut
+LINE_ROOM, NAME_ROOM = 24, 24  # of a line before ids and times are shortened, of a name before texts
 CODE_ROOM, CODE_MIN = 40, 10  # characters of code in a line: for which others are left out, and at least
+WHOLE = ("code", "name")  # kinds that go on in the next line
 STATES = {  # colours that repeat what the word says
     **dict.fromkeys(("new", "active", "registered"), "green"),
     **dict.fromkeys(("changed", "archived", "unchecked", "skipped"), "yellow"),
@@ -23,13 +25,13 @@ STATES = {  # colours that repeat what the word says
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One field of a list or record. `get` derives it from the whole record; without it the field is the
-    member called `name`. `kind` says how people read it; programs always get the whole value. `spare`: how
-    dispensable the column is on a narrow terminal, from 1 on; 0 stays."""
+    """One field of a list or record. `get`: computes it from the record; default: the member `name`. `kind`:
+    how it is shown to people; `name` is for text that people type again and is shown whole. `spare`: the
+    order in which columns are dropped on a narrow terminal, highest first; 0: never."""
 
     name: str
     get: Callable[[Record], Any] | None = None
-    kind: Literal["text", "time", "size", "id", "line", "state", "code"] = "text"
+    kind: Literal["text", "time", "size", "id", "line", "state", "code", "name"] = "text"
     spare: int = 0
 
     @property
@@ -42,7 +44,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> str:
-    """A value for a program: no tab or line break can appear in it."""
+    """The value as text for programs, without tab or line break."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -85,8 +87,9 @@ def aligned(
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
     """A header and one line for each record, fitted into `width` columns: ids and times in short, spare
-    columns left out (their headers go to `left_out`), texts cut. Code is never cut, it goes on in the next
-    line. A column that is empty in every record is left away. `tint(text, colour)` colours states."""
+    columns left out (their headers go to `left_out`), texts cut. Code and names are never cut, they go on
+    in the next line. A column that is empty in every record is left away. `tint(text, colour)` colours
+    states."""
     found = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
     shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -101,7 +104,7 @@ def aligned(
 
 
 class _Table:
-    """Rows of text that are brought into a width."""
+    """Rows of text that are fitted into a width."""
 
     def __init__(self, columns: list[Column], rows: list[list[str]], width: int) -> None:
         self.columns, self.rows, self._width = columns, rows, width
@@ -109,8 +112,8 @@ class _Table:
         self._measure()
 
     def fit(self) -> list[str]:
-        """Shorten what may be, the least needed first. The headers of the columns that were left out."""
-        self._cut("line", LINE_MIN)
+        """Shorten columns, the least important first. Returns the headers of the dropped ones."""
+        self._cut("line", LINE_ROOM)
         if self._over():
             self._shorten()
         if self._code():
@@ -119,17 +122,23 @@ class _Table:
         while self._crowded() and (spare := max(column.spare for column in self.columns)):
             gone.append(self._leave_out(spare))
         least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
-        for kinds in (("text",), ("line", "state", "id", "size", "time", "text")):
-            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > least:
+        rest = ("line", "state", "id", "size", "time", "text", "name")
+        for kinds, narrow in (
+            (("name",), NAME_ROOM),
+            (("text",), least),
+            (("name",), NAME_MIN),
+            (rest, least),
+        ):
+            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > narrow:
                 self.widths[widest[1]] -= 1
         for at in self._code():
             self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """The line of a record, and further ones where its code is longer than its column."""
+        """The line of a record, and further lines if its code or a name is longer than the column."""
         parts = zip(row, self.widths, self.columns, strict=True)
-        pieces = [_pieces(text, wide) if each.kind == "code" else [text] for text, wide, each in parts]
+        pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
             texts = [each[number] if number < len(each) else "" for each in pieces]
             fitted = map(_fit, texts, self.widths)
@@ -143,11 +152,11 @@ class _Table:
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
     def _over(self) -> int:
-        """Columns of the terminal that are missing; 0: it fits."""
+        """The number of columns by which the table is too wide; 0: it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _crowded(self) -> bool:
-        """Whether something spare has to go: it does not fit, or code would get less than its room."""
+        """Whether a spare column must be dropped: the table does not fit, or code has less than CODE_ROOM."""
         over, code = self._over(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
@@ -166,7 +175,7 @@ class _Table:
                 self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
-        """Ids to fewer characters, times to their number and unit."""
+        """Shorten ids, and times to number and unit."""
         for at, column in enumerate(self.columns):
             for row in self.rows:
                 if column.kind == "id":
@@ -180,12 +189,12 @@ class _Table:
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-        """(width, place) of the columns of these kinds."""
+        """(width, index) of the columns of these kinds."""
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
-    """One record for a person: a line for each field that has a value."""
+    """The lines of one record: one for each field that has a value."""
     names = [column.name.replace("_", " ") for column in columns]
     wide = max(map(len, names))
     for name, column in zip(names, columns, strict=True):
@@ -195,7 +204,7 @@ def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """The width of the text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(
@@ -205,7 +214,7 @@ def cells(text: str) -> int:
 
 
 def age(text: str, now: datetime) -> str:
-    """An RFC 3339 time as people say it, such as `2 h ago`; times far away as a date."""
+    """An RFC 3339 time as an age, such as `2 h ago`; distant times as a date."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()
@@ -232,7 +241,7 @@ def size(count: float) -> str:
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` columns of a terminal."""
+    """The text in pieces of at most `width` terminal columns."""
     found, piece, wide = [], "", 0
     for char in text:
         more = cells(char)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -24,11 +25,12 @@ from localstore.sync.working_copy import WorkingCopy
 
 LINE_CHARS = 200  # that one pattern may have in the manifest
 KEY = "executable"
+UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives them
 
 
 class Executable(msgspec.Struct):
-    """`listed` and `unlisted` files are executable here, by whether `.svc.yaml` says so; `unfit` have names
-    that it cannot hold. `written`: the manifest was changed."""
+    """Files that are executable here: `listed` in `.svc.yaml` or `unlisted`. `unfit`: their names cannot be
+    listed. `written`: `.svc.yaml` was changed."""
 
     listed: list[str] = msgspec.field(default_factory=list)
     unlisted: list[str] = msgspec.field(default_factory=list)
@@ -36,19 +38,37 @@ class Executable(msgspec.Struct):
     written: bool = False
 
 
+@contextmanager
+def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
+    """Around writing files and `mark` of them: a command that is killed within leaves a note for the next.
+    `needed`: a manifest may come; one that is here counts by itself."""
+    noted = needed or _listed(copy) is not None
+    if noted:
+        copy.db.put(UNMARKED, 1)
+    yield
+    if noted:
+        copy.db.put(UNMARKED, None)
+
+
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Make those of the paths executable that the manifest lists, for everybody who may read them."""
+    """Set the executable bit of those paths that the manifest lists, for everybody who may read them."""
     listed = _listed(copy)
-    if listed is None:
-        return
-    for path in paths:
-        if listed(path):
-            _set(copy, path)
-    copy.files.forget()
+    if listed is not None:
+        for path in paths:
+            if listed(path):
+                copy.files.make_executable(path)
+        copy.files.forget()
+
+
+def mark_interrupted(copy: WorkingCopy) -> None:
+    """Mark all files of the branch here, if a command was killed between writing and marking some."""
+    if copy.db.number(UNMARKED):
+        mark(copy, copy.entries)
+        copy.db.put(UNMARKED, None)
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that are executable here and would not be elsewhere."""
+    """Those of the paths that are executable here and not listed in the manifest."""
     listed = _listed(copy)
     found = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -56,7 +76,7 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
+    """The executable files of the folder. `write` adds those that are not listed to `.svc.yaml`."""
     here = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, here))
     listed = _listed(copy)
@@ -73,22 +93,8 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
 
 
-def _set(copy: WorkingCopy, path: str) -> None:
-    """No link is followed, neither as the file nor on the way to it."""
-    try:
-        fd, info = copy.files.opened(path)
-    except OSError:
-        return
-    try:
-        wanted = info.st_mode | (info.st_mode & 0o444) >> 2
-        if wanted != info.st_mode:
-            os.fchmod(fd, stat.S_IMODE(wanted))
-    finally:
-        os.close(fd)
-
-
 def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
-    """Whether the manifest lists a path; None where it lists nothing or cannot be read."""
+    """A function that says whether the manifest lists a path; None if it lists nothing or cannot be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None
@@ -115,7 +121,7 @@ def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
 
 
 def _write(copy: WorkingCopy, result: Executable) -> None:
-    """Add the files to the list in the manifest, whose other lines stay as they are."""
+    """Add files to the list in the manifest; other lines stay."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
@@ -143,7 +149,7 @@ def _escaped(path: str) -> str:
 
 
 def _with_list(text: str, patterns: list[str]) -> str:
-    """The manifest with this list for whatever list it had."""
+    """The manifest's text with its list replaced by these patterns."""
     kept, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):

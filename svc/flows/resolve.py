@@ -1,4 +1,4 @@
-"""Getting out of a conflict: one text takes the path, and the copy that kept mine goes to the trash."""
+"""Resolves a conflict: one text is written to the path, and the conflict copy moves to the trash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.encoding import digest
-from localstore.core.errors import ClientError, NotFound
+from localstore.core.errors import ClientError, NotFound, UsageError
+from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import kind_of
 from localstore.record.conflicts import RecordedConflict
 from localstore.sync.settle import recover, replace
@@ -20,15 +21,17 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file."""
+    """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
+    None for no file. `name`: how to name it in a command: the path, or the copy if the path has several."""
 
     record: RecordedConflict
     theirs: bytes | None
     mine: bytes | None
+    name: str
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What is laid side by side. `mine` is the copy as it is now, edited or not."""
+    """The three texts of a conflict. `mine`: the conflict copy as it is now."""
 
     base: bytes
     theirs: bytes
@@ -36,8 +39,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """`how`: which text the path has now; `gone`: the copy had been deleted, and nothing was changed.
-    `trash`: where the copy is now, and what the path held if that was `replaced`."""
+    """`how`: which text the path has now; `gone`: the copy was deleted before, and nothing changed. `trash`:
+    where the copy is, and the file that was `replaced`."""
 
     path: str
     how: How
@@ -47,27 +50,37 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """The conflicts whose copies are there, and those that ended because somebody deleted the copy. The
-    records of the latter are dropped."""
+    """(conflicts whose copy exists, conflicts whose copy was deleted). The records of the latter are
+    dropped."""
     found = copy.db.conflicts.list()
     over = [record for record in found if not copy.exists(record.kept_as)]
     with copy.db.step():
         for record in over:
-            copy.db.conflicts.remove(record.path)
+            copy.db.conflicts.remove(record.kept_as)
     return [record for record in found if record not in over], over
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
-    """The conflict of this path; the copy's name is as good. NotFound if there is none."""
+    """The conflict of a path, or of its copy. Raises NotFound, UsageError if a path has several."""
     recover(copy)
-    for record in copy.db.conflicts.list():
-        if path in (record.path, record.kept_as):
-            return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as))
-    raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+    named = copy.db.conflicts.get(path)
+    found = [named] if named is not None else list(copy.db.conflicts.of(path))
+    if not found:
+        raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+    left = [record for record in found if copy.exists(record.kept_as)]
+    if len(left) > 1:
+        copies = " or ".join(terminal_safe(record.kept_as) for record in left)
+        raise UsageError(
+            f"{path} has {len(left)} conflicts; name the copy that is meant: svc resolve {copies}"
+        )
+    record = (left or found)[0]
+    alone = len(copy.db.conflicts.of(record.path)) == 1
+    name = record.path if alone else record.kept_as
+    return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as), name)
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. ClientError where a version is no text any more, or is gone: choose one whole then."""
+    """The three texts. Raises ClientError if a version is no text any more."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
@@ -76,14 +89,14 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
         if data is None or kind_of(data) != "text":
             what = "is no text any more" if copy.exists(path) else "was deleted"
             raise ClientError(
-                f"{path} {what}; choose one version: svc resolve {record.path} --mine or --theirs"
+                f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )
         sides.append(data)
     return Texts(base or b"", *sides)
 
 
 def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
-    """What the copy holds now. ClientError where it is too large for a text, or no file."""
+    """The bytes of the conflict copy. Raises ClientError if it is too large for a text, or no file."""
     kept = conflict.record.kept_as
     data = copy.files.read_up_to(kept, limits.TEXT_FILE)
     if data is None:
@@ -95,20 +108,22 @@ def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
-    order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
+    """Write `text` to the path (None: leave the file), move the copy to the trash, drop the record.
+
+    A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read.
+    """
     record = conflict.record
-    if open_conflict(copy, record.path) != conflict:
+    if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
-            f"run svc resolve {record.path} again"
+            f"run svc resolve {conflict.name} again"
         )
     replaced = None
     if text is not None and digest(text) != conflict.theirs:
         replaced = replace(copy, record.path, digest(text), text, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
-        copy.db.conflicts.remove(record.path)
+        copy.db.conflicts.remove(record.kept_as)
     copy.files.forget()
     return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
 
@@ -116,5 +131,5 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
     """Drop the record of a conflict whose copy was deleted."""
     with copy.db.step():
-        copy.db.conflicts.remove(conflict.record.path)
+        copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0011"
-down_revision = "0008"
+down_revision = "0010"
 
 COUNTED = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 OPEN = sa.text("done_at IS NULL")

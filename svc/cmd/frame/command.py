@@ -1,4 +1,5 @@
-"""How commands are made from the table: groups that import nothing, and the options every command has."""
+"""Builds commands from the table, imports each when it is used, and adds the options that all commands
+share."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def shared_options() -> list[TyperOption]:
-    """The global options, which every group and command takes, wherever they stand."""
+    """The global options; every group and command accepts them at any position."""
 
     def option(name: str, *spelling: str, help: str, metavar: str = "") -> TyperOption:
         def keep(ctx: Any, value: Any) -> Any:
@@ -66,7 +67,7 @@ def shared_options() -> list[TyperOption]:
 
 
 class Command(TyperCommand):
-    """One command: its own options, the global ones, examples in its help."""
+    """One command: its own options, the global ones, and examples in its help."""
 
     context_class = Ctx
     answers: Answers
@@ -107,7 +108,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of the table. Its members are imported one by one, when they are used."""
+    """A group of commands. A command is imported when it is used."""
 
     context_class = Ctx
 
@@ -122,7 +123,13 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         below = children(self.path)
         words = with_fields(args, self.params, lambda text, _others: text not in below, leading=True)
-        return super().parse_args(ctx, words or ["--help"])
+        return super().parse_args(ctx, words or self._nothing_typed(ctx))
+
+    def _nothing_typed(self, ctx: Any) -> list[str]:
+        """Bare `svc` opens the app where there is a terminal to draw on and a server to ask."""
+        if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
+            return ["tui"]
+        return ["--help"]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(children(self.path))
@@ -153,7 +160,7 @@ class Group(TyperGroup):
 
 
 def build(path: str) -> Any:
-    """The command at `path`, its module imported."""
+    """The command at `path`; imports its module."""
     function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
@@ -176,8 +183,8 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, words: list[str]) -> NoReturn:
-    """Words that are no command: one of the specification, one of git's or gh's, one of that name elsewhere,
-    else the nearest one below here."""
+    """Raise UsageError for an unknown command, with a hint: not built yet, the name in git or gh, the same
+    name elsewhere, or the most similar one."""
     from svc.cmd.frame.specified import not_built
 
     typed, here = words[0], children(group)

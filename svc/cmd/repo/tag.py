@@ -14,7 +14,7 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.refs import default_ref, explained_not_found, resolve_ref
 from svc.console import Column, answers
 
-COLUMNS = (Column("name"), Column("head", kind="id"))
+COLUMNS = (Column("name", kind="name"), Column("head", kind="id"))
 
 
 @answers(COLUMNS, Ref)

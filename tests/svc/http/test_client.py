@@ -65,7 +65,7 @@ def talk(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"220 mail.example ready\r\n\r\n", "does not speak HTTP"),
+        (b"220 mail.example ready\r\n\r\n", "sent an invalid HTTP response"),
         (http("200 OK", b"<html>hotel wifi</html>", "text/html"), "instead of JSON"),
         (http("200 OK", b"{"), "cannot be read"),
         (http("200 OK", b"[" * 100_000), "cannot be read"),
@@ -194,6 +194,20 @@ def test_a_wrong_clock_is_corrected_once() -> None:
         assert len(server.requests) == 2
 
 
+def test_a_refusal_that_was_read_for_its_clock_is_read_again() -> None:
+    """A session that has ended, and whatever a hostile server makes of that."""
+    ended = json.dumps({"code": "unauthorized", "status": 401, "detail": "the session has ended"}).encode()
+    with hostile(http("401 X", ended, "application/problem+json")) as server:
+        answer = talk(server, CREDENTIAL)[0].exchange("GET", "/version", None, {})
+        assert (answer.status, answer.body) == (401, ended)
+    flood = http("401 X", b" " * (2 * MIB), "application/problem+json")
+    with hostile(flood, flood) as server:
+        with pytest.raises(ServerMisbehaved, match="answered 401"):
+            talk(server, CREDENTIAL)[0].send(ANY, {})
+        with pytest.raises(ServerMisbehaved, match="sent more than"):
+            talk(server, CREDENTIAL)[0].exchange("GET", "/version", None, {})
+
+
 def test_mutations_are_signed_and_reads_carry_the_token_alone() -> None:
     with hostile(http("200 OK", VERSION)) as server:
         caller, _ = talk(server, CREDENTIAL)
@@ -294,7 +308,7 @@ def test_an_answer_that_breaks_off_says_how_far_it_came_and_what_to_do() -> None
             caller.stream(payload.GET_PACK, 99, id="r") as answer,
         ):
             list(answer)
-        with pytest.raises(ServerUnreachable, match=said + "it may have been carried out all the same"):
+        with pytest.raises(ServerUnreachable, match=said + "the request may have taken effect"):
             caller.send(ANY, {})
 
 
