@@ -97,7 +97,7 @@ class Http:
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
         outgoing = self._request(endpoint, path, body, query_of(query))
-        if endpoint.creates:
+        if endpoint.takes_key and not endpoint.repeatable:
             outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
             outgoing.repeatable = True
         if endpoint.returns is type(None):

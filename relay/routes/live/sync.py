@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from sanic.request import Request
 
@@ -22,10 +23,12 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))
 
-    async def send(text: str) -> None:
+    async def send(texts: Sequence[bytes]) -> None:
+        if socket.send_at_once(texts):
+            return
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await socket.send(text)
+                await socket.send(*texts)
         except (ConnectionError, TimeoutError) as error:
             request.transport.abort()  # type: ignore[attr-defined]  # no farewell waits for such a reader
             raise ConnectionError(str(error)) from None
