@@ -96,6 +96,14 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
+    def renew(self) -> None:
+        """Forget the values read so far."""
+        self._values = None
+
+    def version(self) -> int:
+        """Another number once another connection has changed the database."""
+        return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """All or nothing; a step inside another is part of it."""
@@ -273,8 +281,7 @@ class Database:
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (DOUBTED, path))
 
     def sealed(self) -> dict[str, SealedFile]:
-        found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")
-        new = tuple.__new__
+        new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
     def beyond_seal(self) -> dict[str, SealedFile | None]:
@@ -303,9 +310,8 @@ class Database:
         differences.before_sealing(self._sql, (path for path, _ in changes))
         self._sql.executemany("DELETE FROM sealed WHERE path=?", removed)
         self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
-        differences.after_sealing(
-            self._sql, ((path, file.digest if file else None) for path, file in changes)
-        )
+        digests = ((path, file.digest if file else None) for path, file in changes)
+        differences.after_sealing(self._sql, digests)
 
     # --- the last seal's directories
 
@@ -346,9 +352,8 @@ class Database:
         """A whole new seal, and files that are on the disk beside those that are known."""
         self.disk.put_looked(None)
         self._sql.execute("DELETE FROM sealed")
-        self._sql.executemany(
-            "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
-        )
+        rows = ((path, *file) for path, file in sealed.items())
+        self._sql.executemany("INSERT INTO sealed VALUES(?,?,?,?)", rows)
         folders = self.folders()
         folders |= joined(folders, stats)
         self.put_folders(folders, (), ())

@@ -39,6 +39,7 @@ from localstore.core.paths import parents
 from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.pack import Pack
 from localstore.folder.files import Fetched
+from localstore.folder.link import renamed
 from localstore.folder.overlay import OverlayFiles, Promised
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import look
@@ -58,7 +59,14 @@ def rehearsal(device: WorkingCopy) -> Iterator[Rehearsed]:
     """The device again, whose commands have no effect on folder, records and relay."""
     for left in device.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=device.record) as name:
+    with rehearsed(device, SCRATCH) as made:
+        yield made
+
+
+@contextmanager
+def rehearsed(device: WorkingCopy, prefix: str) -> Iterator[Rehearsed]:
+    """The same, in a folder of the record whose name begins so; nobody need own the working copy."""
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=device.record) as name:
         scratch = Path(name)
         real, copy = sqlite3.connect(device.record / "state.db"), sqlite3.connect(scratch / "state.db")
         with closing(real), closing(copy):
@@ -89,6 +97,9 @@ class Rehearsed(WorkingCopy):
         self.file_cap = device.file_cap
         self.taken: dict[str, Row | None] = {}
         self.turn_to(_Audience(real, self))
+
+    def rename(self, repo: str, class_: str) -> None:
+        self.repo = renamed(self.repo, repo, class_)
 
     def look_around(self, lean: bool = False) -> Scan:
         found = super().look_around(lean)

@@ -21,7 +21,6 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
-from localstore.folder import link
 from localstore.record.database import DOUBTED, Row
 from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
@@ -67,7 +66,7 @@ def connect(device: WorkingCopy) -> Connected:
         answer = device.transport.bootstrap(_request(device))
     except ReplicaUnknown:
         answer = _as_new_replica(device)
-    device.repo = link.refresh(device.folder, device.repo, answer.repo, answer.class_)
+    device.rename(answer.repo, answer.class_)
     return Connected(answer.sealed_head, _store(device, answer))
 
 

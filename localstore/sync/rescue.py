@@ -27,7 +27,7 @@ def rescue(device: WorkingCopy) -> None:
         if record.name in done or not (record / "state.db").exists():
             continue
         try:
-            with lock.owned(record / "lock", device.folder):
+            with lock.owned(record / "lock", device.folder, seconds=0):  # who owns one folder waits for none
                 _Former(device, record).bring_back()
         except CopyBusy:
             continue  # its folder was moved elsewhere and lives

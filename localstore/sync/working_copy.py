@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
 from localstore.core.storage.pack import Frame, PackReader
-from localstore.disk_errors import told
-from localstore.folder import link, lock
+from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
 from localstore.folder.link import RepoLink
@@ -44,7 +42,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
+    """Use `localstore.sync.owning`. `transport` and `key` are None where a command works offline or signs
+    nothing."""
 
     def __init__(
         self,
@@ -77,6 +76,23 @@ class WorkingCopy:
         self.files.close()
         self.objects.close()
         self.db.close()
+
+    def renew(self) -> None:
+        """Forget what memory holds of the record, which somebody else may have changed."""
+        self.db.renew()
+        self.objects.renew()
+        self.entries = Entries(self.db)
+        self.edited = EditedLanes()
+
+    def begin_report(self) -> None:
+        """What earlier rounds reported is not told again, and directories they left open are closed."""
+        self.conflicts, self.sealed_by = [], []
+        self.merged, self.unreadable = set(), {}
+        self.files.forget()
+
+    def rename(self, repo: str, class_: str) -> None:
+        """Take over what the server says of the repository's name and class."""
+        self.repo = link.refresh(self.folder, self.repo, repo, class_)
 
     # --- who we are
 
@@ -348,27 +364,3 @@ class WorkingCopy:
             self.entries = Entries(self.db)
             for entry in kept:
                 self.save(entry)
-
-
-@contextmanager
-def opened(
-    folder: Path,
-    home: Home,
-    transport: Transport | None = None,
-    key: DeviceKey | None = None,
-    now: Callable[[], datetime] = utc_now,
-    progress: Progress = silent,
-) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, owned by this process until the end of the block.
-
-    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
-    """
-    repo = link.read_repo(folder)
-    with told(home.root, home.root):
-        record = home.copy_folder(folder, repo.repo_id)
-    with told(folder, record), lock.owned(record / "lock", folder):
-        device = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
-        try:
-            yield device
-        finally:
-            device.close()

@@ -38,6 +38,7 @@ from localstore.watch.talk import (
 from localstore.watch.tree import Ended, Overrun, Tree
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
+COMMAND = "svc watcher"
 REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
 HEAR_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
@@ -48,11 +49,16 @@ def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Sa
     """Watch the canonical `folder` until there is a reason to end, which is returned. `ready` is called once
     questions are answered. NotWatchable, also when another process watches it."""
     try:
-        with exclusive(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
+        with (
+            exclusive(record / LOCK_NAME, COMMAND),
+            contextlib.closing(_Watcher(folder, record, say)) as watcher,
+        ):
             ready(watcher.about())
             watcher.run()
     except Held as other:
-        raise NotWatchable(f"{other.owner} watches {folder} already; to end it: svc watcher stop") from None
+        raise NotWatchable(
+            f"process {other.holder.pid} watches {folder} already; to end it: svc watcher stop"
+        ) from None
     except Ended as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")

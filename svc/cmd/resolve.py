@@ -18,10 +18,11 @@ import typer
 from localstore.core.diff.text_merge import has_markers, marked
 from localstore.core.errors import ClientError, UsageError
 from localstore.core.storage.file_kind import kind_of
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.owning import opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working import linked
+from svc.cmd.frame.working import linked, turn
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
@@ -169,7 +170,7 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, without the server: a conflict and its texts are here."""
     root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter) as device:
+    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx)) as device:
         yield device
 
 

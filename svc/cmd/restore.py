@@ -8,7 +8,7 @@ import typer
 
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import head_of
-from svc.cmd.frame.working import count, named, to_look
+from svc.cmd.frame.working import count, named, to_mend
 from svc.console import Column, answers
 from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
@@ -50,7 +50,7 @@ def restore(
                 f"not have ({named(plan.removed)})"
             )
 
-    with to_look(ctx) as device:
+    with to_mend(ctx) as device:
         seal = (
             head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), source)
             if source

@@ -9,7 +9,7 @@ import typer
 
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.refs import head_of
-from svc.cmd.frame.working import count, named, to_look
+from svc.cmd.frame.working import count, named, to_mend
 from svc.console import Column, answers
 from svc.flows.revert import revert as revert_seal
 
@@ -34,7 +34,7 @@ def revert(
     Examples:
     svc revert 3f2a91
     """
-    with to_look(ctx) as device:
+    with to_mend(ctx) as device:
         wanted = head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), seal)
         done = revert_seal(device, wanted)
     if done.trash:

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import SvcError
-from localstore.folder.link import refresh
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working import note_left_out, skipped_record, to_look, why
 from svc.console import Column, answers
@@ -73,7 +72,8 @@ def status(
         if told is not None and not found.offline:
             with suppress(SvcError):  # the head was told: what else the server says of it may be missing
                 repo = told.answer(WAIT_SECONDS)
-                found.repo = refresh(device.folder, device.repo, repo.full_name, repo.class_).repo
+                device.rename(repo.full_name, repo.class_)
+                found.repo = device.repo.repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return

@@ -27,11 +27,12 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
 from localstore.sync.interrupted import CLONING, written
+from localstore.sync.owning import Turn, opened
 from localstore.sync.reconcile import attach, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import mark
 from svc.flows.pull import pull
 from svc.flows.working import Kept, kept_aside
@@ -73,7 +74,7 @@ def clone(
     FolderNotEmpty, unless an interrupted clone of the same repository and branch lies there: it goes on.
     """
     _claim(folder, repo, home)
-    with opened(folder, home, transport, key, progress=progress) as device:
+    with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as device:
         now = transport.ref()
         head = now.head
         with device.db.step():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import Held, exclusive
+from localstore.folder.lock import Held, exclusive, holder
 from localstore.home import Home
 from localstore.watch import talk
 from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
@@ -83,8 +83,7 @@ def stop(record: Path) -> Watching | None:
     NotWatchable for one that does not answer."""
     found = talk.stop(record)
     if found is None and not _ended(record):
-        owner = (record / LOCK_NAME).read_text("ascii", "replace").strip()
-        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {owner}")
+        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS
     while found is not None and not _ended(record):
         if time.monotonic() > until:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
-from localstore.folder.link import RepoLink, refresh
+from localstore.folder.link import RepoLink
+from localstore.folder.lock import Holder
 from localstore.folder.scan_result import Skipped
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.owning import Turn, looked_at, opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
@@ -39,7 +41,7 @@ def to_write(ctx: Ctx) -> Iterator[WorkingCopy]:
     ensure_registered(api, ctx.obj.sessions)
     transport = BranchTransport(api, link.repo_id, link.branch)
     key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as device:
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
         yield device
 
 
@@ -50,17 +52,42 @@ def to_read(ctx: Ctx) -> Iterator[WorkingCopy]:
     root, link = linked(ctx)
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
     key = None if link.shown else key_for(ctx, repo)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as device:
-        device.repo = refresh(root, device.repo, repo.full_name, repo.class_)
+    transport = transport_of(ctx, link)
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
+        device.rename(repo.full_name, repo.class_)
+        yield device
+
+
+@contextmanager
+def to_mend(ctx: Ctx) -> Iterator[WorkingCopy]:
+    """The working copy for a command that changes this folder alone, and asks the server no more than it
+    must."""
+    root, link = linked(ctx)
+    transport = transport_of(ctx, link)
+    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
         yield device
 
 
 @contextmanager
 def to_look(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that only looks, and asks the server no more than it must."""
+    """The working copy for a command that changes nothing, and so need not wait for another one to end."""
     root, link = linked(ctx)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as device:
+
+    def beside(holder: Holder) -> None:
+        ctx.out.note(f"{holder} is working in {root}; this is how it stands meanwhile")
+
+    look = Turn(ctx.command_path, waiting=beside, link=link)
+    with looked_at(root, ctx.obj.home, transport_of(ctx, link), ctx.out.meter, look) as device:
         yield device
+
+
+def turn(ctx: Ctx, link: RepoLink | None = None) -> Turn:
+    """How this command waits for its folder."""
+
+    def waiting(holder: Holder) -> None:
+        ctx.out.note(f"waiting for {holder} …")
+
+    return Turn(ctx.command_path, waiting=waiting, link=link)
 
 
 def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working import count, named, to_look
+from svc.cmd.frame.working import count, named, to_mend
 from svc.console import Column, answers
 from svc.flows.executable import executable as look_at
 
@@ -30,7 +30,7 @@ def executable(
     svc repo executable
     svc repo executable --write
     """
-    with to_look(ctx) as device:
+    with to_mend(ctx) as device:
         found = look_at(device, write)
     if found.unfit:
         ctx.out.note(f"not listed, their names do not fit: {named(found.unfit)}")

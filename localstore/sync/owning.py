@@ -1,0 +1,211 @@
+"""Ways to a working copy: owned for one command, owned in rounds, or only looked at.
+
+A command owns its folder from beginning to end. A process that lives longer (`Rounds`) keeps the working copy
+open and owns it for one round at a time; what memory holds is dropped when another process wrote in between,
+which SQLite's `data_version` tells. Who only looks (`looked_at`) need not own anything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.identity.keys import DeviceKey
+from localstore.disk_errors import told
+from localstore.errors import CopyBusy, NotLinked
+from localstore.folder import link, lock
+from localstore.folder.link import RepoLink
+from localstore.home import Home
+from localstore.progress import Progress, silent
+from localstore.sync.rehearsal import rehearsed
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import WorkingCopy, utc_now
+
+LOOK_SECONDS = 1.0  # that a look waits for the folder, before it takes a copy of its record
+LOOK = "look-"
+LEFT_SECONDS = 3600  # after which the copy of a look is one that was killed
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """How a command comes to own a folder. `command` is shown to who waits for it; it waits `seconds` itself,
+    and `waiting` is told when that takes a while. `link`: where the command believes that the folder leads,
+    None for wherever it does."""
+
+    command: str = ""
+    seconds: float = lock.PATIENCE
+    waiting: lock.Waiting = lambda _: None
+    link: RepoLink | None = None
+
+    def owning(self, record: Path, folder: Path) -> AbstractContextManager[None]:
+        """Own the folder of a record until the end of the block. CopyBusy."""
+        return lock.owned(record / "lock", folder, self.command, self.seconds, self.waiting)
+
+
+Bound = tuple[Transport | None, DeviceKey | None]
+"""The relay, and the key to sign with, for what a link leads to."""
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    home: Home,
+    transport: Transport | None = None,
+    key: DeviceKey | None = None,
+    now: Callable[[], datetime] = utc_now,
+    progress: Progress = silent,
+    turn: Turn = Turn(),  # noqa: B008 - frozen
+) -> Iterator[WorkingCopy]:
+    """The working copy linked at `folder`, owned by this process until the end of the block.
+
+    NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskTrouble for whatever the disk refuses inside the
+    block."""
+    before = turn.link or link.read_repo(folder)
+    record = _record(folder, home, before)
+    with told(folder, record), turn.owning(record, folder):
+        same = link.require_same(folder, before)
+        device = WorkingCopy(folder, same, home, record, transport, key, now, progress)
+        try:
+            yield device
+        finally:
+            device.close()
+
+
+@contextmanager
+def looked_at(
+    folder: Path,
+    home: Home,
+    transport: Transport,
+    progress: Progress = silent,
+    turn: Turn = Turn(),  # noqa: B008 - frozen
+) -> Iterator[WorkingCopy]:
+    """The working copy for who only looks. It is owned if that takes no longer than LOOK_SECONDS; else it is
+    as the record stands now, and nothing that is done to it stays. `turn.waiting` is told then."""
+    quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
+    with ExitStack() as stack:
+        try:
+            device = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
+        except CopyBusy as busy:
+            turn.waiting(busy.owner)
+            device = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
+        yield device
+
+
+@contextmanager
+def _copied(
+    folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
+) -> Iterator[WorkingCopy]:
+    """A working copy that nobody owns, over a copy of its record: nothing that is done to it stays."""
+    repo = before or link.read_repo(folder)
+    record = _record(folder, home, repo)
+    with told(folder, record):
+        _sweep(record)
+        real = WorkingCopy(folder, repo, home, record, transport, progress=progress)
+        try:
+            with rehearsed(real, LOOK) as device:
+                yield device
+        finally:
+            real.close()
+
+
+class Rounds:
+    """A working copy that stays open, and is owned by this process while a round lasts and no longer.
+
+    `bind` gives relay and key for the link, at the first round and whenever the folder was turned elsewhere.
+    One thread. A round should end after 200 ms, or at the next good moment once it is `wanted`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Home,
+        bind: Callable[[RepoLink], Bound],
+        turn: Turn = Turn(),  # noqa: B008 - frozen
+        now: Callable[[], datetime] = utc_now,
+        progress: Progress = silent,
+    ) -> None:
+        self.folder, self._home, self._bind, self._turn = folder, home, bind, turn
+        self._now, self._progress = now, progress
+        self._device: WorkingCopy | None = None
+        self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
+        self._identity: tuple[int, int] | None = None
+        self._bound: tuple[RepoLink, Bound] | None = None
+
+    @contextmanager
+    def round(self) -> Iterator[WorkingCopy]:
+        """Own the folder until the end of the block. Raises what `opened` raises, but never FolderTurned."""
+        while True:
+            repo = link.read_repo(self.folder)
+            if self._bound is None or not link.same_target(self._bound[0], repo):
+                self._bound = repo, self._bind(repo)
+            record = self._find(repo)
+            with told(self.folder, record), self._turn.owning(record, self.folder):
+                now = link.read_repo(self.folder)
+                if not link.same_target(now, repo) or self._find(now) != record:
+                    continue  # it was turned, or linked anew, while this waited
+                device = self._ready(record, now, self._bound[1])
+                begun, self._version = self._version, None
+                yield device
+                self._version = begun
+                return
+
+    def wanted(self) -> bool:
+        """Whether somebody waits for the folder."""
+        return self._device is not None and lock.wanted(self._device.record / "lock")
+
+    def close(self) -> None:
+        """Outside of a round."""
+        if self._device is not None:
+            self._device.close()
+        self._device = self._version = None
+
+    def _find(self, repo: RepoLink) -> Path:
+        """The record of the folder."""
+        known = self._device
+        if known and known.repo.repo_id == repo.repo_id and _identity(self.folder) == self._identity:
+            return known.record
+        return _record(self.folder, self._home, repo)
+
+    def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
+        """The working copy as it is now."""
+        if self._device is None or self._device.record != record:
+            self.close()
+            self._identity = _identity(self.folder)
+            self._device = WorkingCopy(
+                self.folder, repo, self._home, record, *bound, self._now, self._progress
+            )
+        device = self._device
+        transport, device.key = bound
+        device.repo = repo
+        if transport is not None:
+            device.turn_to(transport)
+        version = device.db.version()
+        if version != self._version:
+            device.renew()
+        self._version = version
+        device.begin_report()
+        return device
+
+
+def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
+    with told(home.root, home.root):
+        return home.copy_folder(folder, repo.repo_id)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    try:
+        found = (folder / link.FOLDER).stat()
+    except FileNotFoundError:
+        raise NotLinked(str(folder)) from None
+    return found.st_dev, found.st_ino
+
+
+def _sweep(record: Path) -> None:
+    """Remove what looks that were killed have left."""
+    for left in record.glob(f"{LOOK}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
