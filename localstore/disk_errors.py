@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from localstore.core.paths import terminal_safe
-from localstore.errors import DiskTrouble
+from localstore.errors import DiskError
 
 _REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -25,7 +25,7 @@ _KEPT = "nothing that you saved is lost"
 
 
 @contextmanager
-def told(folder: Path, record: Path) -> Iterator[None]:
+def translated_disk_errors(folder: Path, record: Path) -> Iterator[None]:
     """Turn OSError and sqlite3.Error inside the block into DiskTrouble. `folder` is where the work is done,
     `record` what svc keeps of it."""
     try:
@@ -38,15 +38,15 @@ def told(folder: Path, record: Path) -> Iterator[None]:
         raise _of_database(error, record) from error
 
 
-def _of_files(error: OSError, folder: Path) -> DiskTrouble:
+def _of_files(error: OSError, folder: Path) -> DiskError:
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)
     remedy = _REMEDIES.get(error.errno or 0, "see to it")
-    return DiskTrouble(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
+    return DiskError(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
 
 
-def _of_database(error: sqlite3.Error, record: Path) -> DiskTrouble:
+def _of_database(error: sqlite3.Error, record: Path) -> DiskError:
     code = getattr(error, "sqlite_errorcode", None) or 0
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_FULL:
@@ -57,4 +57,4 @@ def _of_database(error: sqlite3.Error, record: Path) -> DiskTrouble:
         remedy = "move this record away, then run: svc pull --merge"
     else:
         remedy = "make it readable and writable, then try again"
-    return DiskTrouble(f"{terminal_safe(str(error))}: {record}; {remedy} ({_KEPT})")
+    return DiskError(f"{terminal_safe(str(error))}: {record}; {remedy} ({_KEPT})")

@@ -60,7 +60,7 @@ class BranchReplaced(ClientError):
         )
 
 
-class ReadOnlyLook(ClientError):
+class FolderShowsSeal(ClientError):
     """The folder shows a seal, not a branch, and something was to be sent from it."""
 
     code = "read_only_look"
@@ -174,7 +174,7 @@ class FolderNotEmpty(ClientError):
         )
 
 
-class DiskTrouble(ClientError):
+class DiskError(ClientError):
     """A local file could not be read or written; the sentence says what, where, and what helps."""
 
     code = "disk_trouble"

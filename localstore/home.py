@@ -51,10 +51,10 @@ class Home:
 
         return cls(user_data_path("svc", appauthor=False))
 
-    def copy_folder(self, folder: Path, repo_id: str) -> Path:
+    def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, made if it has none."""
         here = _identify(folder, repo_id)
-        for record, known in self._of(here):
+        for record, known in self._matching(here):
             if known.folder != here.folder:
                 _write_record(record, here)
             return record
@@ -63,15 +63,15 @@ class Home:
         _write_record(record, here)
         return record
 
-    def known_copy(self, folder: Path, repo_id: str) -> Path | None:
+    def find_record(self, folder: Path, repo_id: str) -> Path | None:
         """The record of the linked `folder`, None if it has none."""
-        return next((record for record, _ in self._of(_identify(folder, repo_id))), None)
+        return next((record for record, _ in self._matching(_identify(folder, repo_id))), None)
 
-    def _of(self, here: CopyRecord) -> Iterator[tuple[Path, CopyRecord]]:
+    def _matching(self, here: CopyRecord) -> Iterator[tuple[Path, CopyRecord]]:
         wanted = (here.repo_id, here.device, here.inode)
         return (one for one in self.records() if (one[1].repo_id, one[1].device, one[1].inode) == wanted)
 
-    def former_records(self, folder: Path) -> list[Path]:
+    def previous_records(self, folder: Path) -> list[Path]:
         """Records of this path under another identity: the folder was unlinked and linked again."""
         here = _written(folder)
         current = (folder / FOLDER).stat()

@@ -27,8 +27,6 @@ PARTS = {
     ("relay/routes", "settings"): "a page",
     ("relay/routes", "sign_in"): "a page",
     ("relay/routes", "terminal"): "a page",
-    ("svc/api", "auth"): "sessions and sign-in",
-    ("svc/api", "device"): "device_key, as its commands: svc auth device",
     ("svc/api", "sync_transport"): "the relay as localstore.sync sees it",
     ("localstore/core/model", "auth"): "sessions and sign-in",
     ("localstore/core/model", "base"): "what every resource is made of",

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from localstore.core.limits import JSON_ANSWER
+
 T = TypeVar("T")
 
 REPO = "/api/v1/repos/{id}"
@@ -21,8 +23,10 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     """`path` has `{name}` for one segment and `{name...}` for the rest of the path. `returns`: the struct of
-    the answer, NoneType if it has no body. `repeatable`: the relay
-    answers a repeat with its first answer without an Idempotency-Key."""
+    the answer, `bytes` if it is no JSON, NoneType if it has no body; `instead`: the struct that a member of
+    the query asks for instead. `repeatable`: the relay answers a repeat with its first answer without an
+    Idempotency-Key. `keyed` False: no such key is sent or read, because nobody is signed in to whom it could
+    belong, or because the bytes name themselves. `cap`: bytes of the answer that a client reads at most."""
 
     method: str
     path: str
@@ -30,13 +34,23 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     body: Any = None
     query: Any = None
     status: int = 200
+    instead: Any = None
     repeatable: bool = False
+    keyed: bool = True
+    cap: int = JSON_ANSWER
 
     @property
     def creates(self) -> bool:
         """Whether a request makes something new: the client sends an Idempotency-Key, and the relay answers a
         repeat with its first answer."""
-        return (self.method, self.status) == ("POST", 201)
+        return self.keyed and (self.method, self.status) == ("POST", 201)
+
+    @property
+    def shape(self) -> Any:
+        """The JSON of the answer, a union where there is a choice; None if the answer is no JSON."""
+        if self.returns in (type(None), bytes):
+            return None
+        return self.returns if self.instead is None else self.returns | self.instead
 
     def target(self, **values: str) -> str:
         """The path with its parameters filled in, percent-encoded. KeyError for one that is missing."""

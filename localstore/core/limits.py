@@ -63,6 +63,7 @@ TOKEN_RAW_MAX, TOKEN_BLOCKS_MAX, TOKEN_STATEMENTS_MAX = 2048, 6, 8
 
 # --- requests
 JSON_BODY = 2 * MIB
+JSON_ANSWER, LARGE_ANSWER = 32 * MIB, 512 * MIB  # that a client reads; large where every path is named
 PAGE_DEFAULT, PAGE_MAX = 30, 100
 HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX = 100, 1000
 HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose line passes this

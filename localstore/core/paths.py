@@ -77,7 +77,7 @@ def case_key(path: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
 
 
-def clashes(paths: Iterable[str]) -> dict[str, str]:
+def case_collisions(paths: Iterable[str]) -> dict[str, str]:
     """Paths that a case-insensitive file system cannot hold beside the others, each with the file or folder
     it would be taken for. What comes first keeps its place, also of two spellings of one folder."""
     files: dict[str, str] = {}

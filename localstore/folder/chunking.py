@@ -50,7 +50,7 @@ class ChunkList:
         self._rows += _ROW.pack(blake3_digest(chunk), len(chunk))
 
 
-def cut(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
+def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
     """The chunks from where the file stands to its end. `seen` is shown all these bytes too, some at a time
     and only for the time of the call. OSError if they cannot be read."""
     chunker, found = Chunker(), ChunkList()

@@ -40,7 +40,7 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     seal: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
-    def shown(self) -> str | None:
+    def shown_seal(self) -> str | None:
         """The seal that the folder shows; None: it is on its branch."""
         return self.seal if isinstance(self.seal, str) else None
 
@@ -72,7 +72,7 @@ def find(folder: Path) -> Path:
 def read_repo(folder: Path) -> RepoLink:
     """The link of `folder`. NotLinked without one, LinkDamaged if it cannot be read."""
     found = _read(folder, REPO_FILE, RepoLink)
-    if found.shown is not None and not is_hex_digest(found.shown):
+    if found.shown_seal is not None and not is_hex_digest(found.shown_seal):
         raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is no seal")
     return found
 
@@ -130,7 +130,7 @@ def require_same(folder: Path, before: RepoLink) -> RepoLink:
     """The link of `folder` now. FolderTurned where it leads elsewhere than it did `before`."""
     now = read_repo(folder)
     if not same_target(now, before):
-        where = f"the seal {now.shown[:12]}" if now.shown else f"branch {now.branch} of {now.repo}"
+        where = f"the seal {now.shown_seal[:12]}" if now.shown_seal else f"branch {now.branch} of {now.repo}"
         raise FolderTurned(folder, where)
     return now
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.paths import terminal_safe
-from localstore.errors import CopyBusy, DiskTrouble
+from localstore.errors import CopyBusy, DiskError
 
 PATIENCE = 10.0  # seconds that a command waits for its folder
 QUEUE = "waiting"
@@ -49,7 +49,7 @@ class Holder(msgspec.Struct, frozen=True):
 Waiting = Callable[[Holder], None]
 
 
-class Held(Exception):
+class AlreadyLocked(Exception):
     """Another process has the lock."""
 
     def __init__(self, holder: Holder) -> None:
@@ -58,12 +58,12 @@ class Held(Exception):
 
 
 @contextmanager
-def exclusive(lock: Path, command: str = "") -> Iterator[None]:
-    """Hold a lock that says who holds it. Held if another one has it."""
+def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
+    """Hold a lock that says who holds it. AlreadyLocked if another one has it."""
     fd = _opened(lock)
     try:
         if not _taken(fd):
-            raise Held(_read(fd))
+            raise AlreadyLocked(_read(fd))
         with _signed(fd, command):
             yield
     finally:
@@ -71,7 +71,7 @@ def exclusive(lock: Path, command: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def owned(
+def own_working_copy(
     lock: Path,
     folder: Path,
     command: str = "",
@@ -79,7 +79,7 @@ def owned(
     waiting: Waiting = lambda _: None,
 ) -> Iterator[None]:
     """Hold the lock of a working copy, `seconds` of waiting at most. CopyBusy, naming who has it, after that.
-    `waiting` is told, once, when it takes a while. DiskTrouble where the file system keeps no locks."""
+    `waiting` is told, once, when it takes a while. DiskError where the file system keeps no locks."""
     fd = _opened(lock)
     try:
         if wanted(lock) or not _taken(fd):
@@ -189,7 +189,7 @@ def _taken(fd: int, how: int = fcntl.LOCK_EX) -> bool:
         return False
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise DiskTrouble(
+            raise DiskError(
                 f"the file system of SVC_HOME keeps no locks ({os.strerror(error.errno or 0)}), so two "
                 "commands could work in one folder at once; put SVC_HOME on a local disk"
             ) from None

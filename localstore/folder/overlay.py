@@ -18,7 +18,7 @@ Place = str | Path | None
 """Where the bytes of a path are: at another path of the folder, at a file of the scratch folder, nowhere."""
 
 
-class Promised(bytes):
+class Placeholder(bytes):
     """Stands for the bytes of a file that nobody needs: known by its digest, fetched when it is read."""
 
     digest: bytes
@@ -26,7 +26,7 @@ class Promised(bytes):
     size: int
 
     @classmethod
-    def of(cls, digest: bytes, kind: Kind, size: int) -> Promised:
+    def of(cls, digest: bytes, kind: Kind, size: int) -> Placeholder:
         made = cls()
         made.digest, made.kind, made.size = digest, kind, size
         return made
@@ -35,11 +35,11 @@ class Promised(bytes):
 class OverlayFiles(Files):
     """`Files` of `root` with changes that only this object knows. `fetch` gives the bytes of a promise."""
 
-    def __init__(self, root: Path, scratch: Path, fetch: Callable[[Promised], bytes]) -> None:
+    def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)
         self._scratch, self._fetch = scratch, fetch
         self._places: dict[str, Place] = {}
-        self._promises: dict[Path, Promised] = {}
+        self._promises: dict[Path, Placeholder] = {}
         self._numbers = itertools.count()
         scratch.mkdir(exist_ok=True)
 
@@ -94,12 +94,12 @@ class OverlayFiles(Files):
         kept = list(parts)
         with target.open("xb") as file:
             file.writelines(kept)
-        if len(kept) == 1 and isinstance(kept[0], Promised):
+        if len(kept) == 1 and isinstance(kept[0], Placeholder):
             self._promises[target] = kept[0]
         self._places[path] = target
         return target.stat()
 
-    def promise(self, path: str, content: Promised) -> None:
+    def promise(self, path: str, content: Placeholder) -> None:
         """A file that is expected at `path`."""
         self.create(path, [content], None, sync=False)
 
@@ -115,7 +115,7 @@ class OverlayFiles(Files):
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
         if isinstance(content, Fetched) and not last and (known := self.known(content.path)):
-            return self.create(path, [Promised.of(known[2], known[0], known[1])], mode, sync)
+            return self.create(path, [Placeholder.of(known[2], known[0], known[1])], mode, sync)
         if isinstance(content, Fetched) and last:
             self.move(content.path, path)
             found = self.stat(path)

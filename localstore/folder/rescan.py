@@ -11,64 +11,68 @@ from pathlib import Path
 
 from localstore.folder.files import Files
 from localstore.folder.scan import scan
-from localstore.folder.scan_result import Lost, News, Part, Scan, changed_asides
-from localstore.folder.stat_cache import NOTHING_KEPT, Kept
+from localstore.folder.scan_result import PartialWalk, Scan, ScanChanges, WatcherMistaken, changed_exclusions
+from localstore.folder.stat_cache import NO_SINKS, ScanSinks
 from localstore.record.database import Database
-from localstore.record.scan_record import Looked
-from localstore.watch import talk
-from localstore.watch.talk import Changes
+from localstore.record.scan_record import LastScan
+from localstore.watch import protocol
+from localstore.watch.protocol import Changes
 
 TRUST_SECONDS = 3600  # then a look goes everywhere again, for the few changes that make no event
 
 
-def look_around(
-    db: Database, files: Files, record: Path, now: int, kept: Kept = NOTHING_KEPT, lean: bool = False
+def rescan(
+    db: Database, files: Files, record: Path, now: int, kept: ScanSinks = NO_SINKS, lean: bool = False
 ) -> Scan:
     """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
     folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere. `now`
     is in seconds of Unix time."""
-    last = db.disk.looked()
-    told = talk.changes(record, last.token if last else None)
+    last = db.scan_record.last_scan()
+    told = protocol.ask_changes(record, last.token if last else None)
     if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
         try:
-            return _some(db, files, kept, told, last)
-        except Lost:
+            return _rescan_part(db, files, kept, told, last)
+        except WatcherMistaken:
             pass  # a folder went while we walked, or the word was wrong
-    return _everywhere(db, files, kept, Looked(told.token, now) if told else None, last)
+    return _rescan_all(db, files, kept, LastScan(told.token, now) if told else None, last)
 
 
-def _everywhere(db: Database, files: Files, kept: Kept, this: Looked | None, last: Looked | None) -> Scan:
+def _rescan_all(
+    db: Database, files: Files, kept: ScanSinks, this: LastScan | None, last: LastScan | None
+) -> Scan:
     found, news = scan(files, db.folders(), db, kept)
-    asides = changed_asides(db.disk.asides(), found.asides) if this else {}
+    asides = changed_exclusions(db.scan_record.exclusions(), found.exclusions) if this else {}
     if any(news) or asides or this != last:
         with db.step():
             _keep(db, news)
-            db.disk.put_asides(asides)
-            db.disk.put_looked(this)
+            db.scan_record.put_exclusions(asides)
+            db.scan_record.put_last_scan(this)
     return found
 
 
-def _some(db: Database, files: Files, kept: Kept, told: Changes, last: Looked) -> Scan:
-    before = db.disk.asides()
-    part = Part(
-        {*map(os.fsdecode, told.files), *db.disk.single_folders()}
-        | {folder for folder, aside in before.items() if aside.again == "files"},
-        {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.again == "all")},
+def _rescan_part(db: Database, files: Files, kept: ScanSinks, told: Changes, last: LastScan) -> Scan:
+    before = db.scan_record.exclusions()
+    part = PartialWalk(
+        {*map(os.fsdecode, told.files), *db.scan_record.single_folders()}
+        | {folder for folder, aside in before.items() if aside.rescan == "files"},
+        {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.rescan == "all")},
     )
     found, news = (
-        scan(files, db.disk.folders_in(part), db, kept, part) if part else (Scan(), News({}, [], []))
+        scan(files, db.scan_record.folders_in(part), db, kept, part)
+        if part
+        else (Scan(), ScanChanges({}, [], []))
     )
-    found.asides |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
-    asides = changed_asides(before, found.asides)
+    found.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
+    asides = changed_exclusions(before, found.exclusions)
     if any(news) or asides or told.token != last.token:
         with db.step():
             _keep(db, news)
-            db.disk.put_asides(asides)
-            db.disk.put_looked(Looked(told.token, last.everywhere))
-    found.lean(lambda: db.folders().values(), db.disk.file)
+            db.scan_record.put_exclusions(asides)
+            db.scan_record.put_last_scan(LastScan(told.token, last.everywhere))
+    found.read_from_records(lambda: db.folders().values(), db.scan_record.file)
     return found
 
 
-def _keep(db: Database, news: News) -> None:
+def _keep(db: Database, news: ScanChanges) -> None:
     if any(news):
         db.put_folders(*news)

@@ -15,8 +15,16 @@ from localstore.core.ignore.matcher import SOURCES, Scope
 from localstore.core.ignore.wildmatch import octets
 from localstore.core.paths import terminal_safe
 from localstore.folder.files import Files
-from localstore.folder.scan_result import Again, Aside, Lost, News, Part, Scan, Skipped
-from localstore.folder.stat_cache import NOTHING_KEPT, Kept, Seen, Stat, hashed, trusted
+from localstore.folder.scan_result import (
+    Exclusions,
+    PartialWalk,
+    Rescan,
+    Scan,
+    ScanChanges,
+    Skipped,
+    WatcherMistaken,
+)
+from localstore.folder.stat_cache import NO_SINKS, RecordedFolder, ScanSinks, Stat, hash_file, trusted
 from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 
 
@@ -32,18 +40,18 @@ class Tracked(Protocol):
 
 def scan(
     files: Files,
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, RecordedFolder],
     tracked: Tracked,
-    kept: Kept = NOTHING_KEPT,
-    part: Part | None = None,
-) -> tuple[Scan, News]:
+    kept: ScanSinks = NO_SINKS,
+    part: PartialWalk | None = None,
+) -> tuple[Scan, ScanChanges]:
     """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
     are walked. `kept` is given texts only of files that are not as recorded. Lost when a folder on the way to
     one of `part` cannot be entered."""
     walker = _Walker(files, seen, tracked, kept, part)
     walker.run()
     files.forget()
-    return walker.scan, walker.news()
+    return walker.scan, walker.changes()
 
 
 class _Listed(NamedTuple):
@@ -72,16 +80,16 @@ class _Walker:
     def __init__(
         self,
         files: Files,
-        seen: Mapping[str, Seen],
+        seen: Mapping[str, RecordedFolder],
         tracked: Tracked,
-        kept: Kept,
-        part: Part | None,
+        kept: ScanSinks,
+        part: PartialWalk | None,
     ) -> None:
         self._files, self._seen, self._tracked = files, seen, tracked
-        self._kept_changed, self._kept_new = kept, kept._replace(text=None)
+        self._sinks_changed, self._sinks_new = kept, kept._replace(text=None)
         self._part = part
         self._passed: set[str] = set()
-        self._news = News({}, [], [])
+        self._changes = ScanChanges({}, [], [])
         self.scan = Scan()
 
     def run(self) -> None:
@@ -91,12 +99,12 @@ class _Walker:
         finally:
             os.close(fd)
 
-    def news(self) -> News:
+    def changes(self) -> ScanChanges:
         """What to record; folders that were not met count as gone."""
         for prefix in self._seen.keys() - self._passed:
-            self._news.folders[prefix] = None
-            self._news.gone.extend(one.path for one in self._seen[prefix].stats())
-        return self._news
+            self._changes.folders[prefix] = None
+            self._changes.gone.extend(one.path for one in self._seen[prefix].stats())
+        return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
         """One open directory; `prefix` is its path with a slash behind, empty for the root. `ruled` stands
@@ -120,20 +128,22 @@ class _Walker:
         if self._part is not None and not whole:
             whole = prefix in self._part.all
             if not whole:
-                self._some(fd, prefix, listed, scope, ruled)
+                self._walk_part(fd, prefix, listed, scope, ruled)
                 return True
-        found_here = _told_apart(listed)
+        found_here = _split(listed)
         self._listing(prefix, found_here, scope, ruled)
         for name in found_here.folders:
             self._directory(fd, name, prefix + name, scope, ruled, whole=True)
         return True
 
-    def _some(self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes) -> None:
+    def _walk_part(
+        self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
+    ) -> None:
         """A folder that is looked at itself, or lies on the way to others, or both."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
-            self._listing(prefix, _told_apart(listed), scope, ruled)
+            self._listing(prefix, _split(listed), scope, ruled)
         below = part.on_the_way.get(prefix, set())
         there = {
             entry.name for entry in listed if entry.name in below and entry.is_dir(follow_symlinks=False)
@@ -141,12 +151,12 @@ class _Walker:
         for name in below:
             entered = name in there and self._directory(fd, name, prefix + name, scope, ruled, whole=False)
             if not entered and f"{prefix}{name}/" not in part.all:
-                raise Lost
+                raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
         """The files of one folder."""
         if contents.linked:
-            self._again(prefix, "files")
+            self._require_rescan(prefix, "files")
         if not contents.files:
             return
         self._passed.add(prefix)
@@ -158,7 +168,7 @@ class _Walker:
             self._compare(prefix, map(_Listed._make, contents.files), scope, mark, seen)
 
     def _compare(
-        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: Seen | None
+        self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
         """A folder that is new, changed, or holds what must be looked at each time."""
         known = {one.path: one for one in seen.stats()} if seen else {}
@@ -172,7 +182,7 @@ class _Walker:
                     self._ignore(prefix)
                     continue
             cached = known.get(path)
-            if cached is not None and _same(cached, listed):
+            if cached is not None and _unchanged(cached, listed):
                 stats.append(cached)
                 continue
             stat = self._read(prefix, path, listed, cached is None)
@@ -181,14 +191,14 @@ class _Walker:
                 continue
             stats.append(stat)
             plain = plain and trusted(stat)
-            self._news.fresh.append(stat)
+            self._changes.fresh.append(stat)
         self.scan.add(prefix, stats)
-        self._news.gone.extend(known.keys() - {stat.path for stat in stats})
-        self._record(prefix, Seen.of(stats, mark if plain else b""), seen)
+        self._changes.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._record(prefix, RecordedFolder.of(stats, mark if plain else b""), seen)
 
-    def _record(self, prefix: str, now: Seen, before: Seen | None) -> None:
-        if not now.is_as(before):
-            self._news.folders[prefix] = now
+    def _record(self, prefix: str, now: RecordedFolder, before: RecordedFolder | None) -> None:
+        if not now.same_as(before):
+            self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
         """Go into a folder; False where that cannot be or is not wanted."""
@@ -206,7 +216,7 @@ class _Walker:
             self._skip(prefix, path, "unreadable", folder=True, detail=error.strerror or "")
             return False
         if pruned:
-            self._again(prefix, "all")  # the watcher goes by the rules alone
+            self._require_rescan(prefix, "all")  # the watcher goes by the rules alone
         try:
             return self._folder(fd, prefix, scope, ruled, whole)
         finally:
@@ -221,7 +231,7 @@ class _Walker:
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hashed(self._files, path, self._kept_new if new else self._kept_changed)
+            found = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -238,20 +248,20 @@ class _Walker:
 
     # --- what is left out, noted with the folder it belongs to: a folder's own fate with that folder
 
-    def _aside(self, prefix: str) -> Aside:
-        return self.scan.asides.setdefault(prefix, Aside())
+    def _exclusions_of(self, prefix: str) -> Exclusions:
+        return self.scan.exclusions.setdefault(prefix, Exclusions())
 
     def _ignore(self, prefix: str) -> None:
-        self._aside(prefix).ignored += 1
+        self._exclusions_of(prefix).ignored += 1
 
-    def _again(self, prefix: str, again: Again) -> None:
-        aside = self._aside(prefix)
-        aside.again = aside.again if aside.again == "all" else again
+    def _require_rescan(self, prefix: str, again: Rescan) -> None:
+        aside = self._exclusions_of(prefix)
+        aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
         """`path` says which entry; `prefix` is the folder it is noted with."""
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        aside = self._aside(prefix)
+        aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
         aside.skipped.append(Skipped(terminal_safe(shown), f"{reason}: {detail}" if detail else reason))
 
@@ -272,7 +282,7 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
-def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
+def _split(listed: list[os.DirEntry[str]]) -> _Contents:
     """The names of the directories, and the rest as members of `_Listed`: plain tuples, because there are
     many. What vanished meanwhile is in neither."""
     folders: list[str] = []
@@ -294,6 +304,6 @@ def _told_apart(listed: list[os.DirEntry[str]]) -> _Contents:
     return _Contents(folders, files, linked)
 
 
-def _same(cached: Stat, listed: _Listed) -> bool:
+def _unchanged(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file is surely the one that was hashed."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

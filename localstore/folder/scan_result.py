@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core import paths
-from localstore.folder.stat_cache import Seen, Stat
+from localstore.folder.stat_cache import RecordedFolder, Stat
 
-Again = Literal["", "files", "all"]
+Rescan = Literal["", "files", "all"]
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class Skipped(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-class Aside(msgspec.Struct, array_like=True):
+class Exclusions(msgspec.Struct, array_like=True):
     """What one folder holds beside the files that are taken. `ignored` counts entries left out by rules;
     `hidden` names, as the system's bytes, what could not be seen (a folder ends in `/`). `again`: what no
     event tells of, so that each look must go there: the folder's files, or all below it."""
@@ -34,14 +34,14 @@ class Aside(msgspec.Struct, array_like=True):
     ignored: int = 0
     skipped: list[Skipped] = []
     hidden: list[bytes] = []
-    again: Again = ""
+    rescan: Rescan = ""
 
 
-class News(NamedTuple):
+class ScanChanges(NamedTuple):
     """What a walk found that the records did not know. `folders`: those to record, None to forget, by their
     path with a slash behind; `fresh`: files that are new or changed; `gone`: paths without a file."""
 
-    folders: dict[str, Seen | None]
+    folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
     gone: list[str]
 
@@ -50,18 +50,20 @@ class Scan:
     """A look at the working copy. `asides`: by folder, its path with a slash behind, where there are any."""
 
     def __init__(self) -> None:
-        self.asides: dict[str, Aside] = {}
+        self.exclusions: dict[str, Exclusions] = {}
         self.bytes_hashed = 0
-        self._folders: dict[str, Seen | list[Stat]] = {}
+        self._folders: dict[str, RecordedFolder | list[Stat]] = {}
         self._opened: dict[str, dict[str, Stat]] = {}
-        self._recorded: Callable[[], Iterable[Seen]] | None = None
+        self._recorded: Callable[[], Iterable[RecordedFolder]] | None = None
         self._single: Callable[[str], Stat | None] | None = None
 
-    def add(self, prefix: str, folder: Seen | list[Stat]) -> None:
+    def add(self, prefix: str, folder: RecordedFolder | list[Stat]) -> None:
         """Take in the files of one folder; `prefix` is its path with a slash behind."""
         self._folders[prefix] = folder
 
-    def lean(self, whole: Callable[[], Iterable[Seen]], single: Callable[[str], Stat | None]) -> None:
+    def read_from_records(
+        self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
+    ) -> None:
         """The look went to some folders only: the files of all are what the records have now, to be read
         when somebody asks."""
         self._recorded, self._single = whole, single
@@ -86,18 +88,18 @@ class Scan:
     @cached_property
     def ignored(self) -> int:
         """How many entries rules left out."""
-        return sum(one.ignored for one in self.asides.values())
+        return sum(one.ignored for one in self.exclusions.values())
 
     @cached_property
     def skipped(self) -> list[Skipped]:
         """What was not taken, by path."""
-        return sorted((one for aside in self.asides.values() for one in aside.skipped), key=_path)
+        return sorted((one for aside in self.exclusions.values() for one in aside.skipped), key=_path)
 
     @cached_property
     def hidden(self) -> set[str]:
         """Paths, and folders ending in `/`, whose contents the walk could not see: what lies there is
         unknown, not removed."""
-        return {os.fsdecode(one) for aside in self.asides.values() for one in aside.hidden}
+        return {os.fsdecode(one) for aside in self.exclusions.values() for one in aside.hidden}
 
     def unknown(self, path: str) -> bool:
         """Whether the walk cannot say if the file is still there."""
@@ -106,7 +108,7 @@ class Scan:
         return path in self.hidden or any(f"{above}/" in self.hidden for above in paths.parents(path))
 
 
-class Part:
+class PartialWalk:
     """Folders that a look has to go to, by their path with a slash behind: `files` alone, or `all` that is
     below too. The root is the empty path."""
 
@@ -132,18 +134,22 @@ class Part:
         return prefix in self.files or prefix in self.all or any(one in self.all for one in _above(prefix))
 
 
-class Lost(Exception):
+class WatcherMistaken(Exception):
     """The folder is not as the watcher told: the look must go everywhere."""
 
 
-def changed_asides(before: Mapping[str, Aside], now: Mapping[str, Aside]) -> dict[str, Aside | None]:
+def changed_exclusions(
+    before: Mapping[str, Exclusions], now: Mapping[str, Exclusions]
+) -> dict[str, Exclusions | None]:
     """What to write so that the records have `now`; None: to forget."""
-    written: dict[str, Aside | None] = {path: one for path, one in now.items() if before.get(path) != one}
+    written: dict[str, Exclusions | None] = {
+        path: one for path, one in now.items() if before.get(path) != one
+    }
     return written | dict.fromkeys(before.keys() - now.keys())
 
 
-def _stats(folder: Seen | list[Stat]) -> list[Stat]:
-    return folder.stats() if isinstance(folder, Seen) else folder
+def _stats(folder: RecordedFolder | list[Stat]) -> list[Stat]:
+    return folder.stats() if isinstance(folder, RecordedFolder) else folder
 
 
 def _above(prefix: str) -> Iterator[str]:

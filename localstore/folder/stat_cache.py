@@ -12,14 +12,14 @@ import msgspec
 
 from localstore.core.limits import BLOB_FILE
 from localstore.core.storage.file_kind import Classified, Classifier, classified
-from localstore.folder.chunking import ChunkLists, cut
+from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
 
 RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
 RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
 SECOND = 1_000_000_000
-UNRECORDED = b"?"  # mark of a folder whose files are not recorded together
+UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
@@ -35,7 +35,7 @@ class Stat(NamedTuple):
     checked: int
 
 
-class Seen:
+class RecordedFolder:
     """The files of one folder as a walk recorded them. `mark` stands for the folder's listing and the rules
     in effect; it is empty where some entry must be looked at each time. `encoded`: the files, or what reads
     them when somebody asks, since of most folders the mark says enough."""
@@ -46,8 +46,8 @@ class Seen:
         self.mark, self._encoded = mark, encoded
 
     @staticmethod
-    def of(stats: list[Stat], mark: bytes) -> Seen:
-        return Seen(mark, _ENCODE(stats))
+    def of(stats: list[Stat], mark: bytes) -> RecordedFolder:
+        return RecordedFolder(mark, _ENCODE(stats))
 
     @property
     def encoded(self) -> bytes:
@@ -58,12 +58,12 @@ class Seen:
     def stats(self) -> list[Stat]:
         return _DECODE(self.encoded)
 
-    def is_as(self, other: Seen | None) -> bool:
+    def same_as(self, other: RecordedFolder | None) -> bool:
         """Whether the other one records the same."""
         return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 
-class Kept(NamedTuple):
+class ScanSinks(NamedTuple):
     """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
     are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
 
@@ -71,10 +71,12 @@ class Kept(NamedTuple):
     text: Callable[[bytes, bytes], object] | None = None
 
 
-NOTHING_KEPT = Kept()
+NO_SINKS = ScanSinks()
 
 
-def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, Seen]:
+def with_single_files(
+    folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
+) -> dict[str, RecordedFolder]:
     """The folders, by path with a slash behind, that single files belong to, with these files in them."""
     added: dict[str, dict[str, Stat]] = {}
     for one in single:
@@ -82,7 +84,7 @@ def joined(folders: Mapping[str, Seen], single: Iterable[Stat]) -> dict[str, See
     found = {}
     for folder, files in added.items():
         kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
-        found[folder] = Seen.of([*(kept | files).values()], UNRECORDED)
+        found[folder] = RecordedFolder.of([*(kept | files).values()], UNMARKED)
     return found
 
 
@@ -90,7 +92,7 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
 
 
-def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
+def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
     """One file as it is now; None unless a regular, readable file is there."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
@@ -98,7 +100,7 @@ def look(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
     if cached is not None and unchanged(cached, info):
         return cached
     try:
-        return hashed(files, path)
+        return hash_file(files, path)
     except OSError:
         return None
 
@@ -118,7 +120,7 @@ def trusted(cached: Stat) -> bool:
     return newest + RACY < cached.checked and not whole_seconds
 
 
-def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
+def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
     """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
     checked = time.time_ns()
     known = files.known(path)
@@ -139,7 +141,7 @@ def hashed(files: Files, path: str, kept: Kept = NOTHING_KEPT) -> Stat:
 def _cut(fd: int, lists: ChunkLists) -> Classified:
     classifier = Classifier()
     with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-        found = cut(file, classifier.feed)
+        found = cut_into_chunks(file, classifier.feed)
     lists.keep(classifier.result().blake3, found)
     return classifier.result()
 

@@ -24,7 +24,7 @@ import msgspec
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.folder.files import Blocked, Content, Files
-from localstore.folder.stat_cache import Stat, look
+from localstore.folder.stat_cache import Stat, read_stat
 from localstore.record.database import Database, Intent
 
 TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
@@ -45,11 +45,11 @@ class Outcome(msgspec.Struct, frozen=True):
     path: str
     new: bytes | None
     temp: str
-    out: Stat | None
-    strange: bool
+    displaced: Stat | None
+    not_a_file: bool
 
 
-Spare = Callable[[str, str], str]
+FreeName = Callable[[str, str], str]
 Supply = Callable[[set[bytes]], Iterable[tuple[bytes, Content]]]
 Finish = Callable[[Sequence[Outcome]], dict[str, str]]
 """Records the outcomes and returns the journal state of each temporary file: `done` or `aside`. It runs
@@ -62,7 +62,7 @@ class Writer:
     `finish` concludes what the protocol writes, `finish_asked` what the user asked for."""
 
     def __init__(
-        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: Spare
+        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: FreeName
     ) -> None:
         self._files, self._db, self._spare = files, db, spare
         self._finish = {"ready": finish, "asked": finish_asked}
@@ -170,7 +170,7 @@ class Writer:
 
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)
-        out = look(self._files, intent.temp)
+        out = read_stat(self._files, intent.temp)
         return Outcome(intent.path, intent.new, intent.temp, out, info is not None and out is None)
 
     def _resumed(self, intent: Intent) -> Outcome | None:

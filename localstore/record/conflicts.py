@@ -14,7 +14,7 @@ CREATE TABLE conflicts(path TEXT PRIMARY KEY, kept_as TEXT NOT NULL, base BLOB, 
 """
 
 
-class KeptConflict(NamedTuple):
+class RecordedConflict(NamedTuple):
     """`path` shows theirs, and mine was kept whole as `kept_as`.
 
     `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`:
@@ -38,17 +38,17 @@ class Conflicts:
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
 
-    def put(self, conflict: KeptConflict) -> None:
+    def put(self, conflict: RecordedConflict) -> None:
         """Record a conflict, for what was recorded of its path. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
-    def list(self) -> list[KeptConflict]:
+    def list(self) -> list[RecordedConflict]:
         """All, in the order of paths."""
-        return [KeptConflict(*row) for row in self._sql.execute("SELECT * FROM conflicts ORDER BY path")]
+        return [RecordedConflict(*row) for row in self._sql.execute("SELECT * FROM conflicts ORDER BY path")]
 
-    def get(self, path: str) -> KeptConflict | None:
+    def get(self, path: str) -> RecordedConflict | None:
         found = self._sql.execute("SELECT * FROM conflicts WHERE path=?", (path,)).fetchone()
-        return KeptConflict(*found) if found else None
+        return RecordedConflict(*found) if found else None
 
     def remove(self, path: str) -> None:
         self._sql.execute("DELETE FROM conflicts WHERE path=?", (path,))

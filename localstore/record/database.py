@@ -16,19 +16,19 @@ import msgspec
 from msgspec.structs import astuple
 
 from localstore.core.model.live import LaneKind
-from localstore.folder.stat_cache import Seen, Stat, joined
+from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
 from localstore.record import differences
 from localstore.record.conflicts import Conflicts
 from localstore.record.entry import Kind, PathRecord
 from localstore.record.object_index import ObjectIndex
-from localstore.record.scan_record import Disk
+from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
-from localstore.record.sql import among
+from localstore.record.sql import select_in
 
 PARTIAL = "partial"  # state of an intent: see there
 RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
-DOUBTED = -1  # epoch of a row that must be asked for again
+STALE_EPOCH = -1  # epoch of a row that must be asked for again
 
 
 class Row(NamedTuple):
@@ -80,7 +80,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._sql = sqlite3.connect(path, isolation_level=None)
-        self.disk = Disk(self._sql)
+        self.scan_record = ScanRecord(self._sql)
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
         self._depth = 0
@@ -149,7 +149,7 @@ class Database:
 
     def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
         """Those of the paths that have one."""
-        rows = among(self._sql, "SELECT * FROM entries WHERE path", paths)
+        rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
     def knows_any(self) -> bool:
@@ -162,8 +162,8 @@ class Database:
     def foreign(self) -> list[str]:
         return differences.foreign(self._sql)
 
-    def moved(self) -> list[str]:
-        return differences.moved(self._sql)
+    def may_need_update(self) -> list[str]:
+        return differences.may_need_update(self._sql)
 
     def put_entries(self, entries: Iterable[PathRecord]) -> None:
         self._sql.executemany(
@@ -276,21 +276,21 @@ class Database:
         self._sql.executemany("DELETE FROM rows WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
-    def doubt_row(self, path: str) -> None:
+    def mark_row_stale(self, path: str) -> None:
         """The relay refused an update of this text: its lane may have a new epoch, which touches no row."""
-        self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (DOUBTED, path))
+        self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
         new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
-    def beyond_seal(self) -> dict[str, SealedFile | None]:
+    def frontier_since_seal(self) -> dict[str, SealedFile | None]:
         """What the frontier has other than the last seal: path → its file, None for no file."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
         changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
         return changes
 
-    def files_of_branch(self) -> int:
+    def count_rows(self) -> int:
         """How many files the frontier has."""
         return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
 
@@ -299,9 +299,9 @@ class Database:
         found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
         return {path: digest.hex() for path, digest in found}
 
-    def against_seal(self) -> tuple[list[str], list[str], list[str]]:
+    def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
         """Paths of the disk, as last looked at, against the last seal: changed, new and removed, sorted."""
-        return differences.listed(self._sql)
+        return differences.changed_new_removed(self._sql)
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
         changes = list(changes)
@@ -322,7 +322,7 @@ class Database:
 
     def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Raw directory objects by digest; those that are not here are left out."""
-        return dict(among(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
+        return dict(select_in(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
 
     def put_sealed_tree(self, tree: SealedTree | None) -> None:
         """Keep the tree of the last seal; None: it is not known."""
@@ -336,35 +336,35 @@ class Database:
 
     # --- stat cache
 
-    def folders(self) -> dict[str, Seen]:
+    def folders(self) -> dict[str, RecordedFolder]:
         """What walks recorded, by folder, and what single looks at files added since."""
-        return self.disk.folders()
+        return self.scan_record.folders()
 
     def put_folders(
-        self, folders: Mapping[str, Seen | None], fresh: Iterable[Stat], gone: Iterable[str]
+        self, folders: Mapping[str, RecordedFolder | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
         """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
         new or changed, and paths without one."""
-        self.disk.put_folders(folders)
-        differences.looked(self._sql, ((one.path, one.digest) for one in fresh), gone)
+        self.scan_record.put_folders(folders)
+        differences.scanned(self._sql, ((one.path, one.digest) for one in fresh), gone)
 
-    def put_all(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+    def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """A whole new seal, and files that are on the disk beside those that are known."""
-        self.disk.put_looked(None)
+        self.scan_record.put_last_scan(None)
         self._sql.execute("DELETE FROM sealed")
         rows = ((path, *file) for path, file in sealed.items())
         self._sql.executemany("INSERT INTO sealed VALUES(?,?,?,?)", rows)
         folders = self.folders()
-        folders |= joined(folders, stats)
+        folders |= with_single_files(folders, stats)
         self.put_folders(folders, (), ())
         here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
-        differences.compared(self._sql, here, {path: file.digest for path, file in sealed.items()})
+        differences.recompute(self._sql, here, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Record single files; the next walk takes them over."""
         stats, gone = list(stats), list(gone)
-        self.disk.put_single(stats, gone)
-        differences.looked(self._sql, ((one.path, one.digest) for one in stats), gone)
+        self.scan_record.put_single(stats, gone)
+        differences.scanned(self._sql, ((one.path, one.digest) for one in stats), gone)
 
     # --- journal
 

@@ -41,7 +41,7 @@ SELECT path, shadow FROM entries EXCEPT SELECT path, digest FROM sealed ORDER BY
 """
 
 
-def looked(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
+def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
     """The disk has these (path, digest) now, and no file at the paths that are `gone`."""
     present, absent = list(fresh), [(path,) for path in gone]
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
@@ -65,7 +65,7 @@ def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | N
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
 
 
-def compared(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
+def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
     """Start anew from the digests of every file of both sides."""
     sql.execute("DELETE FROM differs")
     sql.executemany(
@@ -81,7 +81,7 @@ def all_unsealed(sql: sqlite3.Connection) -> None:
     sql.execute("DELETE FROM differs WHERE digest IS NULL")
 
 
-def listed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
+def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
     """Changed, new and removed paths, each sorted."""
     found = sql.execute(
         "SELECT differs.path, differs.digest IS NULL, sealed.path IS NULL "
@@ -95,11 +95,11 @@ def listed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
     return changed, new, removed
 
 
-def moved(sql: sqlite3.Connection) -> list[str]:
+def may_need_update(sql: sqlite3.Connection) -> list[str]:
     """Paths, sorted, where the disk as last looked at, the last seal, and what is known of the lane are not
     all the same: every path that may need an update is among them."""
     also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
-    return column(sql.execute(f"{MOVED}{also}ORDER BY path"))
+    return only_column(sql.execute(f"{MOVED}{also}ORDER BY path"))
 
 
 def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
@@ -111,12 +111,12 @@ def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
 
 def unsettled(sql: sqlite3.Connection) -> list[str]:
     """Paths where the disk does not show what the lane says (`Entry.settled`)."""
-    return column(sql.execute(UNSETTLED))
+    return only_column(sql.execute(UNSETTLED))
 
 
 def foreign(sql: sqlite3.Connection) -> list[str]:
     """Paths whose lane on this branch is not known (`Entry.foreign`)."""
-    return column(sql.execute(FOREIGN_ENTRIES))
+    return only_column(sql.execute(FOREIGN_ENTRIES))
 
 
 def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]:
@@ -129,9 +129,9 @@ def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]
 
 def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
     """Paths of the last seal that the frontier has not."""
-    return column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
+    return only_column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
 
 
-def column(found: sqlite3.Cursor) -> list[str]:
+def only_column(found: sqlite3.Cursor) -> list[str]:
     """The only member of each row."""
     return [one for (one,) in found]

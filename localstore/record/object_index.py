@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from localstore.record.sql import among
+from localstore.record.sql import select_in
 
 
 class Place(NamedTuple):
@@ -33,7 +33,7 @@ class ObjectIndex:
 
     def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
         """By digest, those of the texts that are here."""
-        rows = among(
+        rows = select_in(
             self._sql,
             "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",
             digests,

@@ -22,7 +22,7 @@ from localstore.record.database import Database
 from localstore.record.object_index import Place
 
 PACK_FILE_BYTES = 256 * limits.MIB
-HELD_BYTES = 32 * limits.MIB  # of texts in memory
+CACHE_BYTES = 32 * limits.MIB  # of texts in memory
 LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
 
 
@@ -55,7 +55,7 @@ class Objects:
         place = self._db.objects.places([digest])
         data = dict(self._cut(place)).get(digest) if place else None
         if data is not None:
-            self.hold(digest, data)
+            self.cache(digest, data)
         return data
 
     def load(self, digests: Iterable[bytes]) -> None:
@@ -70,7 +70,7 @@ class Objects:
                 frames.setdefault((place.pack, place.offset), {})[digest] = place
         for group in frames.values():
             for digest, data in self._cut(group):
-                self.hold(digest, data)
+                self.cache(digest, data)
 
     def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
         """Texts of one frame, without those that are damaged."""
@@ -87,25 +87,25 @@ class Objects:
             if blake3_digest(data) == digest:
                 yield digest, data
 
-    def held(self, digest: bytes) -> bytes | None:
+    def cached(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3, if it is in memory."""
         return self._texts.get(digest)
 
-    def hold(self, digest: bytes, data: bytes) -> None:
+    def cache(self, digest: bytes, data: bytes) -> None:
         """A text that was read once is often read again in the same command. It is in memory only, and gives
         way to later ones."""
         if digest in self._texts:
             return
         self._texts[digest] = data
         self._held += len(data)
-        while self._held > HELD_BYTES:
+        while self._held > CACHE_BYTES:
             self._held -= len(self._texts.popitem(last=False)[1])
 
     def has(self, digest: bytes) -> bool:
         """Whether the index names it."""
         return digest in self._indexed or bool(self._db.objects.places([digest]))
 
-    def keep(self, frames: Iterable[Frame]) -> None:
+    def add_frames(self, frames: Iterable[Frame]) -> None:
         """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
         self._index(list(self._append(frames)))
 
@@ -115,7 +115,7 @@ class Objects:
         here = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
         if fresh:
-            self.keep(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
+            self.add_frames(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
 
     def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, Place]]:
         number = self._current()

@@ -16,20 +16,20 @@ from functools import partial
 
 import msgspec
 
-from localstore.folder.scan_result import Aside, Part
-from localstore.folder.stat_cache import Seen, Stat, joined
+from localstore.folder.scan_result import Exclusions, PartialWalk
+from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
-from localstore.watch.talk import Token
+from localstore.watch.protocol import Token
 
 SCHEMA = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 MARKS = "CREATE INDEX folder_marks ON folders(path, mark);"
 ASIDES = "CREATE TABLE asides(folder BLOB PRIMARY KEY, encoded BLOB NOT NULL) WITHOUT ROWID;"
-LOOKED = "looked"  # in `meta`: the last look, beside a watcher
+LAST_SCAN = "looked"  # in `meta`: the last look, beside a watcher
 _ONE = "SELECT path, mark, files FROM folders WHERE path=?"
 _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
-class Looked(msgspec.Struct, frozen=True, array_like=True):
+class LastScan(msgspec.Struct, frozen=True, array_like=True):
     """The last look: the moment up to which all records of the disk are true, and when a look last went
     everywhere, in seconds of Unix time."""
 
@@ -37,7 +37,7 @@ class Looked(msgspec.Struct, frozen=True, array_like=True):
     everywhere: int
 
 
-class Disk:
+class ScanRecord:
     """Typed access to what is recorded of the disk."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
@@ -45,28 +45,30 @@ class Disk:
 
     # --- files
 
-    def folders(self) -> dict[str, Seen]:
+    def folders(self) -> dict[str, RecordedFolder]:
         """By folder, its path with a slash behind, what is recorded of its files."""
         rows = self._sql.execute("SELECT path, mark FROM folders")
-        found = {path: Seen(mark, partial(self._files, path)) for path, mark in rows}
-        return found | joined(found, self._single())
+        found = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
+        return found | with_single_files(found, self._single())
 
     def _files(self, folder: str) -> bytes:
         """The files of a folder as they are recorded now, encoded."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
-        return Seen.of([], b"").encoded
+        return RecordedFolder.of([], b"").encoded
 
-    def folders_in(self, part: Part) -> dict[str, Seen]:
+    def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
         """The same of some folders."""
-        found: dict[str, Seen] = {}
+        found: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
                 continue
             below = path in part.all
             rows = self._sql.execute(_BELOW if below else _ONE, _range(path) if below else (path,))
-            found.update((path, Seen(mark, files)) for path, mark, files in rows)
-        return found | joined(found, (one for one in self._single() if part.covers(_folder(one.path))))
+            found.update((path, RecordedFolder(mark, files)) for path, mark, files in rows)
+        return found | with_single_files(
+            found, (one for one in self._single() if part.covers(_folder(one.path)))
+        )
 
     def single_folders(self) -> set[str]:
         """The folders of files that were looked at since the last walk."""
@@ -76,10 +78,10 @@ class Disk:
         """One file."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
-        found = Seen(b"", self._files(_folder(path))).stats()
+        found = RecordedFolder(b"", self._files(_folder(path))).stats()
         return next((one for one in found if one.path == path), None)
 
-    def put_folders(self, found: Mapping[str, Seen | None]) -> None:
+    def put_folders(self, found: Mapping[str, RecordedFolder | None]) -> None:
         """Record folders, None to forget one; they hold all that single looks found."""
         gone = [(path,) for path, one in found.items() if one is None]
         put = [(path, one.mark, one.encoded) for path, one in found.items() if one is not None]
@@ -97,12 +99,12 @@ class Disk:
 
     # --- what was left out, and the last look
 
-    def asides(self) -> dict[str, Aside]:
+    def exclusions(self) -> dict[str, Exclusions]:
         """What the last look left out, by folder."""
         found = self._sql.execute("SELECT folder, encoded FROM asides")
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in found}
 
-    def put_asides(self, changes: Mapping[str, Aside | None]) -> None:
+    def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
         """Record those that changed; None: the folder has none any more."""
         gone = [(os.fsencode(folder),) for folder, aside in changes.items() if aside is None]
         put = [
@@ -111,20 +113,20 @@ class Disk:
         self._sql.executemany("DELETE FROM asides WHERE folder=?", gone)
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
-    def looked(self) -> Looked | None:
+    def last_scan(self) -> LastScan | None:
         """The last look, if a watcher told its moment."""
-        for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LOOKED,)):
-            return looked(kept)
+        for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
+            return decode_last_scan(kept)
         return None
 
-    def put_looked(self, last: Looked | None) -> None:
+    def put_last_scan(self, last: LastScan | None) -> None:
         """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
         what rules leave out may be others too, and no event tells."""
         kept = None if last is None else _ENCODE(last)
-        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LOOKED, kept))
+        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, kept))
 
 
-def looked(kept: object) -> Looked | None:
+def decode_last_scan(kept: object) -> LastScan | None:
     """What was kept of the last look; None for anything else."""
     try:
         return _LOOKED(kept) if isinstance(kept, bytes) else None
@@ -133,8 +135,8 @@ def looked(kept: object) -> Looked | None:
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
-_ASIDE = msgspec.msgpack.Decoder(Aside).decode
-_LOOKED = msgspec.msgpack.Decoder(Looked).decode
+_ASIDE = msgspec.msgpack.Decoder(Exclusions).decode
+_LOOKED = msgspec.msgpack.Decoder(LastScan).decode
 
 
 def _folder(path: str) -> str:

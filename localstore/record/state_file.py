@@ -37,13 +37,13 @@ class StateFile:
             return False
         return found.digest() == self._db.get(WRITTEN)
 
-    def mend(self) -> None:
+    def rewrite(self) -> None:
         """Write it as the record has it."""
         with self._db.step():
-            state = self.after(None)
+            state = self.prepare(None)
         self.write(state)
 
-    def after(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
+    def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
         """What the record, where the last seal is a new one, wants it to be, and from now on takes it to be:
         part of the caller's step. `changes`: what the seal changed; None: not known."""
         state = None if changes is None else self._changed(changes)
@@ -67,10 +67,10 @@ class StateFile:
             return None
         if _digest([before]) != self._db.get(WRITTEN):
             return None
-        return changed(before, self._db.text("last"), digests)
+        return with_digests(before, self._db.text("last"), digests)
 
 
-def changed(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
+def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
     """The state `before`, whose tree is in the order of paths, after another seal that gave some files other
     digests (path → hex). None if one of them is not in there."""
     head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)

@@ -34,7 +34,7 @@ class Composed(msgspec.Struct):
     marked: list[str] = msgspec.field(default_factory=list)
 
 
-class _Departing(NamedTuple):
+class _PathUpdate(NamedTuple):
     """A path that needs an update of these members."""
 
     path: str
@@ -44,7 +44,7 @@ class _Departing(NamedTuple):
 
 
 def compose(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     scan: Scan,
     delete: bool = True,
     barred: Collection[str] = (),
@@ -59,21 +59,21 @@ def compose(
     nothing is put in flight.
     """
     done = Composed()
-    moved = device.db.moved()
-    too_large = capture(device, edited(device, moved, scan), scan)
-    caps, marks = Caps(device, scan), Marks(device)
-    in_flight = device.db.flight_kinds()
-    departing: list[_Departing] = []
-    with device.db.step():
+    moved = copy.db.may_need_update()
+    too_large = capture(copy, edited(copy, moved, scan), scan)
+    caps, marks = SizeCaps(copy, scan), MarkerCheck(copy)
+    in_flight = copy.db.flight_kinds()
+    departing: list[_PathUpdate] = []
+    with copy.db.step():
         for path in moved:
             if path in in_flight or path in barred or scan.unknown(path):
                 continue
             stat = scan.find(path)
-            entry = device.entries.get(path)
-            members = _members(device, entry, stat, delete, path in too_large or path in whole)
+            entry = copy.entries.get(path)
+            members = _members(copy, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
-            if stat is not None and marks.stand_in(stat, members["kind"]):
+            if stat is not None and marks.remain_in(stat, members["kind"]):
                 done.marked.append(path)
                 continue
             if members["kind"] == "edit_text" and path in typed:
@@ -84,16 +84,16 @@ def compose(
                     done.skipped.append(over)
                     continue
             (done.removed if members["kind"] == "delete" else done.written).append(path)
-            departing.append(_Departing(path, entry, stat, members))
+            departing.append(_PathUpdate(path, entry, stat, members))
         if store and departing:
-            _take_off(device, departing)
+            _put_in_flight(copy, departing)
     return done
 
 
-def edited(device: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
+def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
     """Those of the paths where the disk has a file with other bytes than this device last knew there."""
-    device.entries.load(moved)
-    return [path for path in moved if _differs(device.entries.get(path), scan.find(path))]
+    copy.entries.load(moved)
+    return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
 
 def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
@@ -101,7 +101,7 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 
 
 def _members(
-    device: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
+    copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
     """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
     if entry is None:
@@ -109,17 +109,17 @@ def _members(
     if not entry.settled:
         return None  # the disk does not show what the update would replace: pull first (device rule 6)
     if stat is None:
-        gone = delete and entry.gen and entry.shadow is not None and _no_file(device, entry.path)
+        gone = delete and entry.gen and entry.shadow is not None and _no_file(copy, entry.path)
         return {"kind": "delete"} if gone else None
     if entry.kind == "text" and stat.kind == "text" and entry.gen and not whole:
-        return _edit_members(device, entry)  # a save since the walk is captured by the next one
+        return _edit_members(copy, entry)  # a save since the walk is captured by the next one
     if stat.digest != entry.shadow or entry.pending:
         return _bytes_members(stat)
     return None
 
 
-def _no_file(device: WorkingCopy, path: str) -> bool:
-    info = device.files.stat(path)
+def _no_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
     return info is None or stat_module.S_ISDIR(info.st_mode)
 
 
@@ -128,12 +128,12 @@ def _bytes_members(stat: Stat) -> dict[str, Any]:
     return {"kind": kind, "blake3": stat.digest.hex(), "size": stat.size}
 
 
-def _edit_members(device: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None:
+def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None:
     if not entry.pending:
         return None
     ops: list[str] = []
     room = OPS_BYTES
-    for update in device.db.pending(entry.path)[: limits.EDITS_AT_ONCE]:
+    for update in copy.db.pending(entry.path)[: limits.EDITS_AT_ONCE]:
         room -= len(update)
         if room < 0:
             break
@@ -144,13 +144,13 @@ def _edit_members(device: WorkingCopy, entry: PathRecord) -> dict[str, Any] | No
     return {"kind": "create_text", "blake3": entry.want.hex(), "size": entry.size}
 
 
-def _take_off(device: WorkingCopy, departing: list[_Departing]) -> None:
+def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
     """Sign the updates and put them in flight, in this order."""
-    if device.key is None:
+    if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
-    last, lowest = device.db.number("n"), device.db.lowest_flight()
+    last, lowest = copy.db.number("n"), copy.db.lowest_flight()
     settled = last if lowest is None else lowest - 1
-    branch_id, replica = device.branch_id, device.replica
+    branch_id, replica = copy.branch_id, copy.replica
     fresh: list[PathRecord] = []
     flights: list[tuple[int, str, str, bytes]] = []
     for n, (path, known, stat, members) in enumerate(departing, last + 1):
@@ -164,47 +164,47 @@ def _take_off(device: WorkingCopy, departing: list[_Departing]) -> None:
         update = LiveUpdate(
             n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
         )
-        signed = signing_bytes(device.repo.repo_id, branch_id, replica, device.key.id, update)
-        update = msgspec.structs.replace(update, signature=b64u(device.key.sign(signed)))
+        signed = signing_bytes(copy.repo.repo_id, branch_id, replica, copy.key.id, update)
+        update = msgspec.structs.replace(update, signature=b64u(copy.key.sign(signed)))
         flights.append((n, path, update.kind, msgspec.json.encode(update)))
-    device.save_all(fresh)
-    device.db.put_flights(flights)
-    device.db.put("n", last + len(departing))
+    copy.save_all(fresh)
+    copy.db.put_flights(flights)
+    copy.db.put("n", last + len(departing))
 
 
-class Marks:
+class MarkerCheck:
     """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
     nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
 
-    def __init__(self, device: WorkingCopy) -> None:
-        self._device = device
+    def __init__(self, copy: WorkingCopy) -> None:
+        self._copy = copy
 
     @cached_property
     def _unresolved(self) -> bool:
-        return bool(self._device.db.conflicts.list())
+        return bool(self._copy.db.conflicts.list())
 
-    def stand_in(self, stat: Stat, kind: str) -> bool:
+    def remain_in(self, stat: Stat, kind: str) -> bool:
         """`kind`: that of the update that would send the file."""
         text = None
         if kind == "edit_text":
-            text = self._device.objects.get(stat.digest)
+            text = self._copy.objects.get(stat.digest)
         elif kind == "create_text" and self._unresolved:
-            text = self._device.files.read_up_to(stat.path, limits.TEXT_FILE)
+            text = self._copy.files.read_up_to(stat.path, limits.TEXT_FILE)
         return text is not None and has_markers(text)
 
 
-class Caps:
+class SizeCaps:
     """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
 
-    def __init__(self, device: WorkingCopy, scan: Scan) -> None:
-        self._device = device
+    def __init__(self, copy: WorkingCopy, scan: Scan) -> None:
+        self._copy = copy
         self._scan = scan
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
         """Byte files of the branch as this folder would leave them."""
-        sizes = self._device.db.blob_sizes()
-        for path, entry in self._device.entries.items():
+        sizes = self._copy.db.blob_sizes()
+        for path, entry in self._copy.entries.items():
             if entry.kind != "text":  # what this push sent already is no row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
@@ -217,7 +217,7 @@ class Caps:
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file stays out; None if it fits, and it then counts."""
-        kind, cap = self._device.repo_kind, self._device.file_cap
+        kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             remedy = RAISED if kind == "app" and stat.size <= limits.APP_FILE_CLAMP else ""
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from localstore.core.diff.text_merge import Conflict
 from localstore.core.encoding import digest
-from localstore.record.conflicts import KeptConflict, line_ranges
-from localstore.sync.remote import authors
+from localstore.record.conflicts import RecordedConflict, line_ranges
+from localstore.sync.remote import unsealed_authors
 from localstore.sync.working_copy import WorkingCopy
 
 
-class Clash(NamedTuple):
+class ConflictingTexts(NamedTuple):
     """`base` None: nothing is known that both come from. `conflicts`: lines that stand against each other;
     none where the texts are not to be merged for another reason."""
 
@@ -22,43 +22,43 @@ class Clash(NamedTuple):
     conflicts: list[Conflict]
 
 
-class Clashed(Exception):
+class TextsConflict(Exception):
     """Raised before anything is changed."""
 
-    def __init__(self, clash: Clash) -> None:
+    def __init__(self, clash: ConflictingTexts) -> None:
         super().__init__("the texts stand against each other")
-        self.clash = clash
+        self.texts = clash
 
 
-def record(device: WorkingCopy, path: str, clash: Clash) -> None:
+def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> None:
     """Remember the clash, and the name that my text, which the disk shows at `path`, is about to get. Part of
     the caller's step."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
-    device.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
-    device.db.conflicts.put(
-        KeptConflict(
+    copy.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
+    copy.db.conflicts.put(
+        RecordedConflict(
             path,
-            device.free_name(path),
+            copy.free_name(path),
             base,
             theirs,
             mine,
-            whose(device, path),
+            author_of(copy, path),
             line_ranges([one.theirs for one in clash.conflicts]),
             line_ranges([one.mine for one in clash.conflicts]),
         )
     )
 
 
-def drop_unused(device: WorkingCopy, path: str) -> None:
+def drop_unused(copy: WorkingCopy, path: str) -> None:
     """Forget the clash of a path if no copy came of it: the file was saved or deleted in between."""
-    known = device.db.conflicts.get(path)
-    if known is not None and not device.occupied(known.kept_as):
-        device.db.conflicts.remove(path)
+    known = copy.db.conflicts.get(path)
+    if known is not None and not copy.exists(known.kept_as):
+        copy.db.conflicts.remove(path)
 
 
-def whose(device: WorkingCopy, path: str) -> str | None:
+def author_of(copy: WorkingCopy, path: str) -> str | None:
     """The handle of whoever made the branch's version of a path, None if it is not known or several did."""
-    handles = authors(device).get(path) or device.sealed_by
+    handles = unsealed_authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.identity.keys import DeviceKey
-from localstore.disk_errors import told
+from localstore.disk_errors import translated_disk_errors
 from localstore.errors import CopyBusy, NotLinked
 from localstore.folder import link, lock
 from localstore.folder.link import RepoLink
 from localstore.home import Home
 from localstore.progress import Progress, silent
-from localstore.sync.rehearsal import rehearsed
+from localstore.sync.dry_run import scratch_copy
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy, utc_now
 
@@ -43,7 +43,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     def owning(self, record: Path, folder: Path) -> AbstractContextManager[None]:
         """Own the folder of a record until the end of the block. CopyBusy."""
-        return lock.owned(record / "lock", folder, self.command, self.seconds, self.waiting)
+        return lock.own_working_copy(record / "lock", folder, self.command, self.seconds, self.waiting)
 
 
 Bound = tuple[Transport | None, DeviceKey | None]
@@ -62,17 +62,17 @@ def opened(
 ) -> Iterator[WorkingCopy]:
     """The working copy linked at `folder`, owned by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskTrouble for whatever the disk refuses inside the
+    NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for whatever the disk refuses inside the
     block."""
     before = turn.link or link.read_repo(folder)
     record = _record(folder, home, before)
-    with told(folder, record), turn.owning(record, folder):
+    with translated_disk_errors(folder, record), turn.owning(record, folder):
         same = link.require_same(folder, before)
-        device = WorkingCopy(folder, same, home, record, transport, key, now, progress)
+        copy = WorkingCopy(folder, same, home, record, transport, key, now, progress)
         try:
-            yield device
+            yield copy
         finally:
-            device.close()
+            copy.close()
 
 
 @contextmanager
@@ -88,11 +88,11 @@ def looked_at(
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
-            device = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
+            copy = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
         except CopyBusy as busy:
             turn.waiting(busy.owner)
-            device = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
-        yield device
+            copy = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
+        yield copy
 
 
 @contextmanager
@@ -102,12 +102,12 @@ def _copied(
     """A working copy that nobody owns, over a copy of its record: nothing that is done to it stays."""
     repo = before or link.read_repo(folder)
     record = _record(folder, home, repo)
-    with told(folder, record):
+    with translated_disk_errors(folder, record):
         _sweep(record)
         real = WorkingCopy(folder, repo, home, record, transport, progress=progress)
         try:
-            with rehearsed(real, LOOK) as device:
-                yield device
+            with scratch_copy(real, LOOK) as copy:
+                yield copy
         finally:
             real.close()
 
@@ -129,7 +129,7 @@ class Rounds:
     ) -> None:
         self.folder, self._home, self._bind, self._turn = folder, home, bind, turn
         self._now, self._progress = now, progress
-        self._device: WorkingCopy | None = None
+        self._copy: WorkingCopy | None = None
         self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
         self._identity: tuple[int, int] | None = None
         self._bound: tuple[RepoLink, Bound] | None = None
@@ -142,57 +142,55 @@ class Rounds:
             if self._bound is None or not link.same_target(self._bound[0], repo):
                 self._bound = repo, self._bind(repo)
             record = self._find(repo)
-            with told(self.folder, record), self._turn.owning(record, self.folder):
+            with translated_disk_errors(self.folder, record), self._turn.owning(record, self.folder):
                 now = link.read_repo(self.folder)
                 if not link.same_target(now, repo) or self._find(now) != record:
                     continue  # it was turned, or linked anew, while this waited
-                device = self._ready(record, now, self._bound[1])
+                copy = self._ready(record, now, self._bound[1])
                 begun, self._version = self._version, None
-                yield device
+                yield copy
                 self._version = begun
                 return
 
     def wanted(self) -> bool:
         """Whether somebody waits for the folder."""
-        return self._device is not None and lock.wanted(self._device.record / "lock")
+        return self._copy is not None and lock.wanted(self._copy.record / "lock")
 
     def close(self) -> None:
         """Outside of a round."""
-        if self._device is not None:
-            self._device.close()
-        self._device = self._version = None
+        if self._copy is not None:
+            self._copy.close()
+        self._copy = self._version = None
 
     def _find(self, repo: RepoLink) -> Path:
         """The record of the folder."""
-        known = self._device
+        known = self._copy
         if known and known.repo.repo_id == repo.repo_id and _identity(self.folder) == self._identity:
             return known.record
         return _record(self.folder, self._home, repo)
 
     def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
         """The working copy as it is now."""
-        if self._device is None or self._device.record != record:
+        if self._copy is None or self._copy.record != record:
             self.close()
             self._identity = _identity(self.folder)
-            self._device = WorkingCopy(
-                self.folder, repo, self._home, record, *bound, self._now, self._progress
-            )
-        device = self._device
-        transport, device.key = bound
-        device.repo = repo
+            self._copy = WorkingCopy(self.folder, repo, self._home, record, *bound, self._now, self._progress)
+        copy = self._copy
+        transport, copy.key = bound
+        copy.repo = repo
         if transport is not None:
-            device.turn_to(transport)
-        version = device.db.version()
+            copy.use_transport(transport)
+        version = copy.db.version()
         if version != self._version:
-            device.renew()
+            copy.renew()
         self._version = version
-        device.begin_report()
-        return device
+        copy.begin_report()
+        return copy
 
 
 def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
-    with told(home.root, home.root):
-        return home.copy_folder(folder, repo.repo_id)
+    with translated_disk_errors(home.root, home.root):
+        return home.record_of(folder, repo.repo_id)
 
 
 def _identity(folder: Path) -> tuple[int, int]:

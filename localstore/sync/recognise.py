@@ -28,14 +28,14 @@ class Recognised(msgspec.Struct):
     unknown: list[str]
 
 
-def recognise(device: WorkingCopy) -> Recognised:
+def recognise(copy: WorkingCopy) -> Recognised:
     """Start over, taking as base the newest seal whose digests match most files; a file that differs from it
     is the version that its path once had, or not known."""
-    head = device.transport.head()
-    files = device.look_around().files
+    head = copy.transport.head()
+    files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None
     history: dict[str, dict[bytes, SealedFile]] = {}
-    for seal_id, tree in _trees(device, head):
+    for seal_id, tree in _trees(copy, head):
         for path, file in tree.items():
             history.setdefault(path, {})[file.digest] = file
         matches = sum(path in files and files[path].digest == file.digest for path, file in tree.items())
@@ -46,80 +46,82 @@ def recognise(device: WorkingCopy) -> Recognised:
         for path, stat in files.items()
         if stat.digest in history.get(path, {})
     }
-    with device.db.step():  # a death before its end is seen by the next command, which recognises again
-        device.start_over()
+    with copy.db.step():  # a death before its end is seen by the next command, which recognises again
+        copy.start_over()
         for path, file in known.items():
-            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
+            copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
     if best is not None:
-        device.sealed_as(best[1], dict(best[2]), whole=True)
+        copy.record_seal(best[1], dict(best[2]), whole=True)
     unknown = [path for path in files if path in history and path not in known]
     return Recognised(best[1] if best else None, head, len(known), sorted(unknown))
 
 
-def adopt_state(device: WorkingCopy) -> None:
+def adopt_state_file(copy: WorkingCopy) -> None:
     """A folder that was copied with its link has a `state.json` and no record yet: the seal it names, once
     verified, is the base. Nothing happens where the seal is not the repository's."""
-    named = _unrecorded(device)
+    named = _unrecorded(copy)
     if named is None:
-        if _unseen(device):
-            recognise(device)  # linking the folder was interrupted
+        if _nothing_recorded(copy):
+            recognise(copy)  # linking the folder was interrupted
         return
     try:
-        seal = device.transport.seal(named)
+        seal = copy.transport.seal(named)
     except NotFound:
         return
-    files = verify.tree(device.transport.tree(named), verify.seal(seal, named, device.repo.repo_id))
+    files = verify.tree(copy.transport.tree(named), verify.seal(seal, named, copy.repo.repo_id))
     # A file that is not here may never have been copied: it must not look deleted.
-    present = device.look_around().files.keys() & files.keys()
-    with device.db.step():
+    present = copy.scan().files.keys() & files.keys()
+    with copy.db.step():
         for path in present:
             file = files[path]
-            device.save(known_by_bytes(path, file.kind, file.digest, file.size))
-    device.sealed_as(named, dict(files), whole=True)
+            copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
+    copy.record_seal(named, dict(files), whole=True)
 
 
-def against_last(device: WorkingCopy, scan: Scan) -> tuple[str | None, list[str], list[str], list[str]]:
+def changes_since_last_seal(
+    copy: WorkingCopy, scan: Scan
+) -> tuple[str | None, list[str], list[str], list[str]]:
     """The folder's last seal, and which paths are changed, new and removed since: by the record, or by
     `state.json` without one. `scan` is a fresh one."""
-    if _unrecorded(device) is None:
-        return device.last, *device.db.against_seal()
-    state, files = link.read_state(device.folder), scan.files
+    if _unrecorded(copy) is None:
+        return copy.last_seal, *copy.db.changes_since_seal()
+    state, files = link.read_state(copy.folder), scan.files
     changed = [path for path, one in state.tree.items() if path in files and files[path].digest.hex() != one]
     new, removed = files.keys() - state.tree.keys(), state.tree.keys() - files.keys()
     return state.last_seal, sorted(changed), sorted(new), sorted(removed)
 
 
-def mend_state(device: WorkingCopy) -> None:
+def repair_state_file(copy: WorkingCopy) -> None:
     """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
     mended here."""
-    link.sweep(device.folder)
-    if device.last is not None and not device.state.is_written():
-        device.state.mend()
+    link.sweep(copy.folder)
+    if copy.last_seal is not None and not copy.state.is_written():
+        copy.state.rewrite()
 
 
-def _unrecorded(device: WorkingCopy) -> str | None:
+def _unrecorded(copy: WorkingCopy) -> str | None:
     """The seal that `state.json` names, where the record is new and knows none."""
-    return _named(device) if _unseen(device) else None
+    return _seal_of_state_file(copy) if _nothing_recorded(copy) else None
 
 
-def _unseen(device: WorkingCopy) -> bool:
+def _nothing_recorded(copy: WorkingCopy) -> bool:
     """Whether nothing was ever recorded of the folder."""
-    known = device.db.number(RECORDED) or device.last is not None or device.branch_id or device.entries
+    known = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
     return not known
 
 
-def _named(device: WorkingCopy) -> str | None:
+def _seal_of_state_file(copy: WorkingCopy) -> str | None:
     try:
-        return link.read_last_seal(device.folder)
+        return link.read_last_seal(copy.folder)
     except (NotLinked, LinkDamaged):
         return None
 
 
-def _trees(device: WorkingCopy, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
+def _trees(copy: WorkingCopy, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
     wanted = head
     for _ in range(SEALS_COMPARED):
         if wanted is None:
             return
-        payload = verify.seal(device.transport.seal(wanted), wanted, device.repo.repo_id)
-        yield wanted, verify.tree(device.transport.tree(wanted), payload)
+        payload = verify.seal(copy.transport.seal(wanted), wanted, copy.repo.repo_id)
+        yield wanted, verify.tree(copy.transport.tree(wanted), payload)
         wanted = payload.parents[0] if payload.parents else None

@@ -8,92 +8,92 @@ from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import look
+from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
-from localstore.sync.conflicts import Clash, Clashed, drop_unused, record
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict, drop_unused, record_conflict
 from localstore.sync.merging import advance
-from localstore.sync.remote import Remote, read, require_readable
+from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
 from localstore.sync.working_copy import WorkingCopy
 
 CHUNK = 1000
 
 
-def reconcile(device: WorkingCopy, scan: Scan) -> list[str]:
+def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
 
     ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
     try:
-        changed = _brought_in(device, scan)
+        changed = _reconcile(copy, scan)
     except (NotFound, PayloadMissing, ServerMisbehaved):
-        device.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
+        copy.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
         raise
-    require_readable(device)
+    require_readable(copy)
     return changed
 
 
-def _brought_in(device: WorkingCopy, scan: Scan) -> list[str]:
-    rows = device.db.rows()
-    flying = device.db.flight_kinds()
-    index = device.db.number("since")
+def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
+    rows = copy.db.rows()
+    flying = copy.db.flight_kinds()
+    index = copy.db.number("since")
     gone = [
         path
-        for path, entry in device.entries.items()
+        for path, entry in copy.entries.items()
         if path not in rows
         and entry.gen > 0
         and entry.seen <= index
         and path not in flying
         and not scan.unknown(path)
     ]
-    removed = _removals(device, sorted(gone))
-    unwritable = _unwritable(device, rows)
+    removed = _removals(copy, sorted(gone))
+    unwritable = _unwritable(copy, rows)
     todo = [
         rows[path]
         for path in sorted(rows)
         if path not in flying
         and path not in unwritable
         and not scan.unknown(path)
-        and _behind(device.entries.get(path), rows[path])
+        and _behind(copy.entries.get(path), rows[path])
     ]
-    todo = follow(device, todo)
+    todo = follow_epochs(copy, todo)
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in read(device, todo[start : start + CHUNK]):
+        for remote in read_remote(copy, todo[start : start + CHUNK]):
             try:
-                settles = _one(device, remote)
+                settles = _reconcile_path(copy, remote)
             except UpdateInvalid as error:
-                device.unreadable[remote.row.path] = error.detail
+                copy.unreadable[remote.row.path] = error.detail
                 continue
             if settles:
                 settling.append(remote.row.path)
-        changed += [path for path in settling if not _is_shown(device, path)]
-        settle(device, settling)
-        device.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
+        changed += [path for path in settling if not _is_settled(copy, path)]
+        settle(copy, settling)
+        copy.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
     return removed + changed
 
 
-def follow(device: WorkingCopy, rows: list[Row]) -> list[Row]:
+def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
     left: list[Row] = []
     moved: list[PathRecord] = []
-    if not rows or not device.entries:
+    if not rows or not copy.entries:
         return rows
-    device.entries.load(row.path for row in rows)
+    copy.entries.load(row.path for row in rows)
     for row in rows:
-        entry = device.entries.get(row.path)
+        entry = copy.entries.get(row.path)
         if entry is None or not _same_text(entry, row):
             left.append(row)
             continue
         entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
         entry.seen = max(entry.seen, row.ver)
         moved.append(entry)
-    with device.db.step():
+    with copy.db.step():
         for entry in moved:
-            device.db.put_lane_state(entry.path, None)
-        device.save_all(moved)
+            copy.db.put_lane_state(entry.path, None)
+        copy.save_all(moved)
     return left
 
 
@@ -109,8 +109,8 @@ def _same_text(entry: PathRecord, row: Row) -> bool:
     )
 
 
-def _is_shown(device: WorkingCopy, path: str) -> bool:
-    entry = device.entries.get(path)
+def _is_settled(copy: WorkingCopy, path: str) -> bool:
+    entry = copy.entries.get(path)
     return entry is not None and entry.settled
 
 
@@ -123,119 +123,119 @@ def _behind(entry: PathRecord | None, row: Row) -> bool:
     return row.other > entry.seen
 
 
-def _unwritable(device: WorkingCopy, rows: dict[str, Row]) -> set[str]:
+def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside their siblings: recorded, and never counted as
     removed."""
-    known = device.db.unwritable()
+    known = copy.db.unwritable()
     blocked = set()
-    if _folds_case(device):
-        here_first = sorted(rows, key=lambda one: (one not in device.entries, one))
-        for path, holder in paths.clashes(here_first).items():
+    if _folds_case(copy):
+        here_first = sorted(rows, key=lambda one: (one not in copy.entries, one))
+        for path, holder in paths.case_collisions(here_first).items():
             blocked.add(path)
-            device.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
+            copy.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
     for path in known:
         if path not in blocked:
-            device.db.drop_unwritable(path)
+            copy.db.drop_unwritable(path)
     return blocked
 
 
-def _folds_case(device: WorkingCopy) -> bool:
-    return device.files.stat(".SVC") is not None
+def _folds_case(copy: WorkingCopy) -> bool:
+    return copy.files.stat(".SVC") is not None
 
 
-def _removals(device: WorkingCopy, gone: list[str]) -> list[str]:
+def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
     clean = []
     for path in gone:
-        entry = device.entries[path]
+        entry = copy.entries[path]
         if entry.kind == "text" and not entry.settled:
-            capture(device, [path])
-        now = device.seen(path)
+            capture(copy, [path])
+        now = copy.digest_on_disk(path)
         if now is not None and now == entry.shadow and not entry.pending:
             clean.append(path)
         else:
-            with device.db.step():
-                device.forget(path)  # edited here: sent again as a new file
-    remove(device, clean)
+            with copy.db.step():
+                copy.forget(path)  # edited here: sent again as a new file
+    remove(copy, clean)
     return clean
 
 
-def _one(device: WorkingCopy, remote: Remote) -> bool:
+def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
     """Bring the record of one path up to date; whether the path is to be settled."""
-    entry = device.entries.get(remote.row.path)
+    entry = copy.entries.get(remote.row.path)
     if entry is not None and entry.gen == remote.row.gen:
-        return _same_lane(device, entry, remote)
+        return _same_lane(copy, entry, remote)
     if entry is not None and entry.kind == "text" and entry.gen and not entry.settled:
-        settle(device, [entry.path])
-    return _other_lane(device, remote)
+        settle(copy, [entry.path])
+    return _other_lane(copy, remote)
 
 
-def _same_lane(device: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
+def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
-    capture(device, [entry.path])
-    now = look(device.files, entry.path)
+    capture(copy, [entry.path])
+    now = read_stat(copy.files, entry.path)
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # our delete or change of kind, not sent yet, replaces what we have seen
     try:
-        advance(device, entry, remote)
-    except Clashed as found:
-        return _clashed(device, entry, remote, found.clash)
+        advance(copy, entry, remote)
+    except TextsConflict as found:
+        return _keep_mine_aside(copy, entry, remote, found.texts)
     if odd:
-        _give_way(device, remote)
+        _take_theirs(copy, remote)
     elif now is None:
         entry.shadow = None  # our delete loses against an edit
-        with device.db.step():
-            device.save(entry)
+        with copy.db.step():
+            copy.save(entry)
     return True
 
 
-def _clashed(device: WorkingCopy, entry: PathRecord, remote: Remote, clash: Clash) -> bool:
+def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
     """Mine becomes the conflict copy; whether the path is to be settled. What was captured before the file
     was deleted, or became bytes, is given up with it."""
     path = entry.path
     if not entry.settled:  # what was captured may be in the lane alone: a file has to show it
-        settle(device, [path])
-        shown = device.entries.get(path)
+        settle(copy, [path])
+        shown = copy.entries.get(path)
         if shown is None or not shown.settled:
             return False  # it is saved all the time: the next pull tries again
-        return _same_lane(device, shown, remote)
-    if device.seen(path) == digest(clash.mine):
-        with device.db.step():
-            record(device, path, clash)
-            device.forget(path)
-    _give_way(device, remote)
+        return _same_lane(copy, shown, remote)
+    if copy.digest_on_disk(path) == digest(clash.mine):
+        with copy.db.step():
+            record_conflict(copy, path, clash)
+            copy.forget(path)
+    _take_theirs(copy, remote)
     return True
 
 
-def _give_way(device: WorkingCopy, remote: Remote) -> None:
+def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
     """Take the relay's version; what the disk holds becomes the conflict copy."""
     path = remote.row.path
-    device.step_aside(path)
-    with device.db.step():
-        drop_unused(device, path)
-        _adopt(device, remote, None)
+    copy.forget_and_move_aside(path)
+    with copy.db.step():
+        drop_unused(copy, path)
+        _adopt(copy, remote, None)
 
 
-def _other_lane(device: WorkingCopy, remote: Remote) -> bool:
+def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
     path = remote.row.path
-    entry = device.entries.get(path)
-    now = device.seen(path)
+    entry = copy.entries.get(path)
+    now = copy.digest_on_disk(path)
     clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
     if now != remote.row.digest and not clean:
-        device.step_aside(path)
+        copy.forget_and_move_aside(path)
         now = None
-    with device.db.step():
-        _adopt(device, remote, now)
+    with copy.db.step():
+        _adopt(copy, remote, now)
     return True
 
 
-def _adopt(device: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
+def _adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
     """Record the relay's version; `shadow` is what the disk holds."""
-    device.forget(remote.row.path)
-    device.db.put_lane_state(remote.row.path, remote.state)
-    device.save(entry_of(remote, shadow))
+    copy.forget(remote.row.path)
+    copy.db.put_lane_state(remote.row.path, remote.state)
+    copy.save(entry_of(remote, shadow))
 
 
 def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
@@ -256,19 +256,19 @@ def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
     )
 
 
-def attach(device: WorkingCopy) -> None:
+def attach_lanes(copy: WorkingCopy) -> None:
     """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
     is then an older version of the lane, and edits since are carried onto it."""
-    foreign = device.db.foreign()
+    foreign = copy.db.foreign()
     if not foreign:
         return
-    rows = device.db.rows()
+    rows = copy.db.rows()
     known = [path for path in foreign if path in rows]
     for start in range(0, len(known), CHUNK):
         adopted = []
-        with device.db.step():
-            for remote in read(device, [rows[path] for path in known[start : start + CHUNK]]):
+        with copy.db.step():
+            for remote in read_remote(copy, [rows[path] for path in known[start : start + CHUNK]]):
                 if remote.state is not None:
-                    device.db.put_lane_state(remote.row.path, remote.state)
-                adopted.append(entry_of(remote, device.entries[remote.row.path].shadow))
-            device.save_all(adopted)
+                    copy.db.put_lane_state(remote.row.path, remote.state)
+                adopted.append(entry_of(remote, copy.entries[remote.row.path].shadow))
+            copy.save_all(adopted)

@@ -21,7 +21,7 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
-from localstore.record.database import DOUBTED, Row
+from localstore.record.database import STALE_EPOCH, Row
 from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
 from localstore.sync.working_copy import REUSED, WorkingCopy
@@ -44,67 +44,67 @@ class Connected(msgspec.Struct, frozen=True):
     rows: list[Row]
 
 
-def connect(device: WorkingCopy) -> Connected:
+def connect(copy: WorkingCopy) -> Connected:
     """Bring the frontier up to date, as this folder's replica.
 
     A folder whose records are older than what the relay has seen of it starts over under a new replica id,
     with the seals of the branch to tell which versions its files are.
     """
-    if device.key is None:
+    if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
-    if device.db.text("device_key_id") not in (None, device.key.id):
-        device.detach()
+    if copy.db.text("device_key_id") not in (None, copy.key.id):
+        copy.detach()
     try:
-        if device.db.number(REUSED):
+        if copy.db.number(REUSED):
             raise ClockReused("the relay knows an update under a number that this folder gave again")
-        answer = device.transport.bootstrap(_request(device))
-        if device.branch_id not in ("", answer.branch_id):
-            device.detach()
-            answer = device.transport.bootstrap(_request(device))
+        answer = copy.transport.bootstrap(_request(copy))
+        if copy.branch_id not in ("", answer.branch_id):
+            copy.detach()
+            answer = copy.transport.bootstrap(_request(copy))
     except ClockReused:
-        recognise(device)
-        answer = device.transport.bootstrap(_request(device))
+        recognise(copy)
+        answer = copy.transport.bootstrap(_request(copy))
     except ReplicaUnknown:
-        answer = _as_new_replica(device)
-    device.rename(answer.repo, answer.class_)
-    return Connected(answer.sealed_head, _store(device, answer))
+        answer = _as_new_replica(copy)
+    copy.rename(answer.repo, answer.class_)
+    return Connected(answer.sealed_head, _store(copy, answer))
 
 
-def _as_new_replica(device: WorkingCopy) -> Bootstrap:
+def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
     """The relay does not know this folder's replica: the branch was made again and is another one, or the
     relay is older than what it told. Where it lacks the folder's last seal, what was sealed here may be lost
     there: the seals that are left say which versions the files are, and others are kept."""
-    answer = device.transport.bootstrap(BootstrapRequest(device_key_id=device.device_id))
-    if device.branch_id not in ("", answer.branch_id):
-        raise BranchReplaced(device.repo.branch)
-    same, last, sealed = answer.branch_id == device.branch_id, device.last, device.db.sealed()
-    if same and not _has_seal(device, last):
-        recognise(device)
+    answer = copy.transport.bootstrap(BootstrapRequest(device_key_id=copy.device_id))
+    if copy.branch_id not in ("", answer.branch_id):
+        raise BranchReplaced(copy.repo.branch)
+    same, last, sealed = answer.branch_id == copy.branch_id, copy.last_seal, copy.db.sealed()
+    if same and not _has_seal(copy, last):
+        recognise(copy)
     else:
-        device.detach()
+        copy.detach()
         if same and last is not None:
-            device.sealed_as(last, dict(sealed), whole=True)
-    return device.transport.bootstrap(_request(device))
+            copy.record_seal(last, dict(sealed), whole=True)
+    return copy.transport.bootstrap(_request(copy))
 
 
-def _has_seal(device: WorkingCopy, seal: str | None) -> bool:
+def _has_seal(copy: WorkingCopy, seal: str | None) -> bool:
     try:
-        return seal is None or bool(device.transport.seal(seal))
+        return seal is None or bool(copy.transport.seal(seal))
     except NotFound:
         return False
 
 
-def _request(device: WorkingCopy) -> BootstrapRequest:
+def _request(copy: WorkingCopy) -> BootstrapRequest:
     return BootstrapRequest(
-        device_key_id=device.device_id,
-        replica=device.replica or None,
-        since=device.db.number("since"),
-        n=device.db.number("n"),
+        device_key_id=copy.device_id,
+        replica=copy.replica or None,
+        since=copy.db.number("since"),
+        n=copy.db.number("n"),
     )
 
 
-def _store(device: WorkingCopy, answer: Bootstrap) -> list[Row]:
-    since = device.db.number("since")
+def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
+    since = copy.db.number("since")
     kept, gone = [], []
     refused: list[tuple[str, str]] = []
     for row in answer.rows:
@@ -116,24 +116,24 @@ def _store(device: WorkingCopy, answer: Bootstrap) -> list[Row]:
         except PathInvalid as error:
             refused.append((row.path, error.detail))
     unb64u(answer.tree_key, 32)
-    with device.db.step():
-        device.db.put_rows(kept, gone, whole=since == 0)
+    with copy.db.step():
+        copy.db.put_rows(kept, gone, whole=since == 0)
         for path, reason in refused:
-            device.db.put_unwritable(path, reason)
-        device.db.put("replica", answer.replica)
-        device.db.put("branch_id", answer.branch_id)
-        device.db.put("tree_key", answer.tree_key)
-        device.db.put("tree_key_id", answer.tree_key_id)
-        device.db.put("repo_kind", answer.kind)
-        device.db.put("since", answer.seq)
-        device.db.put("live_by", msgspec.json.encode(answer.live_by))
-        device.db.put("device_key_id", device.device_id)
+            copy.db.put_unwritable(path, reason)
+        copy.db.put("replica", answer.replica)
+        copy.db.put("branch_id", answer.branch_id)
+        copy.db.put("tree_key", answer.tree_key)
+        copy.db.put("tree_key_id", answer.tree_key_id)
+        copy.db.put("repo_kind", answer.kind)
+        copy.db.put("since", answer.seq)
+        copy.db.put("live_by", msgspec.json.encode(answer.live_by))
+        copy.db.put("device_key_id", copy.device_id)
     return kept
 
 
-def authors(device: WorkingCopy) -> dict[str, list[str]]:
+def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
     """Whose unsealed edits the frontier holds, by path, as the relay tells; handles fit for a terminal."""
-    kept = device.db.get("live_by")
+    kept = copy.db.get("live_by")
     found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in found.items()}
 
@@ -151,59 +151,59 @@ def state_bytes(state: str | None) -> bytes | None:
     return None if state is None else unb64u(state)
 
 
-def read(device: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
+def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
     """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
     next pull sees why. So is one whose lane is refused, which `Device.unreadable` then names."""
     asked: list[Row] = []
     for row in rows:
-        if row.path in device.unreadable:
+        if row.path in copy.unreadable:
             continue
-        if row.kind == "text" and _needs_state(device.entries.get(row.path), row):
+        if row.kind == "text" and _needs_state(copy.entries.get(row.path), row):
             asked.append(row)
             if len(asked) == LANES_PER_REQUEST:
-                yield from _states(device, asked)
+                yield from _states(copy, asked)
                 asked = []
         else:
             yield Remote(row, row.digest)
     if asked:
-        yield from _states(device, asked)
+        yield from _states(copy, asked)
 
 
 def _needs_state(entry: PathRecord | None, row: Row) -> bool:
-    if row.live or row.epoch == DOUBTED:
+    if row.live or row.epoch == STALE_EPOCH:
         return True
     return entry is not None and (entry.gen, entry.epoch) == (row.gen, row.epoch) and entry.touched
 
 
-def _states(device: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
+def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
     names = [LaneName(path=row.path, gen=row.gen) for row in rows]
     asked = {row.path: row for row in rows}
-    for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
+    for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
         known = asked.get(state.path)
         if known is None or known.gen != state.gen:
             raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
         try:
-            remote = _remote(device, state, known)
+            remote = _remote(copy, state, known)
         except Invalid as error:
-            device.unreadable[state.path] = error.detail
+            copy.unreadable[state.path] = error.detail
             continue
         yield remote
 
 
-def require_readable(device: WorkingCopy) -> None:
+def require_readable(copy: WorkingCopy) -> None:
     """ServerMisbehaved, which names the files, if lanes were refused."""
-    if not device.unreadable:
+    if not copy.unreadable:
         return
-    path = min(device.unreadable)
-    others = f" and {len(device.unreadable) - 1} more" if len(device.unreadable) > 1 else ""
+    path = min(copy.unreadable)
+    others = f" and {len(copy.unreadable) - 1} more" if len(copy.unreadable) > 1 else ""
     raise ServerMisbehaved(
         f"the server sent edits of {terminal_safe(path)}{others} that cannot be taken in "
-        f"({device.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
+        f"({copy.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
         "Try again; if it stays so, let somebody who has these edits push them: their seal ends them"
     )
 
 
-def _remote(device: WorkingCopy, state: LaneState, known: Row) -> Remote:
+def _remote(copy: WorkingCopy, state: LaneState, known: Row) -> Remote:
     # Whoever changed the lane since the rows were read is taken for somebody else.
     other = known.other if state.ver == known.ver else state.ver
     row = known._replace(
@@ -214,6 +214,6 @@ def _remote(device: WorkingCopy, state: LaneState, known: Row) -> Remote:
     if text is not None and digest(text) != row.digest:
         raise Invalid("they do not give the text that they are said to give")
     if text is not None:
-        device.objects.add([(row.digest, text)])
-    device.db.put_rows([row], (), whole=False)
+        copy.objects.add([(row.digest, text)])
+    copy.db.put_rows([row], (), whole=False)
     return Remote(row, genesis, raw)

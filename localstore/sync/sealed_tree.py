@@ -16,28 +16,28 @@ from localstore.sync.working_copy import WorkingCopy
 Changes = Mapping[str, SealedFile | None]
 
 
-def after(device: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
+def tree_after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
     """The tree that `changes` (path → file, None for removed) make of the last seal's; None if its root is
     not the `expected` one."""
-    found = _updated(device, changes)
+    found = _updated(copy, changes)
     if found is None or found.root != expected:  # the record is only a shortcut: the files decide
-        found = _anew(device, changes)
+        found = _rebuilt(copy, changes)
     return found if found.root == expected else None
 
 
-def _updated(device: WorkingCopy, changes: Changes) -> SealedTree | None:
+def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     """From the kept directories; None without them."""
-    root = device.db.sealed_root()
+    root = copy.db.sealed_root()
     if root is None:
         return None
     read: dict[bytes, bytes] = {}
 
     def load(digests: list[bytes]) -> dict[bytes, bytes]:
-        found = device.db.directories(digests)
+        found = copy.db.directories(digests)
         read.update(found)
         return found
 
-    steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(device))
+    steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(copy))
     try:
         built = tree.run(steps, load)
     except (PayloadMissing, Invalid):
@@ -45,15 +45,15 @@ def _updated(device: WorkingCopy, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _anew(device: WorkingCopy, changes: Changes) -> SealedTree:
+def _rebuilt(copy: WorkingCopy, changes: Changes) -> SealedTree:
     """From the path of every file."""
-    files = device.db.sealed()
+    files = copy.db.sealed()
     for path, file in changes.items():
         if file is None:
             files.pop(path, None)
         else:
             files[path] = file
-    built = tree.build({path: TreeEntry(*file) for path, file in files.items()}, _key(device))
+    built = tree.build({path: TreeEntry(*file) for path, file in files.items()}, _key(copy))
     return SealedTree(built.root, built.directories, None)
 
 
@@ -61,5 +61,5 @@ def _entry(file: SealedFile | None) -> TreeEntry | None:
     return None if file is None else TreeEntry(*file)
 
 
-def _key(device: WorkingCopy) -> bytes:
-    return unb64u(device.db.text("tree_key") or "", 32)
+def _key(copy: WorkingCopy) -> bytes:
+    return unb64u(copy.db.text("tree_key") or "", 32)

@@ -32,7 +32,7 @@ class Sealed(msgspec.Struct):
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-class _Promise(msgspec.Struct):
+class _UnconfirmedSeal(msgspec.Struct):
     """What is about to be finalized: kept, so that a lost answer is recognised by the head it made."""
 
     seal: str
@@ -40,55 +40,55 @@ class _Promise(msgspec.Struct):
     changes: list[SealChange]
 
 
-def seal(device: WorkingCopy, message: str, author: str | None = None) -> Sealed:
+def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
     """Seal the branch as it stands. StaleHead if somebody was faster; ServerMisbehaved, and nothing signed,
     if the prepared bytes say anything but what was asked."""
-    if device.key is None:
+    if copy.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")
     request = PrepareRequest(
         message=message,
-        device_key_id=device.key.id,
-        expected_head=device.last,
+        device_key_id=copy.key.id,
+        expected_head=copy.last_seal,
         author=author,
-        replica=device.replica,
-        settled=_settled(device),
+        replica=copy.replica,
+        settled=_settled(copy),
     )
-    prepared = device.transport.prepare(request)
+    prepared = copy.transport.prepare(request)
     if prepared.unchanged:
         return Sealed(None)
     raw = unb64u(prepared.bytes)
     changes = _checked_changes(prepared)
-    _check_payload(device, prepared, raw, request)
-    tree = _check_content(device, prepared, changes)
-    _check_shared(device, prepared, changes)
-    promise = _Promise(seals.seal_id(raw), device.last, prepared.changes)
-    with device.db.step():
-        device.db.put("prepared", msgspec.json.encode(promise))
-    device.transport.finalize(
+    _check_payload(copy, prepared, raw, request)
+    tree = _check_content(copy, prepared, changes)
+    _check_shared(copy, prepared, changes)
+    promise = _UnconfirmedSeal(seals.seal_id(raw), copy.last_seal, prepared.changes)
+    with copy.db.step():
+        copy.db.put("prepared", msgspec.json.encode(promise))
+    copy.transport.finalize(
         FinalizeRequest(
             prepare_id=prepared.prepare_id,
-            device_key_id=device.key.id,
-            signature=b64u(device.key.sign(raw)),
+            device_key_id=copy.key.id,
+            signature=b64u(copy.key.sign(raw)),
         )
     )
-    device.sealed_as(promise.seal, changes, whole=False, tree=tree)
+    copy.record_seal(promise.seal, changes, whole=False, tree=tree)
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
 
 
-def _settled(device: WorkingCopy) -> int:
+def _settled(copy: WorkingCopy) -> int:
     """The update number up to which every answer was taken in."""
-    lowest = device.db.lowest_flight()
-    return device.db.number("n") if lowest is None else lowest - 1
+    lowest = copy.db.lowest_flight()
+    return copy.db.number("n") if lowest is None else lowest - 1
 
 
-def adopt_promised(device: WorkingCopy, head: str | None) -> None:
+def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
     """If the head is the seal whose answer was lost, take it as ours."""
-    kept = device.db.get("prepared")
-    if head is None or head == device.last or not isinstance(kept, bytes):
+    kept = copy.db.get("prepared")
+    if head is None or head == copy.last_seal or not isinstance(kept, bytes):
         return
-    promise = msgspec.json.decode(kept, type=_Promise)
-    if promise.seal == head and promise.parent == device.last:
-        device.sealed_as(head, _files(promise.changes), whole=False)
+    promise = msgspec.json.decode(kept, type=_UnconfirmedSeal)
+    if promise.seal == head and promise.parent == copy.last_seal:
+        copy.record_seal(head, _files(promise.changes), whole=False)
 
 
 def _checked_changes(prepared: Prepared) -> dict[str, SealedFile | None]:
@@ -111,18 +111,18 @@ def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
     return files
 
 
-def _check_payload(device: WorkingCopy, prepared: Prepared, raw: bytes, request: PrepareRequest) -> None:
+def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: PrepareRequest) -> None:
     try:
         payload = seals.decode(raw)
     except SvcError as error:
         raise ServerMisbehaved(f"the server prepared bytes that are no seal: {error.detail}") from None
     expected = {
-        "repository": (payload.repo_id, device.repo.repo_id),
-        "branch": (payload.branch, device.repo.branch),
-        "parent": (payload.parents, [device.last] if device.last else []),
+        "repository": (payload.repo_id, copy.repo.repo_id),
+        "branch": (payload.branch, copy.repo.branch),
+        "parent": (payload.parents, [copy.last_seal] if copy.last_seal else []),
         "message": (payload.message, request.message),
         "device key": (payload.provenance.device_key_id, request.device_key_id),
-        "tree key": (payload.tree_key_id, device.db.text("tree_key_id")),
+        "tree key": (payload.tree_key_id, copy.db.text("tree_key_id")),
         "author": (payload.provenance.author, request.author),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, None),
@@ -137,14 +137,14 @@ def _check_payload(device: WorkingCopy, prepared: Prepared, raw: bytes, request:
 
 
 def _check_content(
-    device: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
+    copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
 ) -> SealedTree:
     """The tree is ours plus the changes, and what we sent is in it as we sent it."""
-    tree = sealed_tree.after(device, changes, unhex(prepared.content_digest))
+    tree = sealed_tree.tree_after(copy, changes, unhex(prepared.content_digest))
     if tree is None:
         raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
     for path, sealed in changes.items():
-        entry = device.entries.get(path)
+        entry = copy.entries.get(path)
         if entry is None or sealed is None or path in prepared.live_by:
             continue
         ours = entry.settled and not entry.pending and entry.gen
@@ -153,31 +153,31 @@ def _check_content(
     return tree
 
 
-def _check_shared(device: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
+def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
     """Where the relay says that others edited a text of ours too, its lane must still hold what we sent."""
     mine = {
         path: entry
         for path, file in changes.items()
         if file is not None
         and path in prepared.live_by
-        and (entry := device.entries.get(path)) is not None
+        and (entry := copy.entries.get(path)) is not None
         and entry.touched
         and entry.want != file.digest
     }
     names = [LaneName(path=path, gen=entry.gen, epoch=entry.epoch) for path, entry in mine.items()]
     for start in range(0, len(names), LANES_PER_REQUEST):
         asked = LanesRequest(lanes=names[start : start + LANES_PER_REQUEST])
-        for state in device.transport.lanes(asked).lanes:
+        for state in copy.transport.lanes(asked).lanes:
             entry = mine.get(state.path)
-            if entry is not None and not _holds(device, entry, state):
+            if entry is not None and not _holds(copy, entry, state):
                 raise ServerMisbehaved(f"the branch lost edits of {state.path}; nothing was signed")
 
 
-def _holds(device: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
+def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
     """Whether the relay's lane contains the one that it confirmed to us."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with
-    confirmed = device.lane_state(entry)
+    confirmed = copy.confirmed_state(entry)
     try:
         raw = state_bytes(state.state)
         if confirmed is None or raw is None:

@@ -18,9 +18,9 @@ from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
 from localstore.folder.link import RepoLink
-from localstore.folder.rescan import look_around
+from localstore.folder.rescan import rescan
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import Kept, Stat, look
+from localstore.folder.stat_cache import ScanSinks, Stat, read_stat
 from localstore.home import Home
 from localstore.progress import Progress, silent
 from localstore.record.database import Database, SealedFile, SealedTree
@@ -69,8 +69,8 @@ class WorkingCopy:
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
-        self.edited = EditedLanes()
-        self.cuts = ChunkLists()
+        self.edited_lanes = EditedLanes()
+        self.chunk_lists = ChunkLists()
 
     def close(self) -> None:
         self.files.close()
@@ -82,7 +82,7 @@ class WorkingCopy:
         self.db.renew()
         self.objects.renew()
         self.entries = Entries(self.db)
-        self.edited = EditedLanes()
+        self.edited_lanes = EditedLanes()
 
     def begin_report(self) -> None:
         """What earlier rounds reported is not told again, and directories they left open are closed."""
@@ -102,7 +102,7 @@ class WorkingCopy:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
-    def turn_to(self, transport: Transport) -> None:
+    def use_transport(self, transport: Transport) -> None:
         """Talk to another branch from now on."""
         self._transport = transport
 
@@ -115,13 +115,13 @@ class WorkingCopy:
         return self.db.text("branch_id") or ""
 
     @property
-    def last(self) -> str | None:
+    def last_seal(self) -> str | None:
         """The last seal that this folder has."""
         return self.db.text("last")
 
     @property
     def repo_kind(self) -> str:
-        """The repository's kind, as the relay last told."""
+        """The repository's kind, as the relay last translated_disk_errors."""
         return self.db.text("repo_kind") or ""
 
     @property
@@ -134,20 +134,20 @@ class WorkingCopy:
         """As `save` for each."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.put_entries(kept)
 
     def save(self, entry: PathRecord) -> None:
         if entry.path not in self.entries:
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries[entry.path] = entry
         self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
         """Drop the record of a path; a file on the disk is then an ordinary new one."""
         if self.entries.pop(path, None) is not None:
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
@@ -155,22 +155,22 @@ class WorkingCopy:
         in flight."""
         kept = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
-            self.db.disk.put_looked(None)
+            self.db.scan_record.put_last_scan(None)
         self.entries.update((entry.path, entry) for entry in kept)
         self.db.replace_entries(kept)
         for path, (_, state) in entries.items():
             if state is not None:
                 self.db.put_lane_state(path, state)
 
-    def confirmed(self, entry: PathRecord) -> Lane:
+    def confirmed_lane(self, entry: PathRecord) -> Lane:
         """The lane as the relay confirmed it, ready to be edited by this replica."""
-        state = self.lane_state(entry)
+        state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
         assert entry.genesis is not None  # noqa: S101 - every text entry has one
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
-    def lane_state(self, entry: PathRecord) -> bytes | None:
+    def confirmed_state(self, entry: PathRecord) -> bytes | None:
         """The lane as the relay confirmed it; None if it is its genesis."""
         kept = self.db.lane_state(entry.path) if entry.touched else None
         if kept is None or entry.genesis is None:
@@ -184,9 +184,9 @@ class WorkingCopy:
     def genesis(self, gen: int, epoch: int, text: bytes) -> Lane:
         return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
-    def current(self, entry: PathRecord) -> Lane:
+    def lane_with_pending(self, entry: PathRecord) -> Lane:
         """The confirmed lane with the pending updates on it."""
-        lane = self.confirmed(entry)
+        lane = self.confirmed_lane(entry)
         if entry.pending:
             lane.replay(self.db.pending(entry.path))
         return lane
@@ -216,7 +216,7 @@ class WorkingCopy:
         if group:
             yield from self._fetch_group(group, keep)
 
-    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+    def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
         """Where a large file need not be fetched: a name that stands for it. None: it must be."""
         return None
 
@@ -235,28 +235,28 @@ class WorkingCopy:
                         yield name, data
         reader.close()
         if frames:
-            self.objects.keep(frames)
+            self.objects.add_frames(frames)
 
     # --- the folder
 
-    def look_around(self, lean: bool = False) -> Scan:
+    def scan(self, lean: bool = False) -> Scan:
         """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
         be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        kept = Kept(self.cuts if sends else None, None if lean else self.objects.hold)
-        return look_around(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
+        kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
+        return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
 
-    def occupied(self, path: str) -> bool:
+    def exists(self, path: str) -> bool:
         return self.files.stat(path) is not None
 
-    def spare(self, path: str, at: str | None = None) -> str:
+    def claim_conflict_name(self, path: str, at: str | None = None) -> str:
         """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
         given; remembered for the report. A text that clashed has its name in the record of the clash."""
         name = self.free_name(path)
         clash = self.db.conflicts.get(path)
-        if clash is not None and self.seen(at or path) == clash.mine:
-            if self.occupied(clash.kept_as) or clash.kept_as in self.entries:
-                if self.seen(clash.kept_as) != clash.mine:
+        if clash is not None and self.digest_on_disk(at or path) == clash.mine:
+            if self.exists(clash.kept_as) or clash.kept_as in self.entries:
+                if self.digest_on_disk(clash.kept_as) != clash.mine:
                     self.db.conflicts.put(clash._replace(kept_as=name))
             else:
                 name = clash.kept_as
@@ -267,12 +267,12 @@ class WorkingCopy:
         """A conflict name that nothing has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self.occupied(name) or name in self.entries:
+        while self.exists(name) or name in self.entries:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
 
-    def step_aside(self, path: str) -> None:
+    def forget_and_move_aside(self, path: str) -> None:
         """Give the path up: drop its record first, then rename what is there, so that a crash between the
         two never looks like a delete."""
         with self.db.step():
@@ -281,9 +281,9 @@ class WorkingCopy:
 
     def move_aside(self, path: str) -> None:
         """Rename what is at the path, if anything, to a free conflict name."""
-        while self.occupied(path):
+        while self.exists(path):
             self.files.forget()
-            name = self.spare(path)
+            name = self.claim_conflict_name(path)
             try:
                 self.files.move(path, name)
             except FileExistsError:
@@ -292,14 +292,14 @@ class WorkingCopy:
                 self.conflicts.pop()
                 return
 
-    def seen(self, path: str) -> bytes | None:
+    def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = look(self.files, path)
+        found = read_stat(self.files, path)
         return found.digest if found else None
 
     # --- the seal
 
-    def sealed_as(
+    def record_seal(
         self,
         seal: str | None,
         changes: Mapping[str, SealedFile | None],
@@ -315,15 +315,15 @@ class WorkingCopy:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
-            state = self.state.after(None if whole else changes)
+            state = self.state.prepare(None if whole else changes)
         self.state.write(state)
 
-    def cloned(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
+    def record_clone(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Record a first seal whose files were just written."""
         with self.db.step():
-            self.db.put_all(files, stats)
+            self.db.put_first_seal(files, stats)
             self.db.put("last", seal)
-            state = self.state.after(None)
+            state = self.state.prepare(None)
         self.state.write(state)
 
     def start_over(self) -> None:
@@ -344,20 +344,22 @@ class WorkingCopy:
             if entry.pending and not entry.settled:
                 continue  # the disk shows an edit of a text that is no longer known
             if entry.pending:
-                text = self.confirmed(entry).text()
+                text = self.confirmed_lane(entry).text()
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
                 kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
-        self._know_only(kept)
+        self._replace_records(kept)
 
-    def fall_back(self) -> None:
+    def fall_back_to_last_seal(self) -> None:
         """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
         seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
         sealed = self.db.sealed()
-        self._know_only([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
+        self._replace_records(
+            [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
+        )
 
-    def _know_only(self, kept: Iterable[PathRecord]) -> None:
+    def _replace_records(self, kept: Iterable[PathRecord]) -> None:
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)

@@ -3,6 +3,6 @@
 inotify   the kernel's events
 tree      which folders are watched, and when each changed last
 mounts    where events cannot be relied on
-talk      questions and answers, and how a command asks
+protocol  questions and answers, and how a command asks
 server    the process: its lock, its socket, its end
 """

@@ -18,54 +18,54 @@ from pathlib import Path
 import msgspec
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import Held, exclusive
+from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
-from localstore.watch.talk import (
+from localstore.watch.protocol import (
     ANSWER_BYTES,
     ENCODE,
     QUESTION_BYTES,
     SOCKET_NAME,
-    About,
     Changes,
+    ChangesQuestion,
+    InfoQuestion,
     Question,
-    Since,
     Token,
-    Watching,
+    WatcherInfo,
     read_all,
     socket_path,
 )
-from localstore.watch.tree import Ended, Overrun, Tree
+from localstore.watch.tree import EventsLost, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 COMMAND = "svc watcher"
-REST = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-HEAR_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
+PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
+QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def watch(folder: Path, record: Path, ready: Callable[[Watching], None], say: Say) -> str:
+def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log) -> str:
     """Watch the canonical `folder` until there is a reason to end, which is returned. `ready` is called once
     questions are answered. NotWatchable, also when another process watches it."""
     try:
         with (
-            exclusive(record / LOCK_NAME, COMMAND),
+            hold_lock(record / LOCK_NAME, COMMAND),
             contextlib.closing(_Watcher(folder, record, say)) as watcher,
         ):
-            ready(watcher.about())
+            ready(watcher.info())
             watcher.run()
-    except Held as other:
+    except AlreadyLocked as other:
         raise NotWatchable(
             f"process {other.holder.pid} watches {folder} already; to end it: svc watcher stop"
         ) from None
-    except Ended as end:
+    except WatcherEnded as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")
 
 
 class _Watcher:
-    def __init__(self, folder: Path, record: Path, say: Say) -> None:
+    def __init__(self, folder: Path, record: Path, say: Log) -> None:
         self._folder, self._record, self._say = folder, record, say
         self._since = int(time.time())
         self._open = contextlib.ExitStack()
@@ -87,8 +87,8 @@ class _Watcher:
             (self._record / SOCKET_NAME).unlink()
         self._open.close()
 
-    def about(self) -> Watching:
-        return Watching(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
+    def info(self) -> WatcherInfo:
+        return WatcherInfo(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
 
     def run(self) -> None:
         """Until Ended or NotWatchable."""
@@ -115,9 +115,9 @@ class _Watcher:
                 self._still_reachable()
             if self._inotify.fd in happened:
                 self._catch_up()
-                rested = time.monotonic() + REST
+                rested = time.monotonic() + PAUSE_SECONDS
             if self._listening.fileno() in happened:
-                self._hear()
+                self._answer_question()
 
     # --- what happens in the folder
 
@@ -133,8 +133,8 @@ class _Watcher:
 
     def _catch_up(self) -> None:
         try:
-            self._tree.take()
-        except Overrun:
+            self._tree.process_events()
+        except EventsLost:
             self._say("more happened than the system remembers; starting over")
             self._inotify.close()
             self._begin()
@@ -142,29 +142,29 @@ class _Watcher:
     def _still_reachable(self) -> None:
         for event in self._record_events.events():
             if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
-                raise Ended("its socket was removed")
+                raise WatcherEnded("its socket was removed")
 
     # --- questions
 
-    def _hear(self) -> None:
+    def _answer_question(self) -> None:
         """Answer who connected, if they speak in time."""
         try:
             peer, _ = self._listening.accept()
         except OSError:
             return
         with peer, contextlib.suppress(OSError, msgspec.MsgspecError):
-            data = read_all(peer, QUESTION_BYTES, time.monotonic() + HEAR_SECONDS)
+            data = read_all(peer, QUESTION_BYTES, time.monotonic() + QUESTION_SECONDS)
             if data is None:
                 return
             question = msgspec.msgpack.decode(data, type=Question)
             self._tree.still_there()
             self._catch_up()
-            if isinstance(question, Since):
+            if isinstance(question, ChangesQuestion):
                 _send(peer, self._changes(question.token))
                 return
-            _send(peer, self.about())
-            if not isinstance(question, About):
-                raise Ended("told to end (svc watcher stop)")
+            _send(peer, self.info())
+            if not isinstance(question, InfoQuestion):
+                raise WatcherEnded("told to end (svc watcher stop)")
 
     def _changes(self, token: Token | None) -> Changes:
         now = Token(self._id, self._tree.serial)
@@ -176,8 +176,8 @@ class _Watcher:
         return Changes(now, False, [], [])
 
 
-def _send(peer: socket.socket, answer: Changes | Watching) -> None:
-    peer.settimeout(HEAR_SECONDS)
+def _send(peer: socket.socket, answer: Changes | WatcherInfo) -> None:
+    peer.settimeout(QUESTION_SECONDS)
     peer.sendall(ENCODE(answer))
 
 

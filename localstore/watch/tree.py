@@ -32,14 +32,14 @@ from localstore.watch.inotify import (
 )
 
 _CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a look says so
-KEPT = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
+REMEMBERED = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
 
 
-class Overrun(Exception):
+class EventsLost(Exception):
     """Events were lost: nothing is known any more."""
 
 
-class Ended(Exception):
+class WatcherEnded(Exception):
     """There is nothing to watch any more; the reason, for people."""
 
 
@@ -66,23 +66,23 @@ class Tree:
         self.serial = 0
         self._floor = 0
         self._stale: set[str] = set()
-        self._files = _Latest()
-        self._all = _Latest()
+        self._files = _ChangeLog()
+        self._all = _ChangeLog()
         self._top = self._watch_top()
 
     def __len__(self) -> int:
         return len(self._by_watch)
 
-    def take(self) -> None:
+    def process_events(self) -> None:
         """Work through the queue of events. Overrun, Ended, NotWatchable."""
         for event in self._inotify.events():
-            self._take(event)
+            self._process(event)
         stale, self._stale = self._stale, set()
         for prefix in sorted(stale):
             if not (prefix and "" in stale) and not any(
                 f"{above}/" in stale for above in parents(prefix[:-1])
             ):
-                self._renew(prefix)
+                self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
         """Folders, as paths with a slash behind, of which a word was said after `serial`: their files
@@ -94,25 +94,25 @@ class Tree:
     def still_there(self) -> None:
         """Ended unless the folder has its path as before."""
         if self._itself is None or _identity(self._folder) != self._itself:
-            raise Ended("the folder was moved or deleted")
+            raise WatcherEnded("the folder was moved or deleted")
 
     # --- events
 
-    def _take(self, event: Event) -> None:
+    def _process(self, event: Event) -> None:
         if event.mask & OVERFLOW:
-            raise Overrun
+            raise EventsLost
         node = self._by_watch.get(event.watch)
         if node is None:
             return  # of a folder that went, which was said
         if event.mask & UNMOUNT:
-            raise Ended("its file system was unmounted")
+            raise WatcherEnded("its file system was unmounted")
         if event.mask & IGNORED:
             del self._by_watch[event.watch]
         if event.name:
             self._entry(node, os.fsdecode(event.name), event.mask)
         elif event.mask & (ITSELF | IGNORED):
             if node is self._top:
-                raise Ended("the folder was moved or deleted")
+                raise WatcherEnded("the folder was moved or deleted")
             self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
@@ -120,7 +120,7 @@ class Tree:
     def _entry(self, node: _Node, name: str, mask: int) -> None:
         lower = name.lower()  # where letters of both cases are one, either may be told
         if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
-            raise Ended("the folder is not linked any more")
+            raise WatcherEnded("the folder is not linked any more")
         if lower in NESTED and node is not self._top:
             self._stale.add(node.prefix)
         elif node.foreign:
@@ -128,15 +128,15 @@ class Tree:
         elif lower in SOURCES:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
-            self._say(self._files, node.prefix)
+            self._note_change(self._files, node.prefix)
         elif not (mask & CREATE and name in node.below):  # else it was met before its event
-            self._appear(node, name)
+            self._rewatch(node, name)
 
-    def _say(self, said: _Latest, prefix: str) -> None:
+    def _note_change(self, said: _ChangeLog, prefix: str) -> None:
         self.serial += 1
-        said.say(prefix, self.serial)
-        if len(said) > KEPT:
-            self._floor = max(self._floor, said.shorten())
+        said.note(prefix, self.serial)
+        if len(said) > REMEMBERED:
+            self._floor = max(self._floor, said.forget_older_half())
 
     # --- which folders are watched
 
@@ -145,26 +145,26 @@ class Tree:
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
-            raise Ended("the folder cannot be read")
+            raise WatcherEnded("the folder cannot be read")
         top = self._by_watch[watch] = _Node("", watch, matcher.root(self._rules(opened, "")))
         self._descend(top, opened)
         return top
 
-    def _renew(self, prefix: str) -> None:
+    def _reload(self, prefix: str) -> None:
         """The rules of a folder changed, or whether it is a repository of its own."""
         if not prefix:
             self._drop(self._top)
             self._top = self._watch_top()
-            self._say(self._all, "")
+            self._note_change(self._all, "")
             return
         above: _Node | None = self._top
         *names, last = prefix[:-1].split("/")
         for name in names:
             above = above.below.get(name) if above else None
         if above is not None:  # else it went meanwhile, which was said
-            self._appear(above, last)
+            self._rewatch(above, last)
 
-    def _appear(self, above: _Node, name: str) -> None:
+    def _rewatch(self, above: _Node, name: str) -> None:
         """A folder came, went, or is to be watched anew; all below it is said to have changed."""
         former = above.below.pop(name, None)
         if former is not None:
@@ -174,7 +174,7 @@ class Tree:
             opened = self._open(prefix)
             if opened is not None:
                 self._enter(above, name, opened)
-        self._say(self._all, prefix)
+        self._note_change(self._all, prefix)
 
     def _enter(self, above: _Node, name: str, opened: int) -> None:
         """Watch an open folder and what is below; the descriptor is closed."""
@@ -219,11 +219,11 @@ class Tree:
         try:
             opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise Ended(f"the folder cannot be read: {error.strerror}") from None
+            raise WatcherEnded(f"the folder cannot be read: {error.strerror}") from None
         found = os.fstat(opened)
         if (found.st_dev, found.st_ino) != self._itself:
             os.close(opened)
-            raise Ended("the folder was moved or deleted")
+            raise WatcherEnded("the folder was moved or deleted")
         return opened
 
     def _open(self, prefix: str) -> int | None:
@@ -242,7 +242,7 @@ class Tree:
             return {}  # a look fails at it, until it changes
 
 
-class _Latest:
+class _ChangeLog:
     """What was said of folders last, the oldest first."""
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ class _Latest:
     def __len__(self) -> int:
         return len(self._serials)
 
-    def say(self, prefix: str, serial: int) -> None:
+    def note(self, prefix: str, serial: int) -> None:
         self._serials.pop(prefix, None)
         self._serials[prefix] = serial
 
@@ -261,7 +261,7 @@ class _Latest:
                 return
             yield prefix
 
-    def shorten(self) -> int:
+    def forget_older_half(self) -> int:
         """Forget the older half; up to which serial."""
         kept = list(self._serials.items())
         half = len(kept) // 2

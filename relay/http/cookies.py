@@ -10,9 +10,10 @@ from sanic.request import Request
 
 from localstore.core import limits
 from localstore.core.errors import Forbidden, Unauthorized
+from localstore.core.model.auth import REFRESH
 from relay.config import Config
 
-REFRESH_PATH = "/auth/refresh"
+REFRESH_PATH = REFRESH.path
 
 
 def session_name(config: Config) -> str:

@@ -1,9 +1,12 @@
 """The route table. A route declares who may call it; it cannot exist without.
 
-    @route("GET", "/api/v1/repos/{id}/log", access=Read(), flag="TR_REPOS_ENABLED", returns=Page[Seal])
-    async def log(view: View, query: LogQuery) -> Page[Seal]:
-        \"\"\"Seal history of a ref\"\"\"
-        return await history.log(view, query)
+    @serves(endpoints.LIST, access=Read(), flag="TR_REPOS_ENABLED")
+    async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
+        \"\"\"Branches and tags by name\"\"\"
+        return await refs.page(view, query.type, query.cursor, query.limit)
+
+What the kernel declares as an endpoint is served by `serves`; `route` is for what no client of ours calls:
+pages, their forms, sockets, and addresses that others have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `once` (the answer of a request that is sent again;
@@ -149,20 +152,22 @@ TABLE: list[Route] = []
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
     """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
-    takes another body or query than the endpoint declares."""
+    takes or answers something else than the endpoint declares."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
-        for name, shape in (("body", endpoint.body), ("query", endpoint.query)):
-            if hints.get(name) != shape:
-                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {shape}")
-        return route(
-            endpoint.method,
-            endpoint.path,
-            returns=None if endpoint.returns is type(None) else endpoint.returns,
-            status=endpoint.status,
-            **settings,
-        )(handler)
+        shape = endpoint.shape
+        for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
+            if hints.get(name) != declared:
+                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {declared}")
+        answers = (Reply,) if shape is None else (Reply, shape, shape | Reply)
+        if hints.get("return") not in answers:
+            raise TypeError(f"{handler.__name__} answers {hints.get('return')}, its endpoint {shape}")
+        served = route(endpoint.method, endpoint.path, returns=shape, status=endpoint.status, **settings)
+        served(handler)
+        if TABLE[-1].creates != endpoint.creates:
+            raise TypeError(f"{handler.__name__} and its endpoint disagree about an Idempotency-Key")
+        return handler
 
     return declare
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
 from localstore.core.errors import Invalid
-from localstore.core.model.base import Model, Page
+from localstore.core.model import history as endpoints
+from localstore.core.model.base import Page
 from localstore.core.model.history import (
     Blame,
     Blob,
+    CommitsQuery,
     Compare,
+    CompareQuery,
+    LogQuery,
+    PackQuery,
     PathUpdates,
     Seal,
     SealLine,
     SealSummary,
     SealUpdate,
     Tree,
+    TreeQuery,
+    UpdatesQuery,
 )
 from relay.caller import View
-from relay.http.routing import Read, Reply, Write, route
+from relay.http.routing import Read, Reply, Write, serves
 from relay.service.history import archive as archives
 from relay.service.history import blame as blames
 from relay.service.history import compare as comparisons
@@ -28,98 +31,35 @@ from relay.service.history import following, history, live_updates
 from relay.service.history import history_pack as packs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
-REPO = "/api/v1/repos/{id}"
 
 
-class CommitsQuery(Model, frozen=True):
-    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it. `follow` 1:
-    the one file at `path`, under the names that it had before too. With `prefix` those whose ids begin so, of
-    all that branches and tags lead to."""
-
-    ref: str | None = None
-    sha: str | None = None
-    path: str | None = None
-    prefix: str | None = None
-    follow: str | None = None
-    cursor: str | None = None
-    limit: int | None = None
-
-
-class LogQuery(Model, frozen=True):
-    """`unverified` 1: ids and messages only."""
-
-    ref: str | None = None
-    unverified: str | None = None
-    cursor: str | None = None
-    limit: int | None = None
-
-
-class UpdatesQuery(Model, frozen=True):
-    """`by` path: how many updates each path had from each device, and when; else the updates themselves."""
-
-    by: Literal["path"] | None = None
-    cursor: str | None = None
-    limit: int | None = None
-
-
-class TreeQuery(Model, frozen=True):
-    path: str = ""
-    recursive: str | None = None
-
-
-class PackQuery(Model, frozen=True):
-    """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
-
-    from_: str | None = msgspec.field(default=None, name="from")
-    limit: int | None = None
-    skip: int | None = None
-
-
-class CompareQuery(Model, frozen=True):
-    """Branches, tags or seal ids. `direct` 1: from the base itself, not from the merge base. Without `base`:
-    what the head has other than its first parent."""
-
-    head: str
-    base: str | None = None
-    direct: str | None = None
-
-
-@route("GET", REPO + "/commits", access=Read(), flag=FLAG, returns=Page[SealSummary])
+@serves(endpoints.COMMITS, access=Read(), flag=FLAG)
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
     if query.prefix is not None:
         if query.ref is not None or query.sha is not None or query.path is not None:
             raise Invalid("prefix looks everywhere; leave ref, sha and path away", pointer="/prefix")
         return await history.beginning(view, query.prefix, query.limit)
-    if _switch("follow", query.follow):
+    if query.follow:
         return await following.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
 
 
-@route(
-    "GET", REPO + "/log", access=Read(anonymous=False), flag=FLAG, returns=Page[Seal] | Page[SealLine], cost=5
-)
+@serves(endpoints.LOG, access=Read(anonymous=False), flag=FLAG, cost=5)
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
-    if _switch("unverified", query.unverified):
+    if query.unverified:
         return await history.lines(view, query.ref, query.cursor, query.limit)
     return await history.log(view, query.ref, query.cursor, query.limit)
 
 
-@route("GET", REPO + "/seals/{seal_id}", access=Read(anonymous=False), flag=FLAG, returns=Seal)
+@serves(endpoints.SEAL, access=Read(anonymous=False), flag=FLAG)
 async def get_seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
     return await history.seal(view, seal_id)
 
 
-@route(
-    "GET",
-    REPO + "/seals/{seal_id}/updates",
-    access=Write(archived=True),
-    flag=FLAG,
-    returns=Page[SealUpdate] | Page[PathUpdates],
-    cost=10,
-)
+@serves(endpoints.SEAL_UPDATES, access=Write(archived=True), flag=FLAG, cost=10)
 async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
     """The live updates that a seal took in: who, from which device, which path, when; edits as signed"""
     if query.by == "path":
@@ -127,73 +67,43 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
     return await live_updates.page(view, seal_id, query.cursor, query.limit)
 
 
-@route("GET", REPO + "/tree/{sha}", access=Read(), flag=FLAG, returns=Tree)
+@serves(endpoints.TREE, access=Read(), flag=FLAG)
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
-    return await history.tree(view, sha, query.path, _switch("recursive", query.recursive))
+    return await history.tree(view, sha, query.path, query.recursive)
 
 
-@route("GET", REPO + "/blob/{sha}/{path...}", access=Read(), flag=FLAG, returns=Blob)
+@serves(endpoints.BLOB, access=Read(), flag=FLAG)
 async def get_blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content"""
     return await history.blob(view, sha, path)
 
 
-@route(
-    "GET",
-    REPO + "/raw/{sha}/{path...}",
-    access=Read(),
-    flag=FLAG,
-    media="*/*",
-    others=(206, 304),
-    errors=(416,),
-)
+@serves(endpoints.RAW, access=Read(), flag=FLAG, media="*/*", others=(206, 304), errors=(416,))
 async def get_raw(view: View, sha: str, path: str) -> Reply:
     """The bytes of a file at a seal"""
     return await history.raw(view, sha, path)
 
 
-@route(
-    "GET",
-    REPO + "/archive/{sha}.tar.gz",
-    access=Read(),
-    flag=FLAG,
-    media="application/gzip",
-    others=(304,),
-    cost=20,
-)
+@serves(endpoints.ARCHIVE, access=Read(), flag=FLAG, media="application/gzip", others=(304,), cost=20)
 async def get_archive(view: View, sha: str) -> Reply:
     """The whole tree at a seal as one gzip tarball"""
     return await archives.archive(view, sha)
 
 
-@route("GET", REPO + "/history-pack", access=Read(), flag=FLAG, media="application/x-tar", cost=20)
+@serves(endpoints.HISTORY_PACK, access=Read(), flag=FLAG, media="application/x-tar", cost=20)
 async def get_history_pack(view: View, query: PackQuery) -> Reply:
     """A slice of history: manifest.jsonl, then every file once"""
     return await packs.history_pack(view, query.from_, query.limit, query.skip)
 
 
-@route("GET", REPO + "/compare", access=Read(anonymous=False), flag=SEALING, returns=Compare, cost=10)
+@serves(endpoints.COMPARE, access=Read(anonymous=False), flag=SEALING, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
     """What head brought since the merge base"""
-    return await comparisons.compare(view, query.base, query.head, _switch("direct", query.direct))
+    return await comparisons.compare(view, query.base, query.head, query.direct)
 
 
-@route(
-    "GET",
-    REPO + "/seals/{seal_id}/blame/{path...}",
-    access=Read(anonymous=False),
-    flag=SEALING,
-    returns=Blame,
-    cost=10,
-)
+@serves(endpoints.BLAME, access=Read(anonymous=False), flag=SEALING, cost=10)
 async def get_blame(view: View, seal_id: str, path: str) -> Blame:
     """Which seal each line of a file came with"""
     return await blames.blame(view, seal_id, path)
-
-
-def _switch(name: str, value: str | None) -> bool:
-    """`1` or `true` is on, `0`, `false` or nothing is off."""
-    if value not in (None, "0", "1", "true", "false"):
-        raise Invalid(f"{name} is 1 or 0", pointer=f"/{name}")
-    return value in ("1", "true")

@@ -5,43 +5,44 @@ from __future__ import annotations
 from sanic.request import Request
 
 from localstore.core.encoding import hex_digest
-from localstore.core.model.node import ClientConfig, Health, Version
+from localstore.core.model import node as endpoints
+from localstore.core.model.node import Health, Version
 from relay.base.metrics import MEDIA
 from relay.caller import Caller
 from relay.http import openapi
 from relay.http.address import is_loopback
-from relay.http.routing import TABLE, Anonymous, Reply, route
+from relay.http.routing import TABLE, Anonymous, Reply, route, serves
 from relay.service import node as nodes
 
 ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"
 ANY_ORIGIN = {"access-control-allow-origin": "*"}
 
 
-@route("GET", "/health", access=Anonymous(), returns=Health, cost=0)
+@serves(endpoints.HEALTH, access=Anonymous(), cost=0)
 async def health(caller: Caller) -> Health:
     """The process answers"""
     return Health(status="ok")
 
 
-@route("GET", "/ready", access=Anonymous(), returns=Health, errors=(503,), cost=0)
+@serves(endpoints.READY, access=Anonymous(), errors=(503,), cost=0)
 async def ready(caller: Caller) -> Reply:
     """Database and sync are up"""
     return _health(await nodes.ready(caller.node))
 
 
-@route("GET", "/readyz", access=Anonymous(), returns=Health, errors=(503,), cost=0)
+@serves(endpoints.READYZ, access=Anonymous(), errors=(503,), cost=0)
 async def readyz(caller: Caller) -> Reply:
     """Everything the node depends on is up"""
     return _health(await nodes.node_ready(caller.node))
 
 
-@route("GET", "/version", access=Anonymous(), returns=Version)
+@serves(endpoints.VERSION, access=Anonymous())
 async def version(caller: Caller) -> Version:
     """Edition, version and source of this build"""
     return nodes.version(caller.node)
 
 
-@route("GET", "/api/v1/client-config", access=Anonymous(), returns=ClientConfig)
+@serves(endpoints.CONFIG, access=Anonymous())
 async def client_config(caller: Caller) -> Reply:
     """Feature flags a client should honour, and the node"""
     return Reply(nodes.client_config(caller.node), headers=ANY_ORIGIN)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from localstore.core.model import repo as endpoints
 from localstore.core.model.repo import Coordinates
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, route
+from relay.http.routing import Anonymous, Reply, serves
 from relay.service import public
 
 
-@route(
-    "GET",
-    "/api/v1/public/{kind}/{owner}/{name}",
-    access=Anonymous(),
-    flag="TR_REPOS_ENABLED",
-    returns=Coordinates,
-    others=(307,),
-)
+@serves(endpoints.COORDINATES, access=Anonymous(), flag="TR_REPOS_ENABLED", others=(307,))
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
     """Public coordinates of a repository; a wrong kind is redirected"""
     found, right = await public.coordinates(caller, kind, owner, name)

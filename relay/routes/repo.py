@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from localstore.core.model.base import Model, Page
-from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch
+from localstore.core.model import repo as endpoints
+from localstore.core.model.base import Page
+from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch, RepoQuery
 from relay.caller import Caller, View
-from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, route
+from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, serves
 from relay.service import repo as repos
 from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
 
-class RepoQuery(Model, frozen=True):
-    """`owner` is a handle or `@me`; `name` needs it. `state` deleted: what the caller can still restore."""
-
-    owner: str | None = None
-    name: str | None = None
-    state: Literal["deleted"] | None = None
-    cursor: str | None = None
-    limit: int | None = None
-
-
-@route(
-    "POST", "/api/v1/repos", access=SignedIn(), flag=FLAG, returns=Repo, status=201, errors=(409, 503), cost=5
-)
+@serves(endpoints.CREATE, access=SignedIn(), flag=FLAG, errors=(409, 503), cost=5)
 async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
     """Create a repository with its default branch"""
     made = await repos.create(caller, body, once)
     return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
 
 
-@route("GET", "/api/v1/repos", access=Anonymous(), flag=FLAG, returns=Page[Repo])
+@serves(endpoints.LIST, access=Anonymous(), flag=FLAG)
 async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see"""
     return await repos.page(
@@ -46,32 +33,25 @@ async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     )
 
 
-@route("GET", "/api/v1/repos/{id}", access=Read(anonymous=False), flag=FLAG, returns=Repo)
+@serves(endpoints.GET, access=Read(anonymous=False), flag=FLAG)
 async def get_repo(view: View) -> Repo:
     """One repository"""
     return await repos.get(view)
 
 
-@route(
-    "PATCH",
-    "/api/v1/repos/{id}",
-    access=Write("owner", archived=True),
-    flag=FLAG,
-    returns=Repo,
-    errors=(409,),
-)
+@serves(endpoints.UPDATE, access=Write("owner", archived=True), flag=FLAG, errors=(409,))
 async def update_repo(view: View, body: RepoPatch) -> Repo:
     """Change settings; the owner's alone"""
     return await repos.edit(view, body)
 
 
-@route("DELETE", "/api/v1/repos/{id}", access=Write("owner", archived=True), flag=FLAG, returns=Deleted)
+@serves(endpoints.DELETE, access=Write("owner", archived=True), flag=FLAG)
 async def delete_repo(view: View) -> Deleted:
     """Delete softly: restorable for 30 days"""
     return await repos.delete(view)
 
 
-@route("POST", "/api/v1/repos/{id}/restore", access=SignedIn(), flag=FLAG, returns=Repo)
+@serves(endpoints.RESTORE, access=SignedIn(), flag=FLAG)
 async def restore_repo(caller: Caller, id: str) -> Repo:
     """Bring a deleted repository back"""
     return await repos.restore(caller, id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.limits import MIB
+from localstore.core.model import seal as endpoints
 from localstore.core.model.base import Page
 from localstore.core.model.history import Seal
 from localstore.core.model.seal import (
@@ -14,51 +15,33 @@ from localstore.core.model.seal import (
     PrepareSealsRequest,
 )
 from relay.caller import View
-from relay.http.routing import Write, route
+from relay.http.routing import Write, serves
 from relay.service.once import Once
 from relay.service.sealing import seal, trees
 
 FLAG = "TR_REPO_SEALING"
-REPO = "/api/v1/repos/{id}"
-BRANCH = REPO + "/branches/{branch}/seal"
 TREES_BODY = 16 * MIB
 
 
-@route("POST", f"{BRANCH}/prepare", access=Write(), flag=FLAG, returns=Prepared, errors=(409, 413))
+@serves(endpoints.PREPARE, access=Write(), flag=FLAG, errors=(409, 413))
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     """Fix the frontier's tree and the bytes to sign"""
     return await seal.prepare(view, branch, body)
 
 
-@route("POST", f"{BRANCH}/finalize", access=Write(), flag=FLAG, returns=Seal, status=201, errors=(409, 410))
+@serves(endpoints.FINALIZE, access=Write(), flag=FLAG, errors=(409, 410))
 async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -> Seal:
     """Record the signed seal and move the branch's head"""
     return await seal.finalize(view, branch, body, once)
 
 
-@route(
-    "POST",
-    f"{REPO}/seals/prepare",
-    access=Write(),
-    flag=FLAG,
-    returns=PreparedSeals,
-    max_body=TREES_BODY,
-    errors=(409, 413),
-)
+@serves(endpoints.PREPARE_SEALS, access=Write(), flag=FLAG, max_body=TREES_BODY, errors=(409, 413))
 async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of seals made from explicit trees"""
     return await trees.prepare(view, body)
 
 
-@route(
-    "POST",
-    f"{REPO}/seals/finalize",
-    access=Write(),
-    flag=FLAG,
-    returns=Page[Seal],
-    status=201,
-    errors=(409, 410),
-)
+@serves(endpoints.FINALIZE_SEALS, access=Write(), flag=FLAG, errors=(409, 410))
 async def finalize_seals(view: View, body: FinalizeSealsRequest, once: Once) -> Page[Seal]:
     """Record signed seals and move the branch's head once"""
     return await trees.finalize(view, body, once)

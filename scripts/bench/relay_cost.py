@@ -29,6 +29,8 @@ from localstore.core.identity.request_signature import ContentDigest, authority_
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.limits import UPDATES_PER_BATCH
+from localstore.core.model import live
+from localstore.core.model import repo as repos
 from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.storage.pack import write_packs
 from scripts.bench import report
@@ -36,8 +38,6 @@ from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
 from scripts.tour import start_relay
 from svc.api import Api
-from svc.api.live import live
-from svc.api.repo import at
 from svc.http.client import Credential, Http
 
 UNSIGNED = b64u(bytes(64))
@@ -158,7 +158,7 @@ class Device:
 
     def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
         key = credential.key
-        start = api.live.bootstrap(repo_id, BRANCH, BootstrapRequest(device_key_id=key.id))
+        start = api.send(live.BOOTSTRAP, BootstrapRequest(device_key_id=key.id), id=repo_id, branch=BRANCH)
         self._repo_id, self._branch_id, self._replica = repo_id, start.branch_id, start.replica
         self._key, self._credential, self._n = key, credential, 0
 
@@ -201,7 +201,9 @@ class Device:
             )
             for one in batches
         ]
-        requests = [caller.post(live(self._repo_id, BRANCH, "updates"), body) for body in bodies]
+        requests = [
+            caller.post(live.UPDATES.target(id=self._repo_id, branch=BRANCH), body) for body in bodies
+        ]
         wire.send(requests[0])
         cost = wire.cost(requests[1:])
         for one, body in zip(batches, wire.answers, strict=True):
@@ -223,7 +225,7 @@ def source_files(count: int) -> Iterator[File]:
 
 def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) -> Figures:
     caller, wire = Caller(relay.origin, credential), Wire(relay)
-    one, every = at(repo_id), "/api/v1/repos?owner=bench"
+    one, every = repos.GET.target(id=repo_id), "/api/v1/repos?owner=bench"
     kinds = {
         "health": [caller.get("/health", token=False)],
         "repository, token": [caller.get(one)],

@@ -16,7 +16,7 @@ from pathlib import Path
 from localstore.home import Home
 from scripts.bench.cpu import Cost, run, serving
 from scripts.bench.trees import stored_bytes
-from svc.flows.watcher import running
+from svc.flows.watcher import running_watchers
 
 FIRST = ("add", "-A", "-f"), ("commit", "-qm", "first"), ("push", "-q", "origin", "main")
 # With `add -A`, because a push of svc takes in new files too, which `commit -a` does not look for.
@@ -70,7 +70,7 @@ class Svc:
     def watched(self, folder: Path) -> Iterator[int]:
         """The folder has a watcher, whose CPU counts too; its process."""
         self.run("watcher", "start", cwd=folder)
-        (watcher,) = running(Home(self.base / "home"))
+        (watcher,) = running_watchers(Home(self.base / "home"))
         self.serving.append(watcher.pid)
         try:
             yield watcher.pid

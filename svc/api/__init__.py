@@ -1,29 +1,31 @@
-"""Typed calls to one server, a module for each noun, over one HTTP conversation (`svc.http.client`).
+"""Calls to one server, over one HTTP conversation (`svc.http.client`).
 
     api = connect("https://node.example", Sessions(home))
     repo = api.repo.find("alice", "project")
-    for ref in api.ref.list(repo.id): ...
+    made = api.send(refs.CREATE, RefCreate(type="tag", name="v1"), id=repo.id)
+    for ref in api.items(refs.LIST, RefQuery(type="branch"), id=repo.id): ...
 
-Nothing here prints or asks. httpx is imported by the first request, a noun's module by its first use.
+`send` and `items` call any endpoint that the kernel declares. A noun has a module here only where a call does
+more than its endpoint says. Nothing here prints or asks. httpx is imported by the first request, a noun's
+module by its first use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from svc.api.auth import AuthCalls
-    from svc.api.device import DeviceCalls
+    from localstore.core.endpoint import Endpoint
+    from localstore.core.model.base import Page
     from svc.api.history import HistoryCalls
-    from svc.api.live import LiveCalls
-    from svc.api.node import NodeCalls
     from svc.api.payload import PayloadCalls
-    from svc.api.ref import RefCalls
     from svc.api.repo import RepoCalls
-    from svc.api.seal import SealCalls
     from svc.http.client import Http
     from svc.http.session import Sessions
+
+T = TypeVar("T")
 
 
 class Api:
@@ -40,17 +42,19 @@ class Api:
     def signed_in(self) -> bool:
         return self.http.credential is not None
 
-    @cached_property
-    def auth(self) -> AuthCalls:
-        from svc.api.auth import AuthCalls
+    def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
+        """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
+        bytes is sent as it is.
 
-        return AuthCalls(self.http)
+        Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
+        """
+        return self.http.send(endpoint, body, query, **path)
 
-    @cached_property
-    def device(self) -> DeviceCalls:
-        from svc.api.device import DeviceCalls
-
-        return DeviceCalls(self.http)
+    def items(
+        self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
+    ) -> Iterator[T]:
+        """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
+        return self.http.items(endpoint, query, limit=limit, **path)
 
     @cached_property
     def history(self) -> HistoryCalls:
@@ -59,40 +63,16 @@ class Api:
         return HistoryCalls(self.http)
 
     @cached_property
-    def live(self) -> LiveCalls:
-        from svc.api.live import LiveCalls
-
-        return LiveCalls(self.http)
-
-    @cached_property
-    def node(self) -> NodeCalls:
-        from svc.api.node import NodeCalls
-
-        return NodeCalls(self.http)
-
-    @cached_property
     def payload(self) -> PayloadCalls:
         from svc.api.payload import PayloadCalls
 
         return PayloadCalls(self.http)
 
     @cached_property
-    def ref(self) -> RefCalls:
-        from svc.api.ref import RefCalls
-
-        return RefCalls(self.http)
-
-    @cached_property
     def repo(self) -> RepoCalls:
         from svc.api.repo import RepoCalls
 
         return RepoCalls(self.http)
-
-    @cached_property
-    def seal(self) -> SealCalls:
-        from svc.api.seal import SealCalls
-
-        return SealCalls(self.http)
 
     def close(self) -> None:
         self.http.close()

@@ -8,18 +8,11 @@ from contextlib import AbstractContextManager
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
-from localstore.core.model.base import Model
-from localstore.core.model.history import HaveAnswer
+from localstore.core.model import payload
 from localstore.core.storage.pack import Pack
-from svc.api.repo import at
 from svc.http.client import Http
-from svc.http.target import segment
 
 PACK_MAX = 4 * GIB  # a pack is unpacked as it flows; its own table caps what it may hold
-
-
-class _Stored(Model, frozen=True):
-    """Answer of an upload: that it is there is all that matters."""
 
 
 class PayloadCalls:
@@ -31,9 +24,7 @@ class PayloadCalls:
         found: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
             asked = digests[start : start + HAVE_DIGESTS]
-            answer = self._http.call(
-                "POST", f"{at(repo_id)}/have", HaveAnswer, content=b"".join(asked), repeatable=True
-            )
+            answer = self._http.send(payload.HAVE, b"".join(asked), id=repo_id)
             if not all(0 <= index < len(asked) for index in answer.missing):
                 raise ServerMisbehaved(f"{self._http.origin} lacks objects that nobody asked for")
             found.extend(asked[index] for index in answer.missing)
@@ -41,27 +32,27 @@ class PayloadCalls:
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:
         """Store `length` bytes named by `digest`; `parts` opens them anew for every attempt."""
-        path = f"{at(repo_id)}/payloads/{digest.hex()}"
-        self._http.upload("PUT", path, _Stored, parts, length, digest)
+        self._http.upload(payload.PUT, parts, length, digest, id=repo_id, blake3=digest.hex())
 
     def put_pack(self, repo_id: str, pack: Pack) -> None:
         """Store every object of a pack; its table of contents is what the request signs."""
-        path = f"{at(repo_id)}/packs"
-        self._http.upload("POST", path, _Stored, pack.parts, pack.size, pack.toc_digest)
+        self._http.upload(payload.PUT_PACK, pack.parts, pack.size, pack.toc_digest, id=repo_id)
 
     def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
         """Say which stored chunks make the large file `digest`."""
-        path = f"{at(repo_id)}/payloads/{digest.hex()}/manifest"
-        self._http.upload("PUT", path, _Stored, lambda: iter((raw,)), len(raw), blake3_digest(raw))
+        signed, where = blake3_digest(raw), digest.hex()
+        self._http.upload(
+            payload.PUT_MANIFEST, lambda: iter((raw,)), len(raw), signed, id=repo_id, blake3=where
+        )
 
     def manifest(self, repo_id: str, digest: bytes) -> bytes:
         """The manifest of the large file `digest`, not verified."""
-        return self._http.read(f"{at(repo_id)}/payloads/{digest.hex()}/manifest", CHUNK_MANIFEST)
+        return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, id=repo_id, blake3=digest.hex())
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
         """The bytes named by `digest`, at most `cap`, not verified."""
-        return self._http.read(f"{at(repo_id)}/payloads/{segment(digest.hex())}", cap)
+        return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
     def get_pack(self, repo_id: str, digests: Sequence[bytes]) -> AbstractContextManager[Iterator[bytes]]:
         """Many objects as one pack, streamed."""
-        return self._http.stream("POST", f"{at(repo_id)}/packs/fetch", PACK_MAX, content=b"".join(digests))
+        return self._http.stream(payload.GET_PACK, PACK_MAX, b"".join(digests), id=repo_id)

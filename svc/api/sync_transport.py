@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from localstore.core.errors import NotFound
-from localstore.core.model.history import Seal, Tree
+from localstore.core.model import history, live, seal
+from localstore.core.model import ref as refs
+from localstore.core.model.history import Seal, Tree, TreeQuery
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -15,7 +17,7 @@ from localstore.core.model.live import (
     UpdateAnswers,
     UpdateBatch,
 )
-from localstore.core.model.ref import NoBranch, Ref
+from localstore.core.model.ref import NoBranch, Ref, RefQuery
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.storage.pack import Pack
 from svc.api import Api
@@ -28,16 +30,17 @@ class BranchTransport:
 
     def __init__(self, api: Api, repo_id: str, branch: str) -> None:
         self._api, self._repo, self._branch = api, repo_id, branch
+        self._path = {"id": repo_id, "branch": branch}
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
         with self._naming():
-            return self._api.live.bootstrap(self._repo, self._branch, request)
+            return self._api.send(live.BOOTSTRAP, request, **self._path)
 
     def lanes(self, request: LanesRequest) -> LaneStates:
-        return self._api.live.lanes(self._repo, self._branch, request)
+        return self._api.send(live.LANES, request, **self._path)
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
-        return self._api.live.updates(self._repo, self._branch, batch)
+        return self._api.send(live.UPDATES, batch, **self._path)
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return self._api.payload.missing(self._repo, digests)
@@ -56,14 +59,14 @@ class BranchTransport:
         return self._api.payload.manifest(self._repo, digest)
 
     def prepare(self, request: PrepareRequest) -> Prepared:
-        return self._api.seal.prepare(self._repo, self._branch, request)
+        return self._api.send(seal.PREPARE, request, **self._path)
 
     def finalize(self, request: FinalizeRequest) -> Seal:
-        return self._api.seal.finalize(self._repo, self._branch, request)
+        return self._api.send(seal.FINALIZE, request, **self._path)
 
     def ref(self) -> Ref:
         with self._naming():
-            return self._api.ref.get(self._repo, "branch", self._branch)
+            return self._api.send(refs.GET, id=self._repo, type="branch", name=self._branch)
 
     def head(self) -> str | None:
         return self.ref().head
@@ -72,7 +75,7 @@ class BranchTransport:
         return self._api.history.seal(self._repo, seal_id)
 
     def tree(self, seal_id: str) -> Tree:
-        return self._api.history.tree(self._repo, seal_id, recursive=True)
+        return self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self._repo, sha=seal_id)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -80,7 +83,8 @@ class BranchTransport:
         try:
             yield
         except NotFound:
-            branches = list(self._api.ref.list(self._repo, "branch", BRANCHES_LISTED))
+            listed = self._api.items(refs.LIST, RefQuery(type="branch"), limit=BRANCHES_LISTED, id=self._repo)
+            branches = list(listed)
             default = next((one.name for one in branches if one.default), "main")
             if any(one.name == self._branch for one in branches):
                 raise

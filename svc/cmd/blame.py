@@ -9,9 +9,10 @@ import typer
 
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.limits import TEXT_FILE
+from localstore.core.model import history
 from localstore.core.model.history import Blame
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import head_of, standing
+from svc.cmd.frame.refs import default_ref, seal_of
 from svc.console import Column, answers
 
 COLUMNS = (
@@ -40,10 +41,10 @@ def blame(
     svc blame README.md --ref v1.0 --jq 'group_by(.author) | map({(.[0].author): length}) | add'
     """
     repo = ctx.readable_repo
-    seal = head_of(ctx, repo, ref or standing(ctx, repo))
+    seal = seal_of(ctx, repo, ref or default_ref(ctx, repo))
     where = ctx.path_in_repo(path)
     try:
-        found = ctx.reader.history.blame(repo.id, seal, where)
+        found = ctx.reader.send(history.BLAME, id=repo.id, seal_id=seal, path=where)
         text = ctx.reader.history.raw(repo.id, seal, where, TEXT_FILE)
     except NotFound:
         raise NotFound(

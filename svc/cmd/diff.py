@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.history import ChangedFile
+from localstore.core.model import history
+from localstore.core.model.history import ChangedFile, CompareQuery
 from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import find, head_of, standing
-from svc.cmd.frame.working import to_look
+from svc.cmd.frame.refs import default_ref, find_ref, seal_of
+from svc.cmd.frame.working_copy import copy_for_reading
 from svc.console import Column, answers
 from svc.flows.diff import diff as diff_folder
 
@@ -93,11 +94,11 @@ def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
     seal: str | None = None
     if typed and ctx.obj.linked is not None and not (ctx.obj.folder / typed[0]).exists():
         repo = ctx.reader.repo.linked(ctx.obj.linked[1].repo_id, ctx.obj.linked[1].repo)
-        found = find(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
+        found = find_ref(ctx, repo, typed[0]) if _maybe_ref(ctx, typed[0]) else None
         if found is not None:
-            seal, typed = head_of(ctx, repo, typed[0]), typed[1:]
-    with to_look(ctx) as device:
-        return list(diff_folder(device, [ctx.path_in_repo(path) for path in typed], seal))
+            seal, typed = seal_of(ctx, repo, typed[0]), typed[1:]
+    with copy_for_reading(ctx) as copy:
+        return list(diff_folder(copy, [ctx.path_in_repo(path) for path in typed], seal))
 
 
 def _maybe_ref(ctx: Ctx, word: str) -> bool:
@@ -115,7 +116,9 @@ def _maybe_ref(ctx: Ctx, word: str) -> bool:
 def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[ChangedFile]:
     repo = ctx.readable_repo
     base, head = (_end(ctx, repo, one) for one in span[:2])
-    found = ctx.reader.history.compare(repo.id, base, head, direct=span[2])
+    found = ctx.reader.send(
+        history.COMPARE, query=CompareQuery(base=base, head=head, direct=span[2]), id=repo.id
+    )
     wanted = [ctx.path_in_repo(path) for path in paths]
     if not wanted:
         return found.files
@@ -123,7 +126,7 @@ def _compared(ctx: Ctx, span: tuple[str, str, bool], paths: list[str]) -> list[C
 
 
 def _end(ctx: Ctx, repo: Repo, name: str) -> str:
-    return head_of(ctx, repo, name or standing(ctx, repo))
+    return seal_of(ctx, repo, name or default_ref(ctx, repo))
 
 
 def _wanted(file: ChangedFile, specs: list[str]) -> bool:

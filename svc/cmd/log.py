@@ -11,7 +11,8 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.history import SealSummary
+from localstore.core.model import history
+from localstore.core.model.history import CommitsQuery, SealSummary, TreeQuery
 from localstore.core.model.repo import Repo
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
@@ -19,7 +20,7 @@ from localstore.folder.link import read_state
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import Named, find, resolve, standing
+from svc.cmd.frame.refs import ResolvedRef, default_ref, find_ref, resolve_ref
 from svc.console import Column, answers
 
 GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
@@ -42,10 +43,10 @@ COLUMNS = (
 FILES = Column("files")
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Query(msgspec.Struct, frozen=True):
     """What to list: seals from `start` back that changed one of `paths`, or all; at most `limit`."""
 
-    start: Named
+    start: ResolvedRef
     paths: list[str]
     limit: int
     follow: bool = False
@@ -82,7 +83,7 @@ def log(
     svc log --path src/main.py --json id,message
     """
     repo = ctx.readable_repo
-    wish = _wish(ctx, repo, words or [], path, limit, follow)
+    wish = _query(ctx, repo, words or [], path, limit, follow)
     if wish is None:
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
@@ -131,12 +132,12 @@ def _blocks(
 # --- which seals
 
 
-def _wish(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Wish | None:
+def _query(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Query | None:
     """None: the branch has no seal yet."""
     start = _named(ctx, repo, words[0]) if words else None
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
-        start = resolve(ctx, repo, standing(ctx, repo))
+        start = resolve_ref(ctx, repo, default_ref(ctx, repo))
     if start.head is None:
         return None
     paths = (
@@ -146,15 +147,15 @@ def _wish(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow:
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    return Wish(start, _expanded(ctx, repo, start.head, paths), limit, follow)
+    return Query(start, _expanded(ctx, repo, start.head, paths), limit, follow)
 
 
-def _named(ctx: Ctx, repo: Repo, word: str) -> Named | None:
+def _named(ctx: Ctx, repo: Repo, word: str) -> ResolvedRef | None:
     """The ref that the first word names; None where it is a path. NotFound if it is neither."""
-    found = find(ctx, repo, word)
+    found = find_ref(ctx, repo, word)
     here = _is_here(ctx, word)
     if found is None and not here and not _is_path(ctx, word):
-        resolve(ctx, repo, word)
+        resolve_ref(ctx, repo, word)
     shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
     return None if shortened and here else found
 
@@ -166,7 +167,7 @@ def _is_path(ctx: Ctx, word: str) -> bool:
 
 def _is_here(ctx: Ctx, typed: str) -> bool:
     """Whether the word names a file or folder that the linked folder has, or had at its last seal."""
-    if ctx.obj.linked is None or ctx.obj.named is not None:
+    if ctx.obj.linked is None or ctx.obj.named_repo is not None:
         return False
     if (ctx.obj.folder / typed).exists():
         return True
@@ -179,7 +180,7 @@ def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
-    tree = ctx.reader.history.tree(repo.id, head, recursive=True)
+    tree = ctx.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
     found = [one.path for one in tree.entries if matching(one.path, patterns)]
     if not found:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
@@ -190,12 +191,17 @@ def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
     return [*(path for path in paths if path not in patterns), *found]
 
 
-def _seals(ctx: Ctx, repo: Repo, wish: Wish) -> Iterator[SealSummary]:
+def _seals(ctx: Ctx, repo: Repo, wish: Query) -> Iterator[SealSummary]:
     """The walk; of several paths, the seals that any of them changed, in the order of the whole walk."""
     head = wish.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
-        return ctx.reader.history.commits(repo.id, sha=head, path=path, follow=wish.follow, limit=limit)
+        return ctx.reader.items(
+            history.COMMITS,
+            CommitsQuery(sha=head, path=path, follow=wish.follow),
+            limit=limit,
+            id=repo.id,
+        )
 
     if len(wish.paths) < 2:
         return walk(wish.paths[0] if wish.paths else None, wish.limit)

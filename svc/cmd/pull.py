@@ -9,16 +9,16 @@ import typer
 from localstore.core.errors import UsageError
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working import (
+from svc.cmd.frame.working_copy import (
     by_whom,
     conflict_record,
+    copy_for_pulling,
     count,
-    named,
     note_conflicts,
     note_merged,
     note_skipped,
+    path_list,
     skipped_record,
-    to_read,
 )
 from svc.console import Column, answers
 from svc.flows.pull import Mode, Pulled
@@ -57,8 +57,8 @@ def pull(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
-    with to_read(ctx) as device:
-        done = pull_copy(device, mode, dry_run=dry_run)
+    with copy_for_pulling(ctx) as copy:
+        done = pull_copy(copy, mode, dry_run=dry_run)
     if done.replaced:
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
         stands = "would be" if done.dry_run else "is"
@@ -71,18 +71,18 @@ def pull(
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     elif done.dry_run and done.given_up:
-        ctx.out.note(f"would give up your edits in {named(done.given_up)}")
+        ctx.out.note(f"would give up your edits in {path_list(done.given_up)}")
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 
 def _sentence(done: Pulled) -> str:
     at = f" at {done.seal[:12]}" if done.seal else ""
     if done.dry_run:
-        listed = f": {named(done.changed)}" if done.changed else ""
+        listed = f": {path_list(done.changed)}" if done.changed else ""
         return f"Would change {count(len(done.changed), 'file')}{listed}"
     if not done.changed:
         return f"Up to date{at}"
-    return f"Changed {count(len(done.changed), 'file')}{at}: {named(done.changed)}"
+    return f"Changed {count(len(done.changed), 'file')}{at}: {path_list(done.changed)}"
 
 
 def _record(done: Pulled) -> dict[str, object]:

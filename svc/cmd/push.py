@@ -15,18 +15,18 @@ from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working import (
+from svc.cmd.frame.working_copy import (
     conflict_record,
+    copy_for_sending,
     count,
     handles,
-    named,
     note_conflicts,
     note_left_out,
     note_merged,
     note_skipped,
+    path_list,
+    reason_with_sizes,
     skipped_record,
-    to_write,
-    why,
 )
 from svc.console import Column, answers
 from svc.console.table import size
@@ -77,7 +77,7 @@ def push(
     else:
         done = _plan(ctx, no_delete)
         if done.unsealed:
-            with _said(ctx, done) as message:
+            with _message_from_editor(ctx, done) as message:
                 started = monotonic()
                 done = _push(ctx, message, no_delete)
         else:
@@ -102,9 +102,9 @@ def push(
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
-    with to_write(ctx) as device:
+    with copy_for_sending(ctx) as copy:
         try:
-            return push_copy(device, message, no_delete=no_delete, dry_run=dry_run)
+            return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
         except EditsConflict as error:
             note_conflicts(ctx, error.conflicts, dry_run)
             raise
@@ -118,11 +118,11 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 
 @contextmanager
-def _said(ctx: Ctx, planned: Pushed) -> Iterator[str]:
+def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
     """The message as written in an editor. The folder is not held while somebody writes."""
     from svc.cmd.frame.editor import written
 
-    with written(_remarks(planned), ctx.obj.environment) as (text, file):
+    with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
         try:
             yield text
         except BaseException:
@@ -130,11 +130,11 @@ def _said(ctx: Ctx, planned: Pushed) -> Iterator[str]:
             raise
 
 
-def _remarks(planned: Pushed) -> list[str]:
+def _editor_remarks(planned: Pushed) -> list[str]:
     """What the editor shows below the message."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
-    skipped = [f"{item.path} ({why(item)})" for item in planned.skipped]
+    skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]
     for title, paths in (("sent", planned.sent), ("removed", planned.removed), ("skipped", skipped)):
         if paths:
             lines += ["", f"{title}:", *(f"  {path}" for path in paths[:LISTED])]
@@ -152,7 +152,7 @@ def _sentence(done: Pushed) -> str:
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
             return "Nothing to seal: the branch is as this folder"
-        return f"Would send {files}" + (f": {named(listed)}" if listed else "") + " and seal the branch"
+        return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
         return "Nothing to seal: the branch is as this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))

@@ -22,7 +22,7 @@ from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working import linked, turn
+from svc.cmd.frame.working_copy import linked, turn
 from svc.console import Column, answers
 from svc.flows import resolve as flow
 
@@ -49,8 +49,8 @@ def conflicts(ctx: Ctx) -> None:
     svc conflicts
     svc conflicts --json path,kept_as
     """
-    with _folder(ctx) as device:
-        found, over = flow.conflicts(device)
+    with _folder(ctx) as copy:
+        found, over = flow.conflicts(copy)
     for record in over:
         ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
     ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
@@ -86,33 +86,33 @@ def resolve(
     if not (mine or theirs or tool) and not ctx.out.interactive:
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
     wanted = ctx.path_in_repo(path)
-    with _folder(ctx) as device:
-        conflict = flow.standing(device, wanted)
+    with _folder(ctx) as copy:
+        conflict = flow.open_conflict(copy, wanted)
         if conflict.mine is None:
-            _tell(ctx, flow.end(device, conflict))
+            _report(ctx, flow.end(copy, conflict))
             return
         if theirs:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
             return
         if mine:
-            _tell(ctx, flow.resolve(device, conflict, "mine", flow.my_version(device, conflict)))
+            _report(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
             return
-        texts = flow.texts(device, conflict)
+        texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)
 
 
-def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) -> None:
+def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
     """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
     landed."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
-        with _folder(ctx) as device:
-            _tell(ctx, flow.resolve(device, conflict, "theirs"))
+        with _folder(ctx) as copy:
+            _report(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
-    with _laid_out(ctx, record.path, text) as file:
+    with _merge_file(ctx, record.path, text) as file:
         if tool:
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
@@ -124,13 +124,13 @@ def _by_hand(ctx: Ctx, conflict: flow.Standing, texts: flow.Texts, tool: str) ->
             raise ClientError(
                 f"what was saved still has markers (<<<<<<< or >>>>>>>); {record.path} stays as it was"
             )
-        with _folder(ctx) as device:
-            done = flow.resolve(device, conflict, "tool" if tool else "edited", found)
-    _tell(ctx, done)
+        with _folder(ctx) as copy:
+            done = flow.resolve(copy, conflict, "tool" if tool else "edited", found)
+    _report(ctx, done)
 
 
 @contextmanager
-def _laid_out(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
+def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
     """The text in a file of this name, outside of the working copy. The file goes, except when the context is
     left with an error and somebody had changed it: then its place is told."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
@@ -170,11 +170,11 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, without the server: a conflict and its texts are here."""
     root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx)) as device:
-        yield device
+    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx)) as copy:
+        yield copy
 
 
-def _tell(ctx: Ctx, done: flow.Resolved) -> None:
+def _report(ctx: Ctx, done: flow.Resolved) -> None:
     sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
     if done.trash:
         what = f" and what {done.path} held before are" if done.replaced else " is"

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import head_of
-from svc.cmd.frame.working import count, named, to_mend
+from svc.cmd.frame.refs import seal_of
+from svc.cmd.frame.working_copy import copy_for_local_work, count, path_list
 from svc.console import Column, answers
 from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
@@ -47,27 +47,27 @@ def restore(
         if plan.removed:
             ctx.confirm(
                 f"Restoring from {source} moves {count(len(plan.removed), 'file')} to the trash that it does "
-                f"not have ({named(plan.removed)})"
+                f"not have ({path_list(plan.removed)})"
             )
 
-    with to_mend(ctx) as device:
+    with copy_for_local_work(ctx) as copy:
         seal = (
-            head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), source)
+            seal_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), source)
             if source
             else None
         )
-        done = restore_files(device, wanted, seal, agreed)
+        done = restore_files(copy, wanted, seal, agreed)
     if done.trash:
         ctx.out.note(f"what they held is in {done.trash}")
     if done.kept:
-        ctx.out.note(f"new files, in no seal, stay: {named(done.kept)}")
+        ctx.out.note(f"new files, in no seal, stay: {path_list(done.kept)}")
     record = {
         "paths": done.paths,
         "removed": done.removed,
         "trash": str(done.trash) if done.trash else None,
     }
     listed = [*done.paths, *(f"{path} (removed)" for path in done.removed)]
-    shown = f": {named(listed)}" if listed else ""
+    shown = f": {path_list(listed)}" if listed else ""
     ctx.out.done(
         f"Restored {count(len(listed), 'file')}{shown}",
         record,

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import head_of
-from svc.cmd.frame.working import count, named, to_mend
+from svc.cmd.frame.refs import seal_of
+from svc.cmd.frame.working_copy import copy_for_local_work, count, path_list
 from svc.console import Column, answers
 from svc.flows.revert import revert as revert_seal
 
@@ -34,9 +34,9 @@ def revert(
     Examples:
     svc revert 3f2a91
     """
-    with to_mend(ctx) as device:
-        wanted = head_of(ctx, ctx.reader.repo.linked(device.repo.repo_id, device.repo.repo), seal)
-        done = revert_seal(device, wanted)
+    with copy_for_local_work(ctx) as copy:
+        wanted = seal_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
+        done = revert_seal(copy, wanted)
     if done.trash:
         ctx.out.note(f"what the files held is in {done.trash}")
     message = f'Revert "{done.subject}"'
@@ -52,5 +52,5 @@ def revert(
         ctx.out.done(f"Nothing of {wanted[:12]} is left here to revert", record, COLUMNS, value=done.seal)
         return
     ctx.out.note(f"to seal it: svc push -m {quote(message)}")
-    sentence = f"Reverted {wanted[:12]} in {count(len(paths), 'file')}: {named(paths)}"
+    sentence = f"Reverted {wanted[:12]} in {count(len(paths), 'file')}: {path_list(paths)}"
     ctx.out.done(sentence, record, COLUMNS, value=done.seal)

@@ -13,7 +13,7 @@ from localstore.core.model.history import ChangedFile, Seal
 from localstore.core.model.repo import Repo
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import head_of, standing
+from svc.cmd.frame.refs import default_ref, seal_of
 from svc.cmd.log import author
 from svc.console import Column, answers
 
@@ -51,7 +51,7 @@ def show(
     """
     repo = ctx.readable_repo
     ref, _, path = seal.partition(":")
-    wanted = head_of(ctx, repo, ref or standing(ctx, repo))
+    wanted = seal_of(ctx, repo, ref or default_ref(ctx, repo))
     if path:
         where = ctx.path_in_repo(path)
         ctx.out.binary([ctx.reader.history.raw(repo.id, wanted, where, CHUNKED_FILE)])

@@ -11,9 +11,9 @@ import typer
 
 from localstore.core.errors import SvcError
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working import note_left_out, skipped_record, to_look, why
+from svc.cmd.frame.working_copy import copy_for_reading, note_left_out, reason_with_sizes, skipped_record
 from svc.console import Column, answers
-from svc.flows.background import InBackground
+from svc.flows.background import BackgroundCall
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
@@ -64,16 +64,16 @@ def status(
     svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
-    with to_look(ctx) as device:
+    with copy_for_reading(ctx) as copy:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
-        ask = partial(ctx.reader.repo.linked, device.repo.repo_id, device.repo.repo)
-        told = None if offline else InBackground(ask)
-        found = look_at(device, offline, ignored)
+        ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
+        told = None if offline else BackgroundCall(ask)
+        found = look_at(copy, offline, ignored)
         if told is not None and not found.offline:
             with suppress(SvcError):  # the head was told: what else the server says of it may be missing
                 repo = told.answer(WAIT_SECONDS)
-                device.rename(repo.full_name, repo.class_)
-                found.repo = device.repo.repo
+                copy.rename(repo.full_name, repo.class_)
+                found.repo = copy.repo.repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return
@@ -105,7 +105,7 @@ def _rows(found: Status) -> Iterator[dict[str, str]]:
         for path in paths:
             yield {"state": state, "path": path}
     for item in found.skipped:
-        yield {"state": "skipped", "path": item.path, "reason": why(item)}
+        yield {"state": "skipped", "path": item.path, "reason": reason_with_sizes(item)}
     for left in found.left_out:
         yield {"state": "ignored", "path": left.path, "reason": left.rule}
 

@@ -10,8 +10,16 @@ from localstore.core.errors import UsageError
 from localstore.folder.link import RepoLink
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve
-from svc.cmd.frame.working import count, key_for, linked, named, note_conflicts, note_merged, to_read
+from svc.cmd.frame.refs import resolve_ref
+from svc.cmd.frame.working_copy import (
+    copy_for_pulling,
+    count,
+    key_for,
+    linked,
+    note_conflicts,
+    note_merged,
+    path_list,
+)
 from svc.console import Column, answers
 from svc.flows.pull import Mode
 from svc.flows.switch import Target
@@ -42,7 +50,7 @@ def switch(
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     _, link = linked(ctx)
-    if branch == link.branch and not link.shown:
+    if branch == link.branch and not link.shown_seal:
         record: dict[str, object] = {
             "branch": branch,
             "seal": None,
@@ -53,14 +61,14 @@ def switch(
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
     target = _target(ctx, link, branch)
-    with to_read(ctx) as device:
-        done = switch_copy(device, target, mode)
+    with copy_for_pulling(ctx) as copy:
+        done = switch_copy(copy, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.left:
         ctx.out.note(done.left)
     if done.carried:
-        ctx.out.note(f"your edits came along: {named(done.carried)}")
+        ctx.out.note(f"your edits came along: {path_list(done.carried)}")
     if done.trash:
         ctx.out.note(f"your edited files are in {done.trash}")
     record = {
@@ -81,7 +89,7 @@ def switch(
 
 def _target(ctx: Ctx, link: RepoLink, typed: str) -> Target:
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    found = resolve(ctx, repo, typed)
+    found = resolve_ref(ctx, repo, typed)
     if found.kind == "branch":
         transport = BranchTransport(ctx.reader, link.repo_id, found.name)
         return Target(found.name, transport, key_for(ctx, repo))

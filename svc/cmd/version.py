@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.errors import SvcError
+from localstore.core.model.node import VERSION
 from svc import __version__
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
@@ -30,7 +31,7 @@ def version(ctx: Ctx) -> None:
     """
     record: dict[str, object] = {column.name: None for column in COLUMNS} | {"version": __version__}
     try:
-        node = ctx.reader.node.version()
+        node = ctx.reader.send(VERSION)
         record |= {
             "server": ctx.reader.origin,
             "server_version": node.version,

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from localstore.core.paths import terminal_safe
-from localstore.watch.talk import Watching
+from localstore.watch.protocol import WatcherInfo
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
-from svc.flows.watcher import running, stay
+from svc.flows.watcher import running_watchers, watch_in_foreground
 from svc.flows.watcher import start as start_watcher
 from svc.flows.watcher import stop as stop_watcher
 
@@ -38,7 +38,7 @@ def start(
     """
     folder, record = _here(ctx)
     if foreground:
-        _stay(ctx, folder, record)
+        _watch_here(ctx, folder, record)
         return
     found, new = start_watcher(folder, record)
     _done(ctx, "Watching" if new else "Already watching", found)
@@ -68,22 +68,22 @@ def list_watched(ctx: Ctx) -> None:
     svc watcher list
     svc watcher list --json folder,pid
     """
-    found = [_record(one) for one in running(ctx.obj.home)]
+    found = [_record(one) for one in running_watchers(ctx.obj.home)]
     ctx.out.rows(found, COLUMNS, empty="no folder is watched; svc watcher start watches one")
 
 
-def _stay(ctx: Ctx, folder: Path, record: Path) -> None:
-    reason = stay(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
+def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
+    reason = watch_in_foreground(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
     ctx.out.note(f"ended: {reason}")
 
 
 def _here(ctx: Ctx) -> tuple[Path, Path]:
     """The linked folder around here, and its record."""
-    folder, link = ctx.obj.in_folder()
-    return folder, ctx.obj.home.copy_folder(folder, link.repo_id)
+    folder, link = ctx.obj.linked_folder()
+    return folder, ctx.obj.home.record_of(folder, link.repo_id)
 
 
-def _record(found: Watching) -> dict[str, object]:
+def _record(found: WatcherInfo) -> dict[str, object]:
     return {
         "folder": found.folder.decode("utf-8", "backslashreplace"),
         "pid": found.pid,
@@ -92,7 +92,7 @@ def _record(found: Watching) -> dict[str, object]:
     }
 
 
-def _done(ctx: Ctx, what: str, found: Watching) -> None:
+def _done(ctx: Ctx, what: str, found: WatcherInfo) -> None:
     record = _record(found)
     directories = "1 directory" if found.directories == 1 else f"{found.directories:,} directories"
     sentence = f"{what} {terminal_safe(str(record['folder']))} ({directories}, process {found.pid})"

@@ -78,7 +78,7 @@ def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
     try:
         results = program.input_value(value).all()
     except ValueError as error:
-        raise _jq_trouble(error) from None
+        raise _jq_error(error) from None
     return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
 
 
@@ -89,7 +89,7 @@ def compiled_jq(expression: str) -> Any:
     try:
         return jq.compile(expression)
     except ValueError as error:
-        raise _jq_trouble(error) from None
+        raise _jq_error(error) from None
 
 
 def run_template(text: str, records: Iterable[Record]) -> list[str]:
@@ -100,7 +100,7 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
         template = _environment().from_string(text)
         return [template.render(record) for record in records]
     except (TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-        raise _template_trouble(error) from None
+        raise _template_error(error) from None
 
 
 def check_template(text: str, fields: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ def check_template(text: str, fields: Sequence[str]) -> None:
         environment.compile(parsed)
         names = meta.find_undeclared_variables(parsed) - environment.globals.keys()
     except (TemplateError, RecursionError) as error:
-        raise _template_trouble(error) from None
+        raise _template_error(error) from None
     for name in sorted(names - set(fields)):
         raise UsageError(f"--template: {_unknown(name, fields)}")
 
@@ -125,12 +125,12 @@ def _environment() -> Any:
     return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 
 
-def _jq_trouble(error: ValueError) -> UsageError:
+def _jq_error(error: ValueError) -> UsageError:
     reason = terminal_safe(str(error).strip().partition("\n")[0][:300])
     return UsageError(f"--jq: {reason}")
 
 
-def _template_trouble(error: Exception) -> UsageError:
+def _template_error(error: Exception) -> UsageError:
     return UsageError(f"--template: {terminal_safe(str(error)[:300])}")
 
 

@@ -12,7 +12,7 @@ from localstore.core.errors import ServerUnreachable
 T = TypeVar("T")
 
 
-class InBackground(Generic[T]):
+class BackgroundCall(Generic[T]):
     """`ask` runs in a thread of its own from now on. Nobody waits for its end who does not want the answer
     (an executor would, when Python ends), so it must not touch what the command works on."""
 

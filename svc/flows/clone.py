@@ -13,7 +13,7 @@ import msgspec
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.paths import clashes, terminal_safe
+from localstore.core.paths import case_collisions, terminal_safe
 from localstore.errors import FolderNotEmpty
 from localstore.folder import link
 from localstore.folder.files import Content, Fetched
@@ -26,16 +26,16 @@ from localstore.record.database import Row, SealedFile
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
-from localstore.sync.interrupted import CLONING, written
+from localstore.sync.interrupted_clone import CLONING, files_written
 from localstore.sync.owning import Turn, opened
-from localstore.sync.reconcile import attach, entry_of
+from localstore.sync.reconcile import attach_lanes, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import ConflictCopy, conflict_copies
 from svc.flows.executable import mark
 from svc.flows.pull import pull
-from svc.flows.working import Kept, kept_aside
 
 BATCH = 1000
 # What a file system answers for a name that it cannot hold, or not beside others.
@@ -52,7 +52,7 @@ class Cloned(msgspec.Struct):
     files: int
     bytes: int
     skipped: list[Skipped]
-    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
 
 
 class _Made(NamedTuple):
@@ -74,44 +74,44 @@ def clone(
     FolderNotEmpty, unless an interrupted clone of the same repository and branch lies there: it goes on.
     """
     _claim(folder, repo, home)
-    with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as device:
+    with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
         now = transport.ref()
         head = now.head
-        with device.db.step():
-            device.db.put("read_branch", now.id)
-        begun = device.db.text(CLONING)
-        if device.last is not None or (begun is not None and begun != head):
-            return _moved_on(device)
+        with copy.db.step():
+            copy.db.put("read_branch", now.id)
+        begun = copy.db.text(CLONING)
+        if copy.last_seal is not None or (begun is not None and begun != head):
+            return _finish_by_pull(copy)
         if head is None:
-            device.sealed_as(None, {}, whole=True)
+            copy.record_seal(None, {}, whole=True)
             return Cloned(folder, None, 0, 0, [])
-        with device.db.step():
-            device.db.put(CLONING, head)
+        with copy.db.step():
+            copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
         files = verify.tree(transport.tree(head), payload)
-        rows = {row.path: row for row in connect(device).rows} if key is not None else {}
-        here = {} if begun is None else written(device, files)
-        skipped, stats = _write(device, files, rows, here)
-        device.files.sync()
-        clear(device)
-        device.cloned(head, files, stats)
+        rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
+        here = {} if begun is None else files_written(copy, files)
+        skipped, stats = _write(copy, files, rows, here)
+        copy.files.sync()
+        clear(copy)
+        copy.record_clone(head, files, stats)
         if key is not None:
-            attach(device)
-        mark(device, files)
-        device.db.put(CLONING, None)
+            attach_lanes(copy)
+        mark(copy, files)
+        copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
-        return Cloned(folder, head, len(files) - len(skipped), size, skipped, kept_aside(device))
+        return Cloned(folder, head, len(files) - len(skipped), size, skipped, conflict_copies(copy))
 
 
-def _moved_on(device: WorkingCopy) -> Cloned:
+def _finish_by_pull(copy: WorkingCopy) -> Cloned:
     """An earlier attempt cloned another seal than the branch has now, or died at its very end: what it wrote
     is a working copy at that seal, which a pull brings up to date."""
-    done = pull(device, "merge")
-    device.db.put(CLONING, None)
-    files = device.db.sealed()
+    done = pull(copy, "merge")
+    copy.db.put(CLONING, None)
+    files = copy.db.sealed()
     size = sum(file.size for file in files.values())
     return Cloned(
-        device.folder, done.seal, len(files) - len(device.db.unwritable()), size, done.skipped, done.conflicts
+        copy.folder, done.seal, len(files) - len(copy.db.unwritable()), size, done.skipped, done.conflicts
     )
 
 
@@ -135,20 +135,20 @@ def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
             return True
     except SvcError:
         return False
-    record = home.known_copy(folder, repo.repo_id)
+    record = home.find_record(folder, repo.repo_id)
     return record is not None and value_of(record / "state.db", CLONING) is not None
 
 
 def _write(
-    device: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
+    copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
     """Create the files as their bytes arrive; what an earlier attempt wrote, `here`, is kept."""
-    skipped = _clashes(device, files)
-    left_out = device.db.unwritable()
+    skipped = _clashes(copy, files)
+    left_out = copy.db.unwritable()
     wanted: dict[bytes, list[str]] = {}
     batch: list[_Made] = []
     for path, file in files.items():
-        entry = device.entries.get(path)
+        entry = copy.entries.get(path)
         if path in left_out or (entry is not None and entry.shadow == file.digest):
             continue
         if path in here:
@@ -157,66 +157,66 @@ def _write(
             wanted.setdefault(file.digest, []).append(path)
     stats: list[Stat] = []
     done = moved = 0
-    device.files.hold(DIRECTORIES)
-    for digest, content in _contents(device, files, wanted):
+    copy.files.hold(DIRECTORIES)
+    for digest, content in _contents(copy, files, wanted):
         left = wanted.pop(digest, [])
         while left:
             path = left.pop()
             try:
-                info = _create(device, path, digest, content, last=not left)
+                info = _create(copy, path, digest, content, last=not left)
             except OSError as error:
                 if error.errno not in UNHOLDABLE:
                     raise
                 reason = f"it cannot be written here ({os.strerror(error.errno or 0)})"
-                skipped.append(_left_out(device, path, files[path], reason))
+                skipped.append(_left_out(copy, path, files[path], reason))
                 continue
             batch.append(_Made(path, files[path], info))
             done, moved = done + 1, moved + files[path].size
-        device.progress("write", done, len(files), moved)
+        copy.progress("write", done, len(files), moved)
         if len(batch) >= BATCH or isinstance(content, Fetched):
-            stats += _record(device, batch, rows)
+            stats += _record(copy, batch, rows)
             batch = []
-    stats += _record(device, batch, rows)
-    device.files.hold(1)
-    device.files.forget()
+    stats += _record(copy, batch, rows)
+    copy.files.hold(1)
+    copy.files.forget()
     if wanted:
         raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
     return skipped, stats
 
 
 def _contents(
-    device: WorkingCopy, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
+    copy: WorkingCopy, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
     """Texts first: they are also kept for reading offline. Large files last, one at a time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
     for digest, paths in wanted.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
-    yield from device.fetch(sizes["text"], keep=True)
-    yield from device.fetch(sizes["blob"], keep=False)
+    yield from copy.fetch(sizes["text"], keep=True)
+    yield from copy.fetch(sizes["blob"], keep=False)
     for digest, size in sizes["chunked"].items():
-        yield digest, download(device, digest, size)
+        yield digest, download(copy, digest, size)
 
 
 def _create(
-    device: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
+    copy: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
 ) -> os.stat_result | None:
     """Write a file; what it is then, None if it was there already."""
     try:
-        return device.files.place(content, path, None, sync=False, last=last)
+        return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
-        if device.seen(path) == digest:
+        if copy.digest_on_disk(path) == digest:
             return None
-        if device.files.stat(path) is not None:
-            device.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
-        return device.files.place(content, path, None, sync=False, last=last)
+        if copy.files.stat(path) is not None:
+            copy.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
+        return copy.files.place(content, path, None, sync=False, last=last)
 
 
-def _record(device: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
+def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
     """Remember the files. Their bytes are known, and what they were right after the writing tells whether
     somebody changed them since."""
     now = time.time_ns()
-    with device.db.step():
-        device.save_all(_entry(made, rows.get(made.path)) for made in batch)
+    with copy.db.step():
+        copy.save_all(_entry(made, rows.get(made.path)) for made in batch)
     for path, (kind, digest, size), info in batch:
         if info is not None:
             yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
@@ -230,16 +230,16 @@ def _entry(made: _Made, row: Row | None) -> PathRecord:
     return entry_of(Remote(row, digest), digest)
 
 
-def _clashes(device: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
+def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
     """Files that a case-insensitive file system cannot hold beside another: left out and recorded."""
-    if device.files.stat(link.FOLDER.upper()) is None:
+    if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [
-        _left_out(device, path, files[path], f"this file system takes it for {terminal_safe(holder)}")
-        for path, holder in clashes(sorted(files)).items()
+        _left_out(copy, path, files[path], f"this file system takes it for {terminal_safe(holder)}")
+        for path, holder in case_collisions(sorted(files)).items()
     ]
 
 
-def _left_out(device: WorkingCopy, path: str, file: SealedFile, reason: str) -> Skipped:
-    device.db.put_unwritable(path, reason)
+def _left_out(copy: WorkingCopy, path: str, file: SealedFile, reason: str) -> Skipped:
+    copy.db.put_unwritable(path, reason)
     return Skipped(terminal_safe(path), reason, file.size)

@@ -14,9 +14,9 @@ from localstore.core.model.history import ChangedFile
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
-from localstore.sync.recognise import adopt_state
+from localstore.sync.recognise import adopt_state_file
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.working import tree_of
+from svc.flows.common import tree_of
 
 Status = Literal["added", "removed", "modified", "renamed"]
 
@@ -30,13 +30,13 @@ class _Change(NamedTuple):
     source: Rename | None = None
 
 
-def diff(device: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
+def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
     """Each file that differs from `seal`, or the last one, below `paths` if some are given, with its patch if
     it is a text. Works offline for texts that this folder has seen. NotFound for a path that is neither here
     nor in the seal."""
-    adopt_state(device)
-    scan = device.look_around()
-    sealed = tree_of(device, seal)
+    adopt_state_file(copy)
+    scan = copy.scan()
+    sealed = tree_of(copy, seal)
     known = sorted({*scan.files, *sealed})
     for one in without_match(known, paths):
         raise NotFound(f"{one} is neither in this folder nor in its last seal; see: svc status")
@@ -47,11 +47,11 @@ def diff(device: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None
         was, now = sealed.get(path), scan.files.get(path)
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
-    for change in _with_moves(device, changed):
-        yield _shown(device, change)
+    for change in _with_moves(copy, changed):
+        yield _to_changed_file(copy, change)
 
 
-def _with_moves(device: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
+def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
     """The changes, a file that moved as one."""
     removed = {path: _file(one.was) for path, one in changed.items() if one.was and not one.now}
     added = {path: _file(one.now) for path, one in changed.items() if one.now and not one.was}
@@ -59,9 +59,9 @@ def _with_moves(device: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator
     left = renames.candidates(removed, added, moves)
 
     def old(path: str) -> bytes:
-        return device.text(left.removed[path].digest)
+        return copy.text(left.removed[path].digest)
 
-    moves += renames.similar(left, old, device.files.read)
+    moves += renames.similar(left, old, copy.files.read)
     to, away = {move.new: move for move in moves}, {move.old for move in moves}
     for path, one in changed.items():
         if path in to:
@@ -74,7 +74,7 @@ def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _shown(device: WorkingCopy, one: _Change) -> ChangedFile:
+def _to_changed_file(copy: WorkingCopy, one: _Change) -> ChangedFile:
     path, was, now, source = one
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"
@@ -88,8 +88,8 @@ def _shown(device: WorkingCopy, one: _Change) -> ChangedFile:
             path=path, status=status, binary=binary, additions=0, deletions=0, patch=None,
             old_path=old_path, similarity=similarity,
         )  # fmt: skip
-    old = device.text(was.digest) if was else None
-    new = device.files.read(path) if now else None
+    old = copy.text(was.digest) if was else None
+    new = copy.files.read(path) if now else None
     added, deleted = diffs.stat(old, new)
     patch = diffs.unified(old, new, before if was else None, path if now else None, similarity=similarity)
     return ChangedFile(

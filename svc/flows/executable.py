@@ -36,47 +36,47 @@ class Executable(msgspec.Struct):
     written: bool = False
 
 
-def mark(device: WorkingCopy, paths: Iterable[str]) -> None:
+def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
     """Make those of the paths executable that the manifest lists, for everybody who may read them."""
-    listed = _listed(device)
+    listed = _listed(copy)
     if listed is None:
         return
     for path in paths:
         if listed(path):
-            _set(device, path)
-    device.files.forget()
+            _set(copy, path)
+    copy.files.forget()
 
 
-def unlisted(device: WorkingCopy, paths: Iterable[str]) -> list[str]:
+def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that are executable here and would not be elsewhere."""
-    listed = _listed(device)
-    found = [path for path in paths if not (listed and listed(path)) and _is_executable(device, path)]
-    device.files.forget()
+    listed = _listed(copy)
+    found = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
+    copy.files.forget()
     return sorted(found)
 
 
-def executable(device: WorkingCopy, write: bool) -> Executable:
+def executable(copy: WorkingCopy, write: bool) -> Executable:
     """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
-    here = sorted(device.look_around().files)
-    result = Executable(unlisted=unlisted(device, here))
-    listed = _listed(device)
+    here = sorted(copy.scan().files)
+    result = Executable(unlisted=unlisted(copy, here))
+    listed = _listed(copy)
     if listed is not None:
-        result.listed = [path for path in here if listed(path) and _is_executable(device, path)]
+        result.listed = [path for path in here if listed(path) and _is_executable(copy, path)]
     if write and result.unlisted:
-        _write(device, result)
-    device.files.forget()
+        _write(copy, result)
+    copy.files.forget()
     return result
 
 
-def _is_executable(device: WorkingCopy, path: str) -> bool:
-    info = device.files.stat(path)
+def _is_executable(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
 
 
-def _set(device: WorkingCopy, path: str) -> None:
+def _set(copy: WorkingCopy, path: str) -> None:
     """No link is followed, neither as the file nor on the way to it."""
     try:
-        fd, info = device.files.opened(path)
+        fd, info = copy.files.opened(path)
     except OSError:
         return
     try:
@@ -87,9 +87,9 @@ def _set(device: WorkingCopy, path: str) -> None:
         os.close(fd)
 
 
-def _listed(device: WorkingCopy) -> Callable[[str], bool] | None:
+def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
     """Whether the manifest lists a path; None where it lists nothing or cannot be read."""
-    data = device.files.read_up_to(MANIFEST, MANIFEST_BYTES)
+    data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None
     from localstore.core.manifest import parse  # loads a YAML reader
@@ -114,11 +114,11 @@ def _listed(device: WorkingCopy) -> Callable[[str], bool] | None:
     return listed
 
 
-def _write(device: WorkingCopy, result: Executable) -> None:
+def _write(copy: WorkingCopy, result: Executable) -> None:
     """Add the files to the list in the manifest, whose other lines stay as they are."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})
-    old = device.files.read_up_to(MANIFEST, MANIFEST_BYTES)
+    old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     from localstore.core.manifest import parse
 
     known = parse(old).executable if old else ()
@@ -131,7 +131,7 @@ def _write(device: WorkingCopy, result: Executable) -> None:
     new = _with_list((old or b"").decode("utf-8-sig"), patterns).encode()
     if parse(new).executable != tuple(patterns):
         raise Invalid(f"{MANIFEST} is written in a way that cannot be added to; list the files there by hand")
-    target = device.folder / MANIFEST
+    target = copy.folder / MANIFEST
     fresh = target.with_name(f".svc-{os.urandom(8).hex()}.tmp")
     fresh.write_bytes(new)
     fresh.replace(target)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.core.identity.keys import DeviceKey
-from localstore.disk_errors import told
+from localstore.disk_errors import translated_disk_errors
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
@@ -31,9 +31,9 @@ def init(
     transport: Transport, home: Home, repo: RepoLink, folder: Path, key: DeviceKey | None = None
 ) -> Linked:
     """Link `folder`. Nothing in it is changed; pull and push do the rest."""
-    with told(folder, home.root):
+    with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
-    with opened(folder, home, transport, key, turn=Turn("svc repo init")) as device:
-        found = recognise(device)
+    with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
+        found = recognise(copy)
     return Linked(folder, found.base, found.head, found.known, found.unknown)

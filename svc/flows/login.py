@@ -15,6 +15,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, UsageError
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
+    GRANT_TYPE,
     Challenge,
     Purpose,
     fingerprint,
@@ -23,15 +24,18 @@ from localstore.core.identity.device_grant import (
 )
 from localstore.core.identity.keys import sign_registration
 from localstore.core.limits import LABEL_CHARS
+from localstore.core.model import auth
 from localstore.core.model.auth import (
     AuthorizationPending,
     DeviceCode,
     DeviceCodeStart,
     DeviceKey,
+    DeviceKeyPatch,
     DeviceKeyProof,
     DeviceKeyStart,
     ExpiredToken,
     SlowDown,
+    TokenRequest,
 )
 from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.names import handle as check_handle
@@ -80,7 +84,7 @@ def by_browser(
     start = DeviceCodeStart(
         transport_x25519=b64u(transport), device_ed25519=b64u(device), label=name or machine_name()
     )
-    code = api.auth.device_code(start)
+    code = api.send(auth.DEVICE_CODE, start)
     _check_address(origin, code)
     show(
         Approval(
@@ -98,7 +102,7 @@ def by_browser(
         device_code=_raw(code.device_code),
     )
     token = Credential(grant.token, identity.device)
-    me = Api(Http(origin, token)).auth.whoami()
+    me = Api(Http(origin, token)).send(auth.USER_INFO)
     session = Session(
         origin=origin,
         token=grant.token,
@@ -126,9 +130,9 @@ def by_device_key(
     account = _usage(check_handle, handle)
     code = _usage(normalise_pairing_code, pair) if pair else None
     api = Api(Http(origin))
-    body = api.auth.challenge(_start(identity, account, name))
+    body = api.send(auth.SIGN_IN_CHALLENGE, _start(identity, account, name))
     challenge = _opened(origin, identity, body, Purpose.LOGIN, account)
-    grant = api.auth.device_login(_proof(identity, body, challenge, code))
+    grant = api.send(auth.SIGN_IN, _proof(identity, body, challenge, code))
     if not grant.token:
         raise ServerMisbehaved(f"{origin} signed in without giving a session; try again")
     session = Session(
@@ -149,17 +153,17 @@ def by_device_key(
 
 def _rename(api: Api, identity: Identity, name: str) -> None:
     with suppress(NotFound):  # the first push registers it, by this name
-        api.device.rename(identity.device.id, name)
+        api.send(auth.RENAME_KEY, DeviceKeyPatch(name=name), key_id=identity.device.id)
 
 
 def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
     """Register this machine's key with the signed-in account, if it is not yet, as `name`."""
-    for key in api.device.list():
+    for key in api.items(auth.KEYS):
         if key.id == identity.device.id and key.revoked_at is None:
             return key
-    body = api.device.challenge(_start(identity, None, name))
+    body = api.send(auth.KEY_CHALLENGE, _start(identity, None, name))
     challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
-    return api.device.register(_proof(identity, body, challenge, None))
+    return api.send(auth.REGISTER_KEY, _proof(identity, body, challenge, None))
 
 
 def _usage(check: Callable[[str], str], text: str) -> str:
@@ -235,13 +239,14 @@ def _raw(device_code: str) -> bytes:
 
 def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
     """Poll until somebody decides. The sealed session, base64url."""
+    claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
     waited = 0
     while waited <= code.expires_in:
         sleep(interval)
         waited += interval
         try:
-            return api.auth.claim(code.device_code).sealed
+            return api.send(auth.CLAIM, claim).sealed
         except AuthorizationPending:
             continue
         except SlowDown:

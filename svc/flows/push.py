@@ -12,16 +12,16 @@ import msgspec
 from localstore.core.errors import Conflict
 from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
-from localstore.errors import EditsConflict, NotSealed, ReadOnlyLook, UnpulledSeal
+from localstore.errors import EditsConflict, FolderShowsSeal, NotSealed, UnpulledSeal
 from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
-from localstore.sync.rehearsal import Rehearsed, rehearsal
+from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
-from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
-from svc.flows.working import Kept, begin, kept_aside, merged_with, read_caps
+from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
 PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
@@ -42,7 +42,7 @@ class Pushed(msgspec.Struct):
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
-    conflicts: list[Kept] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     bytes: int = 0
@@ -52,72 +52,72 @@ class Pushed(msgspec.Struct):
     where: str = ""
     unsealed: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)
-    tracked: list[LeftOut] = msgspec.field(default_factory=list)
-    ignored: list[LeftOut] = msgspec.field(default_factory=list)
+    tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
+    ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
 
 
-def push(device: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
+def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
     """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
     NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
     result, and the same errors, with nothing sent or written."""
-    if device.repo.shown:
-        raise ReadOnlyLook(device.repo.shown, device.repo.branch)
+    if copy.repo.shown_seal:
+        raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
-        with rehearsal(device) as rehearsed:
+        with dry_run_copy(copy) as rehearsed:
             result = _sent(rehearsed, no_delete)
             result.unsealed = _unsealed(rehearsed)
         result.dry_run, result.bytes = True, 0
-        result.where = f"{device.repo.repo}, branch {device.repo.branch}"
-        result.tracked, result.ignored = tracked_by_git(device), list(ignored(device))
+        result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
+        result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
-    result = _sent(device, no_delete)
-    result.tracked = tracked_once(device)
+    result = _sent(copy, no_delete)
+    result.tracked = newly_tracked_by_git(copy)
     try:
-        sealed = seal(device, message)
+        sealed = seal(copy, message)
     except StaleHead:
-        raise NotSealed(device.repo.branch) from None
+        raise NotSealed(copy.repo.branch) from None
     result.seal, result.live_by = sealed.seal, sealed.live_by
     return result
 
 
-def _sent(device: WorkingCopy, no_delete: bool) -> Pushed:
+def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     """Everything that comes before the seal."""
-    head = begin(device)
-    if head != device.last:
-        raise UnpulledSeal(device.repo.branch, head)
-    kind = read_caps(device)
+    head = begin(copy)
+    if head != copy.last_seal:
+        raise UnpulledSeal(copy.repo.branch, head)
+    kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None)
-    sealed_before = device.db.sealed()
-    _send_all(device, result, not no_delete)
+    sealed_before = copy.db.sealed()
+    _send_all(copy, result, not no_delete)
     new = [path for path in result.sent if path not in sealed_before]
-    result.warnings = unportable(device, new, device.entries.keys())
-    result.executable = unlisted(device, result.sent) if head is None else []
-    result.conflicts, result.merged = kept_aside(device), merged_with(device)
+    result.warnings = unportable(copy, new, copy.entries.keys())
+    result.executable = unlisted(copy, result.sent) if head is None else []
+    result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     return result
 
 
-def _unsealed(device: Rehearsed) -> bool:
+def _unsealed(copy: DryRunCopy) -> bool:
     """Whether the frontier would not be as the last seal."""
-    sealed = {path: (file.kind, file.digest) for path, file in device.db.sealed().items()}
-    return device.last is None or device.frontier() != sealed
+    sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
+    return copy.last_seal is None or copy.frontier() != sealed
 
 
-def _send_all(device: WorkingCopy, result: Pushed, delete: bool) -> None:
+def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
     moved: Counter[str] = Counter()
     for attempt in range(PULLS + 1):
         typed = {path for path, times in moved.items() if times >= PULLS}
-        lost = _send_round(device, result, delete, typed, moved)
+        lost = _send_round(copy, result, delete, typed, moved)
         if not lost:
             return
         if attempt < PULLS:
             from svc.flows.pull import pull
 
-            if moved and not isinstance(device, Rehearsed):
+            if moved and not isinstance(copy, DryRunCopy):
                 time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
-            pull(device, "merge")
-            _require_merged(device)
+            pull(copy, "merge")
+            _require_merged(copy)
             result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
     raise Conflict(
         f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
@@ -125,17 +125,17 @@ def _send_all(device: WorkingCopy, result: Pushed, delete: bool) -> None:
     )
 
 
-def _require_merged(device: WorkingCopy) -> None:
+def _require_merged(copy: WorkingCopy) -> None:
     """EditsConflict if an edit of ours became a conflict copy: somebody has to look at it before it is
     sealed."""
-    conflicts = kept_aside(device)
+    conflicts = conflict_copies(copy)
     if conflicts:
-        foretold = isinstance(device, Rehearsed)
+        foretold = isinstance(copy, DryRunCopy)
         raise EditsConflict(terminal_safe(conflicts[0].path), conflicts[0].by, conflicts, foretold)
 
 
 def _send_round(
-    device: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
+    copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> set[str]:
     """Send until nothing is left to send; paths that must be pulled first. Counts in `moved` how often a
     text had been changed by others."""
@@ -143,37 +143,37 @@ def _send_round(
     costly: list[str] = []
     result.skipped = []
     while True:
-        resent = bool(device.db.flight_kinds())
-        scan = device.look_around()
-        composed = compose(device, scan, delete, {*lost, *result.refused}, whole=costly, typed=typed)
+        resent = bool(copy.db.flight_kinds())
+        scan = copy.scan()
+        composed = compose(copy, scan, delete, {*lost, *result.refused}, whole=costly, typed=typed)
         result.skipped = composed.skipped + scan.skipped
-        sent = send(device)
-        _note(device, result, composed, sent)
+        sent = send(copy)
+        _note(copy, result, composed, sent)
         lost.update(sent.lost)
         moved.update(sent.moved)
         costly = sent.costly
-        more = sent.accepted and (resent or sent.lost or _pending(device, sent))
+        more = sent.accepted and (resent or sent.lost or _pending(copy, sent))
         if not (more or costly):
             break
-    return lost | {path for path in device.db.unsettled() if _edited(device, path)}
+    return lost | {path for path in copy.db.unsettled() if _edited(copy, path)}
 
 
-def _pending(device: WorkingCopy, sent: Sent) -> bool:
+def _pending(copy: WorkingCopy, sent: Sent) -> bool:
     """Whether an edit was too large for one update."""
-    return any(path in device.entries and device.entries[path].pending for path in sent.accepted)
+    return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 
-def _edited(device: WorkingCopy, path: str) -> bool:
-    entry = device.entries[path]
-    return bool(entry.pending) or device.seen(path) not in (entry.shadow, None)
+def _edited(copy: WorkingCopy, path: str) -> bool:
+    entry = copy.entries[path]
+    return bool(entry.pending) or copy.digest_on_disk(path) not in (entry.shadow, None)
 
 
-def _note(device: WorkingCopy, result: Pushed, composed: Composed, sent: Sent) -> None:
+def _note(copy: WorkingCopy, result: Pushed, composed: Composed, sent: Sent) -> None:
     accepted = set(sent.accepted)
     removed = {path for path in composed.removed if path in accepted}
     result.removed = sorted({*result.removed, *removed})
     result.sent = sorted({*result.sent, *accepted} - set(result.removed))
-    result.size = sum(device.entries[path].size for path in result.sent if path in device.entries)
+    result.size = sum(copy.entries[path].size for path in result.sent if path in copy.entries)
     result.refused.update(sent.refused)
     result.refused.update(dict.fromkeys(composed.marked, MARKED))
     result.bytes += sent.bytes

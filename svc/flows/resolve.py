@@ -11,7 +11,7 @@ from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound
 from localstore.core.storage.file_kind import kind_of
-from localstore.record.conflicts import KeptConflict
+from localstore.record.conflicts import RecordedConflict
 from localstore.sync.settle import recover, replace
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
@@ -19,10 +19,10 @@ from localstore.sync.working_copy import WorkingCopy
 How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
-class Standing(msgspec.Struct, frozen=True):
+class OpenConflict(msgspec.Struct, frozen=True):
     """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file."""
 
-    record: KeptConflict
+    record: RecordedConflict
     theirs: bytes | None
     mine: bytes | None
 
@@ -46,35 +46,35 @@ class Resolved(msgspec.Struct, frozen=True):
     replaced: bool = False
 
 
-def conflicts(device: WorkingCopy) -> tuple[list[KeptConflict], list[KeptConflict]]:
+def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
     """The conflicts whose copies are there, and those that ended because somebody deleted the copy. The
     records of the latter are dropped."""
-    found = device.db.conflicts.list()
-    over = [record for record in found if not device.occupied(record.kept_as)]
-    with device.db.step():
+    found = copy.db.conflicts.list()
+    over = [record for record in found if not copy.exists(record.kept_as)]
+    with copy.db.step():
         for record in over:
-            device.db.conflicts.remove(record.path)
+            copy.db.conflicts.remove(record.path)
     return [record for record in found if record not in over], over
 
 
-def standing(device: WorkingCopy, path: str) -> Standing:
+def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
     """The conflict of this path; the copy's name is as good. NotFound if there is none."""
-    recover(device)
-    for record in device.db.conflicts.list():
+    recover(copy)
+    for record in copy.db.conflicts.list():
         if path in (record.path, record.kept_as):
-            return Standing(record, device.seen(record.path), device.seen(record.kept_as))
+            return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as))
     raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
 
 
-def texts(device: WorkingCopy, conflict: Standing) -> Texts:
+def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
     """The three texts. ClientError where a version is no text any more, or is gone: choose one whole then."""
     record = conflict.record
-    base = device.objects.get(record.base) if record.base is not None else None
+    base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
     for path in (record.path, record.kept_as):
-        data = device.files.read_up_to(path, limits.TEXT_FILE)
+        data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
-            what = "is no text any more" if device.occupied(path) else "was deleted"
+            what = "is no text any more" if copy.exists(path) else "was deleted"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {record.path} --mine or --theirs"
             )
@@ -82,10 +82,10 @@ def texts(device: WorkingCopy, conflict: Standing) -> Texts:
     return Texts(base or b"", *sides)
 
 
-def my_version(device: WorkingCopy, conflict: Standing) -> bytes:
+def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
     """What the copy holds now. ClientError where it is too large for a text, or no file."""
     kept = conflict.record.kept_as
-    data = device.files.read_up_to(kept, limits.TEXT_FILE)
+    data = copy.files.read_up_to(kept, limits.TEXT_FILE)
     if data is None:
         raise ClientError(
             f"{kept} is no file of at most {limits.TEXT_FILE // limits.MIB} MiB any more; move it to "
@@ -94,27 +94,27 @@ def my_version(device: WorkingCopy, conflict: Standing) -> bytes:
     return data
 
 
-def resolve(device: WorkingCopy, conflict: Standing, how: How, text: bytes | None = None) -> Resolved:
+def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
     """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
     order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
     record = conflict.record
-    if standing(device, record.path) != conflict:
+    if open_conflict(copy, record.path) != conflict:
         raise ClientError(
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {record.path} again"
         )
     replaced = None
     if text is not None and digest(text) != conflict.theirs:
-        replaced = replace(device, record.path, digest(text), text, None)
-    trash = move_to_trash(device, [record.kept_as], replaced)
-    with device.db.step():
-        device.db.conflicts.remove(record.path)
-    device.files.forget()
+        replaced = replace(copy, record.path, digest(text), text, None)
+    trash = move_to_trash(copy, [record.kept_as], replaced)
+    with copy.db.step():
+        copy.db.conflicts.remove(record.path)
+    copy.files.forget()
     return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
 
 
-def end(device: WorkingCopy, conflict: Standing) -> Resolved:
+def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
     """Drop the record of a conflict whose copy was deleted."""
-    with device.db.step():
-        device.db.conflicts.remove(conflict.record.path)
+    with copy.db.step():
+        copy.db.conflicts.remove(conflict.record.path)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

@@ -16,8 +16,8 @@ from localstore.sync.settle import recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import tree_of
 from svc.flows.executable import mark
-from svc.flows.working import tree_of
 
 
 class Restored(msgspec.Struct):
@@ -31,7 +31,7 @@ class Restored(msgspec.Struct):
 
 
 def restore(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     paths: Sequence[str],
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
@@ -43,17 +43,17 @@ def restore(
     `agreed` is called with what is to happen, before anything does; what it raises ends the work. NotFound
     for a path that the seal does not have, Conflict where a new file or directory is in the way.
     """
-    recover(device)
-    tree = tree_of(device, seal)
-    scan = device.look_around()
-    tracked = {*device.entries, *device.db.sealed()} if seal is not None else set()
+    recover(copy)
+    tree = tree_of(copy, seal)
+    scan = copy.scan()
+    tracked = {*copy.entries, *copy.db.sealed()} if seal is not None else set()
     removed = sorted(
         path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
     )
     chosen = {path: file for path, file in tree.items() if matching(path, paths)}
     for one in without_match([*chosen, *removed], paths):
         raise NotFound(f"{one} is not in this seal; see: svc repo status")
-    differing = {path: file for path, file in chosen.items() if device.seen(path) != file.digest}
+    differing = {path: file for path, file in chosen.items() if copy.digest_on_disk(path) != file.digest}
     kept = (
         sorted(
             path for path in scan.files if path not in tree and path not in tracked and matching(path, paths)
@@ -61,19 +61,19 @@ def restore(
         if seal is not None
         else []
     )
-    require_room(device, differing, removed)
+    require_room(copy, differing, removed)
     done = Restored(sorted(differing), removed, kept)
     agreed(done)
-    done.trash = put(
-        device, contents_of(device, differing), {p: f.digest for p, f in differing.items()}, removed
+    done.trash = replace_files(
+        copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed
     )
     return done
 
 
-def require_room(device: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
+def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
     """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
     going = set(leaving)
-    files = device.look_around().files
+    files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
     for path in wanted:
         above = next((one for one in parents(path) if one in files and one not in going), None)
@@ -84,33 +84,33 @@ def require_room(device: WorkingCopy, wanted: Iterable[str], leaving: Iterable[s
             )
 
 
-def put(
-    device: WorkingCopy,
+def replace_files(
+    copy: WorkingCopy,
     contents: Iterator[tuple[str, Content]],
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
     """Take files away and write others, `digests` by path; the trash that has what they held."""
-    trash = move_to_trash(device, list(removed))
+    trash = move_to_trash(copy, list(removed))
     for path in removed:
-        device.files.prune(path)
+        copy.files.prune(path)
     for path, content in contents:
-        trash = replace(device, path, digests[path], content, trash)
-    device.files.forget()
-    mark(device, digests)
-    clear(device)
+        trash = replace(copy, path, digests[path], content, trash)
+    copy.files.forget()
+    mark(copy, digests)
+    clear(copy)
     return trash
 
 
-def contents_of(device: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
+def contents_of(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
     """The bytes of sealed files, by path."""
     for path, file in files.items():
         if file.kind == "chunked":
-            yield path, download(device, file.digest, file.size, near=path)
+            yield path, download(copy, file.digest, file.size, near=path)
             continue
-        data = device.objects.get(file.digest)
+        data = copy.objects.get(file.digest)
         if data is None:
-            fetched = dict(device.fetch({file.digest: file.size}, keep=file.kind == "text"))
+            fetched = dict(copy.fetch({file.digest: file.size}, keep=file.kind == "text"))
             data = fetched.get(file.digest)
         if data is None:
             raise ServerMisbehaved(f"the server did not send {path}; try again")

@@ -16,8 +16,8 @@ from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.restore import contents_of, put, require_room
-from svc.flows.working import tree_of
+from svc.flows.common import tree_of
+from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
@@ -40,51 +40,51 @@ class _Plan(msgspec.Struct):
     conflicts: list[str] = msgspec.field(default_factory=list)
 
 
-def revert(device: WorkingCopy, seal: str) -> Reverted:
+def revert(copy: WorkingCopy, seal: str) -> Reverted:
     """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
     lines; Conflict names the files where that is not possible, and nothing is changed then. UsageError for a
     seal with two parents."""
-    recover(device)
-    payload = verify.seal(device.transport.seal(seal), seal, device.repo.repo_id)
+    recover(copy)
+    payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     if len(payload.parents) > 1:
         raise UsageError(
             f"the seal {seal[:12]} joins {len(payload.parents)} others; "
             "reverting such a seal is not in this version"
         )
-    after = tree_of(device, seal)
-    before = tree_of(device, payload.parents[0]) if payload.parents else {}
-    plan = _planned(device, before, after)
+    after = tree_of(copy, seal)
+    before = tree_of(copy, payload.parents[0]) if payload.parents else {}
+    plan = _planned(copy, before, after)
     if plan.conflicts:
         raise Conflict(
             f"later changes overlap with this seal's in {', '.join(plan.conflicts)}; nothing was changed; "
             f"look at both: svc show {seal[:12]}",
             paths=plan.conflicts,
         )
-    require_room(device, [*plan.back, *plan.merged], plan.removed)
+    require_room(copy, [*plan.back, *plan.merged], plan.removed)
     digests = {path: file.digest for path, file in plan.back.items()}
     digests |= {path: digest(text) for path, text in plan.merged.items()}
-    trash = put(device, _contents(device, plan), digests, plan.removed)
+    trash = replace_files(copy, _contents(copy, plan), digests, plan.removed)
     subject = payload.message.strip().partition("\n")[0]
     return Reverted(seal, subject, sorted(digests), plan.removed, trash)
 
 
-def _contents(device: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
-    yield from contents_of(device, plan.back)
+def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
+    yield from contents_of(copy, plan.back)
     yield from plan.merged.items()
 
 
-def _planned(device: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
-    files = device.look_around().files
+def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+    files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):
         was, made, mine = before.get(path), after.get(path), files.get(path)
         if _name(was) != _name(made) and _name(mine) != _name(was):
-            _plan(device, plan, path, was, made, mine)
+            _plan(copy, plan, path, was, made, mine)
     return plan
 
 
 def _plan(
-    device: WorkingCopy,
+    copy: WorkingCopy,
     plan: _Plan,
     path: str,
     was: SealedFile | None,
@@ -101,7 +101,7 @@ def _plan(
     if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
         plan.conflicts.append(path)
         return
-    found = merge(device.text(made.digest), device.files.read(path), device.text(was.digest))
+    found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
     if found.conflicts:
         plan.conflicts.append(path)
     elif digest(found.text) != mine.digest:

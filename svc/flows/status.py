@@ -10,12 +10,12 @@ from localstore.core.errors import ServerUnreachable
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
-from localstore.sync.compose import Caps
-from localstore.sync.recognise import against_last
+from localstore.sync.compose import SizeCaps
+from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.background import InBackground
-from svc.flows.left_out import LeftOut, ignored, tracked_by_git, tracked_once, unportable
-from svc.flows.working import gone, read_caps, unwritable
+from svc.flows.background import BackgroundCall
+from svc.flows.common import missing_branch_error, unwritable, update_file_cap
+from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
 BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for a server, once everything else is known
@@ -43,43 +43,43 @@ class Status(msgspec.Struct):
     branch_state: BranchState = "here"
     shown: str | None = None
     advice: str = ""
-    left_out: list[LeftOut] = msgspec.field(default_factory=list)
-    tracked: list[LeftOut] = msgspec.field(default_factory=list)
+    left_out: list[IgnoredFile] = msgspec.field(default_factory=list)
+    tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def status(device: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
+def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
     """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
     not answered WAIT_SECONDS after the look, counts as offline."""
-    now = None if offline or device.repo.shown else InBackground(device.transport.ref)
-    scan = device.look_around(lean=True)
-    last, changed, new, removed = against_last(device, scan)
-    recorded = device.db.unwritable()
+    now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
+    scan = copy.scan(lean=True)
+    last, changed, new, removed = changes_since_last_seal(copy, scan)
+    recorded = copy.db.unwritable()
     result = Status(
-        repo=device.repo.repo,
-        branch=device.repo.branch,
+        repo=copy.repo.repo,
+        branch=copy.repo.branch,
         last_seal=last,
         changed=changed,
         new=new,
         removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
-        skipped=scan.skipped + unwritable(device),
-        unsent=len(device.db.flight_kinds()),
-        shown=device.repo.shown,
+        skipped=scan.skipped + unwritable(copy),
+        unsent=len(copy.db.flight_kinds()),
+        shown=copy.repo.shown_seal,
     )
-    _leave_out(device, scan, result)
-    result.left_out = list(ignored(device)) if show_ignored else []
-    result.tracked = tracked_by_git(device) if show_ignored else tracked_once(device)
+    _leave_out(copy, scan, result)
+    result.left_out = list(ignored(copy)) if show_ignored else []
+    result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
-        result.warnings = unportable(device, result.new, scan.files)
-    _compare(device, now, result)
+        result.warnings = unportable(copy, result.new, scan.files)
+    _compare(copy, now, result)
     return result
 
 
-def _leave_out(device: WorkingCopy, scan: Scan, result: Status) -> None:
+def _leave_out(copy: WorkingCopy, scan: Scan, result: Status) -> None:
     """Byte files over a cap would not be sent: they are skipped, not changed or new."""
-    read_caps(device)
-    caps = Caps(device, scan)
+    update_file_cap(copy)
+    caps = SizeCaps(copy, scan)
     for path in sorted({*result.changed, *result.new}):
         stat = scan.find(path)
         over = caps.over(path, stat) if stat and stat.kind == "blob" else None
@@ -90,7 +90,7 @@ def _leave_out(device: WorkingCopy, scan: Scan, result: Status) -> None:
                     paths.remove(path)
 
 
-def _compare(device: WorkingCopy, now: InBackground[Ref] | None, result: Status) -> None:
+def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status) -> None:
     if result.shown:
         result.head = result.shown
         return
@@ -102,14 +102,14 @@ def _compare(device: WorkingCopy, now: InBackground[Ref] | None, result: Status)
         result.offline = True
         return
     except NoBranch as missing:
-        error = gone(device, missing)
+        error = missing_branch_error(copy, missing)
         if error is missing:
             raise
         result.branch_state, result.advice = "gone", error.detail
         return
-    known = device.branch_id or device.db.text("read_branch")
+    known = copy.branch_id or copy.db.text("read_branch")
     if known and known != ref.id:
-        result.branch_state, result.advice = "replaced", BranchReplaced(device.repo.branch).detail
+        result.branch_state, result.advice = "replaced", BranchReplaced(copy.repo.branch).detail
         return
     result.head = ref.head
     result.behind = result.head != result.last_seal

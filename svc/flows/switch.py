@@ -17,12 +17,12 @@ from localstore.errors import BranchGone, BranchReplaced, LocalEdits
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify
-from localstore.sync.recognise import against_last
+from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import begin, edits_in_the_way
 from svc.flows.pull import Mode, Pulled, discard, pull
-from svc.flows.working import begin, dirty
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class _Edit(msgspec.Struct, frozen=True):
     mine: bytes | None
 
 
-def switch(device: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
+def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     """Turn the folder. In mode plain, edits of files that are the same there come along, and LocalEdits names
     those that are not; `merge` joins all, `force` moves them to the trash.
 
@@ -65,88 +65,88 @@ def switch(device: WorkingCopy, target: Target, mode: Mode = "plain") -> Switche
     target.transport.ref()
     left, detached = "", False
     try:
-        trash, carried = _ready(device, target, mode)
+        trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
-        left = f"branch {device.repo.branch} is gone; what this folder has beyond its last seal are edits"
-        trash, carried = _ready_alone(device, target, mode)
+        left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:
-        device.detach()
+        copy.detach()
     kept = msgspec.UNSET if target.seal is None else target.seal
-    device.repo = msgspec.structs.replace(device.repo, branch=target.branch, seal=kept)
-    link.write_repo(device.folder, device.repo)
-    device.turn_to(target.transport)
-    device.key = target.key
-    pulled = pull(device, "merge")
+    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept)
+    link.write_repo(copy.folder, copy.repo)
+    copy.use_transport(target.transport)
+    copy.key = target.key
+    pulled = pull(copy, "merge")
     return Switched(target.seal or target.branch, pulled, trash, carried, left)
 
 
-def _ready(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """Know every edit as one, and refuse those that must not come along: the trash, and what is carried."""
     if mode != "plain":
-        return pull(device, "force" if mode == "force" else "merge").trash, []
-    begin(device)
-    if device.db.flight_kinds():
-        send(device)
-        begin(device)
-    scan = device.look_around()
-    if any(device.entries[path].pending for path in device.db.unsettled()):  # half merged: finish that first
-        if dirty(device, scan):
-            raise LocalEdits(dirty(device, scan), f"switch {target.branch}")
-        pull(device, "merge")
-        scan = device.look_around()
-    return None, _carried(device, target, _edits(device, scan))
+        return pull(copy, "force" if mode == "force" else "merge").trash, []
+    begin(copy)
+    if copy.db.flight_kinds():
+        send(copy)
+        begin(copy)
+    scan = copy.scan()
+    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # half merged: finish that first
+        if edits_in_the_way(copy, scan):
+            raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
+        pull(copy, "merge")
+        scan = copy.scan()
+    return None, _carried(copy, target, _edits(copy, scan))
 
 
-def _ready_alone(device: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
+def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """The same where there is no branch any more to ask about anything."""
-    scan = device.look_around()
-    carried = _carried(device, target, _beyond_last(device, scan)) if mode == "plain" else []
-    device.fall_back()
-    return discard(device, dirty(device, scan)) if mode == "force" else None, carried
+    scan = copy.scan()
+    carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
+    copy.fall_back_to_last_seal()
+    return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
 
 
-def _beyond_last(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
+def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
-    _, changed, new, removed = against_last(device, scan)
-    sealed = device.db.sealed()
+    _, changed, new, removed = changes_since_last_seal(copy, scan)
+    sealed = copy.db.sealed()
     return {
         path: _Edit(
             sealed[path].digest if path in sealed else None,
             stat.digest if (stat := scan.find(path)) is not None else None,
         )
-        for path in (*changed, *new, *(one for one in removed if one in device.entries))
+        for path in (*changed, *new, *(one for one in removed if one in copy.entries))
         if not scan.unknown(path)
     }
 
 
-def _carried(device: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
     """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
     if not edits:
         return []
-    colliding = _colliding(edits, _files_of(device, target))
+    colliding = _colliding(edits, _files_of(copy, target))
     if colliding:
         raise LocalEdits(colliding, f"switch {target.seal[:12] if target.seal else target.branch}")
     return sorted(edits)
 
 
-def _edits(device: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
+def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Every file that is new, edited or removed here, captured or not."""
     found: dict[str, _Edit] = {}
-    for path in device.db.moved():
-        entry, stat = device.entries.get(path), scan.find(path)
+    for path in copy.db.may_need_update():
+        entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
             continue
         base = entry.shadow if entry is not None else None
         if entry is not None and entry.pending and entry.settled:
-            base = digest(device.confirmed(entry).text())
+            base = digest(copy.confirmed_lane(entry).text())
         edit = _Edit(base, stat.digest if stat is not None else None)
         if edit.base != edit.mine:
             found[path] = edit
     return found
 
 
-def _files_of(device: WorkingCopy, target: Target) -> dict[str, bytes]:
+def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     """Path → digest of what the target has, as a pull would bring it."""
     if target.key is not None:
         asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
@@ -155,7 +155,7 @@ def _files_of(device: WorkingCopy, target: Target) -> dict[str, bytes]:
     head = target.transport.head()
     if head is None:
         return {}
-    payload = verify.seal(target.transport.seal(head), head, device.repo.repo_id)
+    payload = verify.seal(target.transport.seal(head), head, copy.repo.repo_id)
     return {path: file.digest for path, file in verify.tree(target.transport.tree(head), payload).items()}
 
 

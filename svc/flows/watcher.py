@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import Held, exclusive, holder
+from localstore.folder.lock import AlreadyLocked, hold_lock, holder
 from localstore.home import Home
-from localstore.watch import talk
+from localstore.watch import protocol
+from localstore.watch.protocol import SOCKET_NAME, WatcherInfo
 from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
-from localstore.watch.talk import SOCKET_NAME, Watching
-from localstore.watch.tree import Ended
+from localstore.watch.tree import WatcherEnded
 
 FOREGROUND = ("watcher", "start", "--foreground")
 LOOK_SECONDS = 0.05  # between two looks at a process that starts or ends
 END_SECONDS = 10.0
 
 
-def stay(folder: Path, record: Path, ready: Callable[[Watching], None], say: Callable[[str], None]) -> str:
+def watch_in_foreground(
+    folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Callable[[str], None]
+) -> str:
     """Watch the linked `folder` in this process until there is a reason to end, which is returned. `ready` is
     called once questions are answered. NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -34,10 +36,10 @@ def stay(folder: Path, record: Path, ready: Callable[[Watching], None], say: Cal
     return watch(folder, record, ready, say)
 
 
-def start(folder: Path, record: Path) -> tuple[Watching, bool]:
+def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
     """Have the linked `folder` watched by a process in the background; what it is, and whether it is new.
     Returns once it answers. NotWatchable, in its own words, when it cannot."""
-    found = talk.about(record)
+    found = protocol.ask_info(record)
     if found is not None:
         return found, False
     log = record / LOG_NAME
@@ -52,7 +54,7 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
         )
     try:
         while process.poll() is None:
-            found = talk.about(record)
+            found = protocol.ask_info(record)
             if found is not None:
                 ours = found.pid == process.pid
                 if not ours:
@@ -63,9 +65,9 @@ def start(folder: Path, record: Path) -> tuple[Watching, bool]:
         process.terminate()
         raise
     words = _last_words(log)
-    until = time.monotonic() + talk.MEET_SECONDS
+    until = time.monotonic() + protocol.CONTROL_SECONDS
     while time.monotonic() < until and not _ended(record):  # somebody else was starting one
-        found = talk.about(record)
+        found = protocol.ask_info(record)
         if found is not None:
             return found, False
         time.sleep(LOOK_SECONDS)
@@ -78,10 +80,10 @@ def _give_up(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def stop(record: Path) -> Watching | None:
+def stop(record: Path) -> WatcherInfo | None:
     """End the watcher of a record, and wait until it has gone; what it was, None if there was none.
     NotWatchable for one that does not answer."""
-    found = talk.stop(record)
+    found = protocol.ask_stop(record)
     if found is None and not _ended(record):
         raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS
@@ -92,26 +94,26 @@ def stop(record: Path) -> Watching | None:
     return found
 
 
-def running(home: Home) -> list[Watching]:
+def running_watchers(home: Home) -> list[WatcherInfo]:
     """Every watcher of this home that answers, by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
-    found = (talk.about(record) for record in records)
+    found = (protocol.ask_info(record) for record in records)
     return sorted((one for one in found if one is not None), key=_folder)
 
 
 def _told_to_end(number: int, _frame: Any) -> None:
-    raise Ended(f"told to end ({signal.Signals(number).name})")
+    raise WatcherEnded(f"told to end ({signal.Signals(number).name})")
 
 
-def _folder(one: Watching) -> bytes:
+def _folder(one: WatcherInfo) -> bytes:
     return one.folder
 
 
 def _ended(record: Path) -> bool:
     try:
-        with exclusive(record / LOCK_NAME):
+        with hold_lock(record / LOCK_NAME):
             return True
-    except Held:
+    except AlreadyLocked:
         return False
 
 

@@ -18,14 +18,13 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
-from svc.http.patience import OutOfPatience
+from svc.http.connection_limits import ConnectionLimitExceeded
 
 if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
 
-JSON_MAX = 32 * MIB
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
@@ -90,11 +89,11 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
             yield piece
-    except OutOfPatience as error:
-        raise _broke_off(response, f"it {error}") from None
+    except ConnectionLimitExceeded as error:
+        raise _interrupted(response, f"it {error}") from None
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
-        raise _broke_off(response, why) from None
+        raise _interrupted(response, why) from None
 
 
 def problem(response: httpx.Response) -> SvcError:
@@ -161,7 +160,7 @@ def _read(response: httpx.Response, cap: int) -> bytes:
     return b"".join(pieces(response, cap))
 
 
-def _broke_off(response: httpx.Response, why: str) -> ServerUnreachable:
+def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
     """What may be repeated can only be repeated; anything else may have had its effect."""
     announced = response.headers.get("content-length", "")[:20]
     of = f" of {announced}" if announced.isdecimal() else ""

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -25,12 +25,13 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
+from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer
-from svc.http.patience import OutOfPatience
-from svc.http.target import Query, full_target
+from svc.http.connection_limits import ConnectionLimitExceeded
+from svc.http.target import Query, full_target, query_of
 
 if TYPE_CHECKING:
     import httpx
@@ -88,85 +89,34 @@ class Http:
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        returns: type[T],
-        *,
-        query: Query | None = None,
-        body: Any = None,
-        content: bytes | None = None,
-        creates: bool = False,
-        repeatable: bool = False,
-        cap: int = answer.JSON_MAX,
-    ) -> T:
-        """Send `body` as JSON, or `content` as it is; read JSON. `creates` adds an Idempotency-Key. `cap`:
-        bytes of the answer.
+    def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
+        """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
+        bytes is sent as it is.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
-        outgoing = self._request(method, path, query, body, content, repeatable)
-        if creates:
+        outgoing = self._request(endpoint, path, body, query_of(query))
+        if endpoint.creates:
             outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
             outgoing.repeatable = True
-        return self._attempt(outgoing, lambda response: answer.json(response, returns, cap))
-
-    def send(self, endpoint: Endpoint[T], body: Any = None, query: Query | None = None, **path: str) -> T:
-        """Send one request to an endpoint whose path has these parameters. Raises what `call` raises."""
-        target = endpoint.target(**path)
         if endpoint.returns is type(None):
-            self.do(endpoint.method, target, query=query, body=body)
-            return None
-        return self.call(
-            endpoint.method,
-            target,
-            endpoint.returns,
-            query=query,
-            body=body,
-            creates=endpoint.creates,
-            repeatable=endpoint.repeatable,
-        )
+            return self._attempt(outgoing, answer.nothing)  # type: ignore[return-value]
+        return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def items(
-        self, endpoint: Endpoint[Page[T]], limit: int | None = None, query: Query | None = None, **path: str
+        self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
         """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
-        (item,) = get_args(endpoint.returns)
-        return self.pages(endpoint.target(**path), item, query=query, limit=limit)
-
-    def do(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> None:
-        """A request whose answer has no body that matters."""
-        outgoing = self._request(method, path, query, body, None, repeatable=False)
-        self._attempt(outgoing, lambda response: answer.nothing(response))
-
-    def exchange(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        cap: int = answer.RAW_MAX,
-    ) -> answer.Raw:
-        """Any request as it stands, for `svc repo api`: status, headers and body, whatever they are."""
-        outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
-        return self._attempt(outgoing, lambda response: answer.raw(response, cap))
-
-    def pages(
-        self, path: str, item: type[T], *, query: Query | None = None, limit: int | None = None
-    ) -> Iterator[T]:
-        """The items of a paged list, at most `limit` of them, fetched as they are asked for."""
         left = limit
         cursor: str | None = None
         seen: set[str] = set()
         empty = 0
+        asked = query_of(query)
         while left is None or left > 0:
-            size = 100 if left is None else min(left, 100)
-            page = self.call(
-                "GET",
-                path,
-                Page[item],  # type: ignore[valid-type]
-                query={**(query or {}), "limit": size, "cursor": cursor},
+            size = PAGE_MAX if left is None else min(left, PAGE_MAX)
+            outgoing = self._request(endpoint, path, None, {**asked, "limit": size, "cursor": cursor})
+            page = self._attempt(
+                outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap)
             )
             taken = page.items if left is None else page.items[:left]
             yield from taken
@@ -181,17 +131,29 @@ class Http:
             if empty == EMPTY_PAGES or len(seen) == PAGES_MAX:
                 raise ServerMisbehaved(f"{self.origin} sends pages of a list without end")
 
-    def read(self, path: str, cap: int, *, query: Query | None = None) -> bytes:
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        cap: int = answer.RAW_MAX,
+    ) -> answer.Raw:
+        """Any request as it stands, for `svc repo api`: status, headers and body, whatever they are."""
+        outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
+        return self._attempt(outgoing, lambda response: answer.raw(response, cap))
+
+    def read(self, endpoint: Endpoint[bytes], cap: int, **path: str) -> bytes:
         """A whole answer of raw bytes, at most `cap`."""
-        outgoing = Outgoing("GET", full_target(path, query), repeatable=True)
+        outgoing = self._request(endpoint, path)
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
     @contextmanager
     def stream(
-        self, method: str, path: str, cap: int, *, query: Query | None = None, content: bytes | None = None
+        self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
         """An answer as it arrives, in pieces, at most `cap` bytes in all. Not repeated once it flows."""
-        outgoing = self._request(method, path, query, None, content, repeatable=True)
+        outgoing = self._request(endpoint, path, body, query_of(query))
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
             yield answer.pieces(response, cap)
@@ -200,24 +162,17 @@ class Http:
 
     def upload(
         self,
-        method: str,
-        path: str,
-        returns: type[T],
+        endpoint: Endpoint[T],
         parts: Callable[[], Iterable[bytes]],
         length: int,
-        blake3: bytes,
+        digest: bytes,
+        **path: str,
     ) -> T:
-        """Stream `length` bytes whose BLAKE3 (32 raw bytes) is known and signed. `parts` opens them anew."""
-        outgoing = Outgoing(
-            method,
-            path,
-            parts,
-            length,
-            ContentDigest.streamed(blake3),
-            {"Content-Type": "application/octet-stream"},
-            repeatable=True,
-        )
-        return self._attempt(outgoing, lambda response: answer.json(response, returns, answer.JSON_MAX))
+        """Stream `length` bytes whose BLAKE3 `digest` (32 raw bytes) is signed. `parts` opens them anew."""
+        outgoing = self._request(endpoint, path)
+        outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
+        outgoing.headers["Content-Type"] = "application/octet-stream"
+        return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def close(self) -> None:
         if self._opened is not None:
@@ -226,20 +181,20 @@ class Http:
 
     def _request(
         self,
-        method: str,
-        path: str,
-        query: Query | None,
-        body: Any,
-        content: bytes | None,
-        repeatable: bool,
+        endpoint: Endpoint[Any],
+        path: dict[str, str],
+        body: Any = None,
+        query: Query | None = None,
     ) -> Outgoing:
-        outgoing = Outgoing(method, full_target(path, query), repeatable=repeatable or method in SAFE_METHODS)
-        if body is not None:
+        target = full_target(endpoint.target(**path), query)
+        repeatable = endpoint.repeatable or endpoint.method in SAFE_METHODS
+        outgoing = Outgoing(endpoint.method, target, repeatable=repeatable)
+        if isinstance(body, bytes):
+            outgoing.body = body
+            outgoing.headers["Content-Type"] = "application/octet-stream"
+        elif body is not None:
             outgoing.body = msgspec.json.encode(body)
             outgoing.headers["Content-Type"] = "application/json"
-        elif content is not None:
-            outgoing.body = content
-            outgoing.headers["Content-Type"] = "application/octet-stream"
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
@@ -322,7 +277,7 @@ class Http:
             self._sign(request, outgoing, self.credential)
         try:
             response = client.send(request, stream=True)
-        except OutOfPatience as error:
+        except ConnectionLimitExceeded as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
         response.extensions[answer.REPEATABLE] = outgoing.repeatable

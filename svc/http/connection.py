@@ -9,46 +9,46 @@ from typing import Any
 
 import httpcore
 
-from svc.http.patience import Patience
+from svc.http.connection_limits import ConnectionLimits
 
 SLICE = 16 * 1024  # bytes written between two looks at the clock
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. Each request on it begins with fresh patience."""
+    """One connection. Each request on it begins with unused limits."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
         self._reading = False
-        self.patience = Patience()
+        self.limits = ConnectionLimits()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Up to `max_bytes`, empty at the end. Raises OutOfPatience, and httpcore's errors."""
         self._reading = True
         began = monotonic()
-        left = self.patience.left(began)
+        left = self.limits.left(began)
         limited = left is not None and (timeout is None or left <= timeout)
         try:
             data = self._stream.read(max_bytes, left if limited else timeout)
         except httpcore.ReadTimeout:
             if limited:
-                raise self.patience.too_slow() from None
+                raise self.limits.too_slow() from None
             raise
-        if not data and self.patience.in_head:
+        if not data and self.limits.in_head:
             raise httpcore.ReadError("the connection was closed before the answer was whole")
-        self.patience.received(len(data), began, monotonic())
+        self.limits.received(len(data), began, monotonic())
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`. Raises OutOfPatience, and httpcore's errors."""
         if self._reading:  # the first write after an answer begins the next request
             self._reading = False
-            self.patience = Patience()
+            self.limits = ConnectionLimits()
         for start in range(0, len(buffer), SLICE):
             part = buffer[start : start + SLICE]
             began = monotonic()
             self._stream.write(part, timeout)
-            self.patience.sent(len(part), began, monotonic())
+            self.limits.sent(len(part), began, monotonic())
 
     def close(self) -> None:
         self._stream.close()

@@ -24,7 +24,7 @@ KEYRING_PATIENCE = 2.0  # seconds
 FILE = "device.json"
 
 
-class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """`device.json`. `secrets`: both, base64url, joined by a dot; absent when the keyring has them."""
 
     v: Literal[1]
@@ -51,7 +51,7 @@ def replace_identity(home: Path) -> Identity:
     content = read_private(home / FILE)
     if content is not None:
         try:
-            old = msgspec.json.decode(content, type=_Kept).id
+            old = msgspec.json.decode(content, type=_KeyFile).id
         except msgspec.DecodeError:
             old = "damaged"
         (home / FILE).replace(home / f"{FILE}.{''.join(c for c in old if c.isalnum() or c in '-_')}")
@@ -64,7 +64,7 @@ def find_identity(home: Path) -> Identity | None:
     if content is None:
         return None
     try:
-        kept = msgspec.json.decode(content, type=_Kept)
+        kept = msgspec.json.decode(content, type=_KeyFile)
         secrets = kept.secrets if kept.kept == "file" else _from_keyring(kept.id)
         seed, _, transport = secrets.partition(".")
         device = DeviceKey.generate(unb64u(seed, KEY_BYTES))
@@ -81,7 +81,7 @@ def _make(home: Path) -> Identity:
     device, transport = DeviceKey.generate(), TransportKey.generate()
     secrets = f"{b64u(device.seed)}.{b64u(transport.secret)}"
     in_keyring = _to_keyring(device.id, secrets)
-    kept = _Kept(
+    kept = _KeyFile(
         v=1,
         id=device.id,
         kept="keyring" if in_keyring else "file",

@@ -1,4 +1,4 @@
-"""The transport below httpx: httpcore's connections, with a limit on what one server may cost (`patience`).
+"""The transport below httpx: httpcore connections that count what a server costs (`connection_limits`).
 
 httpx's own transport gives no access to the network streams, where that has to be counted, so this one drives
 httpcore's connection pool directly.
@@ -14,8 +14,8 @@ import httpcore
 import httpx
 
 from svc.http.connection import CountedStream, CountingBackend
+from svc.http.connection_limits import ConnectionLimits
 from svc.http.origin import is_loopback
-from svc.http.patience import Patience
 from svc.http.proxy import Proxy, proxy_for
 
 KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
@@ -53,9 +53,9 @@ class Pool(httpx.BaseTransport):
         with self._errors():
             answer = self._pool.handle_request(asked)
         stream = answer.extensions["network_stream"]
-        patience = stream.patience if isinstance(stream, CountedStream) else Patience()
-        patience.in_head = False
-        body = _Body(self, answer, patience)
+        limits = stream.limits if isinstance(stream, CountedStream) else ConnectionLimits()
+        limits.in_head = False
+        body = _Body(self, answer, limits)
         try:
             _check_framing(answer)
         except BaseException:
@@ -92,13 +92,13 @@ class Pool(httpx.BaseTransport):
 class _Body(httpx.SyncByteStream):
     """The body of an answer as it arrives."""
 
-    def __init__(self, pool: Pool, answer: httpcore.Response, patience: Patience) -> None:
-        self._pool, self._answer, self._patience = pool, answer, patience
+    def __init__(self, pool: Pool, answer: httpcore.Response, limits: ConnectionLimits) -> None:
+        self._pool, self._answer, self._limits = pool, answer, limits
 
     def __iter__(self) -> Iterator[bytes]:
         with self._pool._errors():
             for piece in self._answer.iter_stream():
-                self._patience.content += len(piece)
+                self._limits.content += len(piece)
                 yield piece
 
     def close(self) -> None:

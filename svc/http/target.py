@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
 
 Query = Mapping[str, "str | int | bool | None"]
 
 
-def segment(text: str) -> str:
-    """One path segment, percent-encoded whole: a slash in a branch name is part of the name."""
-    return quote(text, safe="")
-
-
-def segments(text: str) -> str:
-    """The rest of a path, percent-encoded between its slashes."""
-    return quote(text, safe="/")
+def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
+    """The members of a query struct by their names on the wire."""
+    return {} if query is None else msgspec.to_builtins(query)
 
 
 def full_target(path: str, query: Query | None) -> str:

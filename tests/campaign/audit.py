@@ -7,7 +7,9 @@ from pathlib import Path
 
 from localstore.core import seal as seals
 from localstore.core.encoding import digest, unb64u, unhex
-from localstore.core.model.history import Seal
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import Seal, TreeQuery
 from localstore.core.tree import TreeEntry, root_digest
 from localstore.folder.link import read_repo
 from svc.api import Api, connect
@@ -60,7 +62,7 @@ def chain(machine: Machine, branch: str, tree: Files) -> set[str]:
     api = connect(machine.node.address, Sessions(machine.home))
     found: set[str] = set()
     try:
-        tip = wanted = api.ref.get(repo_id, "branch", branch).head
+        tip = wanted = api.send(refs.GET, id=repo_id, type="branch", name=branch).head
         while wanted is not None:
             one = api.history.seal(repo_id, wanted)
             parents = _verified(one, wanted, repo_id)
@@ -86,7 +88,7 @@ def _verified(one: Seal, wanted: str, repo_id: str) -> tuple[str, ...]:
 
 def _sealed_tree(api: Api, repo_id: str, one: Seal) -> dict[str, bytes]:
     """Path → digest in the seal's tree, which has the root that the payload names."""
-    tree = api.history.tree(repo_id, one.id, recursive=True)
+    tree = api.send(history.TREE, query=TreeQuery(recursive=True), id=repo_id, sha=one.id)
     entries = {e.path: TreeEntry(e.kind, unhex(e.blake3), e.size) for e in tree.entries if e.kind != "dir"}
     assert tree.tree_key is not None
     if (

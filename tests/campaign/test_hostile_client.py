@@ -108,7 +108,7 @@ def test_tampering_wrong_digests_and_foreign_lanes_are_refused(ready: Place) -> 
     before = rows(ready)
     gens = {path: gen for path, gen, *_ in before}
     with attacker(ready) as device:
-        operation = device.current(device.entries["b.txt"]).edit(device.replica, b"two\nmore\n")
+        operation = device.lane_with_pending(device.entries["b.txt"]).edit(device.replica, b"two\nmore\n")
         assert operation is not None
         edit: dict[str, Any] = {"kind": "edit_text", "ops": [b64u(operation)]}
         entry = device.entries["a.txt"]

@@ -286,19 +286,19 @@ class World:
         for place in self.places:
             with place.device() as device:
                 assert not device.db.intents() and not device.db.flights()
-                assert device.last == self.relay.branches["main"].head
+                assert device.last_seal == self.relay.branches["main"].head
 
 
 def _run(device: WorkingCopy, choice: str) -> None:
+    from svc.flows.common import begin
     from svc.flows.pull import pull
     from svc.flows.push import push
-    from svc.flows.working import begin
 
     if choice == "push":
         push(device, "work")
     elif choice == "live":
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
     else:
         pull(device, choice)  # type: ignore[arg-type]

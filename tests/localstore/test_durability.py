@@ -12,16 +12,16 @@ import pytest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.model.live import ClockReused
 from localstore.core.model.seal import Prepared, PrepareRequest
-from localstore.errors import DiskTrouble
+from localstore.errors import DiskError
 from localstore.folder import link
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import begin
 from svc.flows.pull import pull
 from svc.flows.restore import restore
 from svc.flows.status import status
-from svc.flows.working import begin
 from tests.localstore.folder.test_writer import Counting, kill, pull_with
 from tests.localstore.histories import Killed
 from tests.localstore.model_relay import ModelRelay, ModelTransport
@@ -217,7 +217,7 @@ def test_what_the_disk_refuses_is_one_sentence(ann: Place, bob: Place, code: int
         raise OSError(code, "refused", "a.txt")
 
     for at in range(1, 6):
-        with pytest.raises(DiskTrouble, match=words) as raised:
+        with pytest.raises(DiskError, match=words) as raised:
             pull_with(bob, at, refuse)
         assert "a.txt" in raised.value.detail
     bob.pull()
@@ -231,7 +231,7 @@ def test_a_damaged_record_says_where_it_is(ann: Place) -> None:
     for beside in database.parent.glob("state.db-*"):
         beside.unlink()
     database.write_bytes(b"not a database" * 1000)
-    with pytest.raises(DiskTrouble, match=r"move this record away") as raised:
+    with pytest.raises(DiskError, match=r"move this record away") as raised:
         ann.push()
     assert str(database.parent) in raised.value.detail
     assert isinstance(raised.value.__cause__, sqlite3.Error)
@@ -251,7 +251,7 @@ def test_a_full_disk_in_the_trash_gives_the_file_back(ann: Place, monkeypatch: p
 
     with monkeypatch.context() as patch:
         patch.setattr("localstore.sync.trash._copy_out", full)
-        with pytest.raises(DiskTrouble, match="free some space"):
+        with pytest.raises(DiskError, match="free some space"):
             ann.pull("force")
     assert ann.files() == {"a.txt": b"edited\n"}
 
@@ -287,7 +287,7 @@ def test_a_pull_names_whose_edits_came_along(ann: Place, bob: Place, relay: Mode
     ann.write("a.txt", "one\nlive\n")
     with ann.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
     pulled = bob.pull()
     assert pulled.live == {"a.txt": [ann.key.id]}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.paths import clashes
+from localstore.core.paths import case_collisions
 from localstore.folder.files import Files
 from localstore.home import Home
 from svc.flows.clone import Cloned, clone
@@ -95,4 +95,4 @@ def test_what_is_here_keeps_its_place_when_a_clashing_name_comes(
 
 
 def test_clashes_names_the_holder() -> None:
-    assert clashes(["a", "A", "b/C", "B/c", "d"]) == {"A": "a", "B/c": "b/C"}
+    assert case_collisions(["a", "A", "b/C", "B/c", "d"]) == {"A": "a", "B/c": "b/C"}

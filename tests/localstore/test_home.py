@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localstore.errors import CopyBusy
-from localstore.folder.lock import owned
+from localstore.folder.lock import own_working_copy
 from localstore.home import Home
 
 
@@ -18,35 +18,35 @@ def linked(folder: Path) -> Path:
 
 def test_a_renamed_folder_keeps_its_record(tmp_path: Path) -> None:
     home, folder = Home(tmp_path / "home"), linked(tmp_path / "one")
-    record = home.copy_folder(folder, "r")
-    assert home.copy_folder(folder, "r") == record
+    record = home.record_of(folder, "r")
+    assert home.record_of(folder, "r") == record
     moved = folder.rename(tmp_path / "two")
-    assert home.copy_folder(moved, "r") == record
+    assert home.record_of(moved, "r") == record
 
 
 def test_a_folder_whose_name_is_not_utf8_has_a_record(tmp_path: Path) -> None:
     folder = linked(Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff")))
     home = Home(tmp_path / "home")
-    record = home.copy_folder(folder, "r")
-    assert home.copy_folder(folder, "r") == record
+    record = home.record_of(folder, "r")
+    assert home.record_of(folder, "r") == record
     assert home.records()[0][1].folder == f"{tmp_path}/odd\\xff"
-    assert home.former_records(folder) == []
+    assert home.previous_records(folder) == []
 
 
 def test_another_link_or_repository_gets_a_record_of_its_own(tmp_path: Path) -> None:
     home, folder = Home(tmp_path / "home"), linked(tmp_path / "one")
-    record = home.copy_folder(folder, "r")
-    assert home.copy_folder(folder, "other") != record
+    record = home.record_of(folder, "r")
+    assert home.record_of(folder, "other") != record
     (folder / ".svc").rename(tmp_path / "kept")
     (folder / ".svc").mkdir()
-    assert home.copy_folder(folder, "r") != record
+    assert home.record_of(folder, "r") != record
 
 
 def test_a_record_cut_short_is_passed_over(tmp_path: Path) -> None:
     home, folder = Home(tmp_path / "home"), linked(tmp_path / "one")
-    record = home.copy_folder(folder, "r")
+    record = home.record_of(folder, "r")
     (record / "copy.json").write_bytes(b"{")
-    assert home.copy_folder(folder, "r") != record
+    assert home.record_of(folder, "r") != record
 
 
 def test_each_trash_is_new(tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
 
     lock = tmp_path / "lock"
     with (
-        owned(lock, tmp_path, "svc push"),
+        own_working_copy(lock, tmp_path, "svc push"),
         pytest.raises(CopyBusy, match=f"svc push .process {os.getpid()}, since .* is working in"),
-        owned(lock, tmp_path, seconds=0),
+        own_working_copy(lock, tmp_path, seconds=0),
     ):
         pass
-    with owned(lock, tmp_path):
+    with own_working_copy(lock, tmp_path):
         pass

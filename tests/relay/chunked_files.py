@@ -39,7 +39,7 @@ def large(seed: int, size: int = ROOMY) -> Large:
 
 
 def cut(data: bytes) -> Large:
-    return Large(data, [data[one.offset :][: one.size] for one in chunking.cut(io.BytesIO(data))])
+    return Large(data, [data[one.offset :][: one.size] for one in chunking.cut_into_chunks(io.BytesIO(data))])
 
 
 def send_chunks(repo: Repository, parts: list[bytes]) -> None:

@@ -17,6 +17,7 @@ from localstore.core.identity.capability import Guard
 from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
 from relay import routes
 from relay.http.routing import TABLE, Anonymous, Read, Route
+from tests.endpoints import endpoints
 from tests.relay.auth.people import PASSWORD, Device
 from tests.relay.conftest import Account, Relay
 
@@ -106,6 +107,23 @@ def test_programs_get_json(client: Client, path: str) -> None:
 def test_a_body_that_is_no_json_is_refused(account: Callable[..., Account], client: Client) -> None:
     answer = client(account()).post("/api/v1/repos", content=b"<x/>", headers={"Content-Type": "text/xml"})
     assert (answer.status_code, answer.headers["content-type"]) == (415, PROBLEM)
+
+
+def test_every_endpoint_is_served_once_and_every_route_for_programs_is_an_endpoint() -> None:
+    declared = {name: f"{one.method} {one.path}" for name, one in endpoints().items()}
+    served = [name(route) for route in TABLE]
+    assert sorted(served) == sorted(set(served))
+    assert not {one: where for one, where in declared.items() if where not in served}, (
+        "no route @serves these"
+    )
+    pages = {"POST /settings/tokens/{id}/revoke", "GET /"}  # answer with the next page alone
+    for_programs = {
+        name(route)
+        for route in TABLE
+        if "socket" not in route.wants and route.media == "application/json" and name(route) not in pages
+    }
+    bare = for_programs - set(declared.values()) - {"GET /api/v1/openapi.json"}  # which describes them all
+    assert not bare, "declare these as endpoints in localstore/core/model"
 
 
 @pytest.fixture

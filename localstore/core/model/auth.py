@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.errors import BadRequest, Conflict, Forbidden
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Page, PageQuery
 
 
 class GrantError(BadRequest):
@@ -242,3 +243,39 @@ class ScriptToken(Model, frozen=True):
     id: str
     token: str
     expires_at: str
+
+
+USER_INFO = Endpoint("GET", "/auth/userinfo", returns=UserInfo)
+GUEST_LOGIN = Endpoint("POST", "/auth/guest-login", returns=SessionGrant, status=201, keyed=False)
+REFRESH = Endpoint("POST", "/auth/refresh", returns=SessionGrant)
+LOGOUT: Endpoint[None] = Endpoint("POST", "/auth/logout", status=204)
+LOGOUT_BY_REFRESH: Endpoint[None] = Endpoint("POST", f"{REFRESH.path}/logout", status=204)
+
+_TOKENS = "/api/v1/auth/tokens"
+SESSIONS = Endpoint("GET", _TOKENS, query=PageQuery, returns=Page[Session])
+REVOKE: Endpoint[None] = Endpoint("DELETE", f"{_TOKENS}/{{id}}", status=204)
+CREATE_TOKEN = Endpoint("POST", _TOKENS, body=ScriptTokenRequest, returns=ScriptToken, status=201)
+
+_GRANT = "/api/v1/auth/cli"
+DEVICE_CODE = Endpoint("POST", f"{_GRANT}/device-code", body=DeviceCodeStart, returns=DeviceCode)
+APPROVE = Endpoint("POST", f"{_GRANT}/approve", body=Approval, returns=ApprovalStatus)
+CLAIM = Endpoint("POST", f"{_GRANT}/token", body=TokenRequest, returns=SealedSession)
+
+_KEYS, _SIGN_IN = "/api/v1/repos/device-keys", "/api/v1/auth/device-key"
+KEY_CHALLENGE = Endpoint(
+    "POST", "/api/v1/repos/device-key-challenges", body=DeviceKeyStart, returns=Challenge, status=201
+)
+KEYS = Endpoint("GET", _KEYS, query=PageQuery, returns=Page[DeviceKey])
+REGISTER_KEY = Endpoint("POST", _KEYS, body=DeviceKeyProof, returns=DeviceKey, status=201)
+RENAME_KEY = Endpoint("PATCH", f"{_KEYS}/{{key_id}}", body=DeviceKeyPatch, returns=DeviceKey)
+REVOKE_KEY: Endpoint[None] = Endpoint("DELETE", f"{_KEYS}/{{key_id}}", status=204)
+SIGN_IN_CHALLENGE = Endpoint(
+    "POST", f"{_SIGN_IN}/challenge", body=DeviceKeyStart, returns=Challenge, status=201, keyed=False
+)
+SIGN_IN = Endpoint(
+    "POST", f"{_SIGN_IN}/login", body=DeviceKeyProof, returns=SessionGrant, status=201, keyed=False
+)
+PAIRING_CODE = Endpoint("POST", "/api/v1/auth/pairing-codes", returns=PairingCode, status=201)
+
+HANDLE = Endpoint("GET", "/api/v1/handles/me", returns=Handle)
+CHANGE_HANDLE = Endpoint("PUT", "/api/v1/handles/me", body=HandleChoice, returns=Handle)

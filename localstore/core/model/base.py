@@ -31,6 +31,13 @@ class Page(Model, Generic[T], frozen=True):
     next_cursor: str | None = None
 
 
+class PageQuery(Model, frozen=True):
+    """Which page of a list: after `cursor`, at most `limit` items."""
+
+    cursor: str | None = None
+    limit: int | None = None
+
+
 class Problem(Model, omit_defaults=True, frozen=True):
     """RFC 9457 problem document. `code` is stable; no request id, so that two 404s are byte-equal."""
 

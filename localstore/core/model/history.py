@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.model.base import Actor, Count, Model
+from localstore.core.limits import LARGE_ANSWER
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
 class SealKey(Model, frozen=True):
@@ -173,28 +177,69 @@ class Compare(Model, frozen=True):
     files: list[ChangedFile]
 
 
-class HaveAnswer(Model, frozen=True):
-    """`missing`: indices into the asked digests that the repository does not hold."""
+class CommitsQuery(PageQuery, frozen=True):
+    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it. `follow`:
+    the one file at `path`, under the names that it had before too. With `prefix` those whose ids begin so, of
+    all that branches and tags lead to."""
 
-    missing: list[int]
-
-
-class PackStored(Model, frozen=True):
-    """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
-
-    objects: Count
-    stored_bytes: Count
-
-
-class PayloadStored(Model, frozen=True):
-    blake3: str
-    size: Count
+    ref: str | None = None
+    sha: str | None = None
+    path: str | None = None
+    prefix: str | None = None
+    follow: bool = False
 
 
-class ChunkedStored(Model, frozen=True):
-    """A large file that the repository now holds: `blake3` and `size` (bytes) of the whole, and how many
-    chunks its manifest lists."""
+class LogQuery(PageQuery, frozen=True):
+    """`unverified`: ids and messages only."""
 
-    blake3: str
-    size: Count
-    chunks: Count
+    ref: str | None = None
+    unverified: bool = False
+
+
+class UpdatesQuery(PageQuery, frozen=True):
+    """`by` path: how many updates each path had from each device, and when; else the updates themselves."""
+
+    by: Literal["path"] | None = None
+
+
+class TreeQuery(Model, frozen=True):
+    """The directory at `path`; `recursive`: every file below it."""
+
+    path: str = ""
+    recursive: bool = False
+
+
+class PackQuery(Model, frozen=True):
+    """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
+
+    from_: str | None = msgspec.field(default=None, name="from")
+    limit: int | None = None
+    skip: int | None = None
+
+
+class CompareQuery(Model, frozen=True):
+    """Branches, tags or seal ids. `direct`: from the base itself, not from the merge base. Without `base`:
+    what the head has other than its first parent."""
+
+    head: str
+    base: str | None = None
+    direct: bool = False
+
+
+COMMITS = Endpoint("GET", f"{REPO}/commits", query=CommitsQuery, returns=Page[SealSummary])
+LOG = Endpoint("GET", f"{REPO}/log", query=LogQuery, returns=Page[Seal], instead=Page[SealLine])
+SEAL = Endpoint("GET", f"{REPO}/seals/{{seal_id}}", returns=Seal)
+SEAL_UPDATES = Endpoint(
+    "GET",
+    f"{REPO}/seals/{{seal_id}}/updates",
+    query=UpdatesQuery,
+    returns=Page[SealUpdate],
+    instead=Page[PathUpdates],
+)
+TREE = Endpoint("GET", f"{REPO}/tree/{{sha}}", query=TreeQuery, returns=Tree, cap=LARGE_ANSWER)
+BLOB = Endpoint("GET", f"{REPO}/blob/{{sha}}/{{path...}}", returns=Blob)
+RAW = Endpoint("GET", f"{REPO}/raw/{{sha}}/{{path...}}", returns=bytes)
+ARCHIVE = Endpoint("GET", f"{REPO}/archive/{{sha}}.tar.gz", returns=bytes)
+HISTORY_PACK = Endpoint("GET", f"{REPO}/history-pack", query=PackQuery, returns=bytes)
+COMPARE = Endpoint("GET", f"{REPO}/compare", query=CompareQuery, returns=Compare)
+BLAME = Endpoint("GET", f"{REPO}/seals/{{seal_id}}/blame/{{path...}}", returns=Blame)

@@ -6,8 +6,10 @@ from typing import Literal
 
 import msgspec
 
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden, Invalid
 from localstore.core.lane.update import LiveUpdate, UpdateKind
+from localstore.core.limits import LARGE_ANSWER
 from localstore.core.model.base import Count, Model
 
 
@@ -214,3 +216,22 @@ class UpdateAnswers(Model, frozen=True):
     seq: Count
     answers: list[UpdateAnswer]
     checkpoint: bool = False
+
+
+# The relay answers a repeated update with its first answer, so all of these may be repeated.
+_LIVE = f"{REPO}/branches/{{branch}}/live"
+BOOTSTRAP = Endpoint(
+    "POST",
+    f"{_LIVE}/bootstrap",
+    body=BootstrapRequest,
+    returns=Bootstrap,
+    repeatable=True,
+    cap=LARGE_ANSWER,  # a million rows of long paths
+)
+LANES = Endpoint(
+    "POST", f"{_LIVE}/lanes", body=LanesRequest, returns=LaneStates, repeatable=True, cap=LARGE_ANSWER
+)
+PROOF_CONTEXT = Endpoint(
+    "POST", f"{_LIVE}/proof-context", body=ProofContextRequest, returns=ProofContext, repeatable=True
+)
+UPDATES = Endpoint("POST", f"{_LIVE}/updates", body=UpdatesRequest, returns=UpdateAnswers, repeatable=True)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.model.base import Model
 
 
@@ -50,3 +51,10 @@ class ClientConfig(Model, frozen=True):
     api_version: int
     flags: dict[str, bool | str]
     node: NodeInfo
+
+
+HEALTH = Endpoint("GET", "/health", returns=Health)
+READY = Endpoint("GET", "/ready", returns=Health)
+READYZ = Endpoint("GET", "/readyz", returns=Health)
+VERSION = Endpoint("GET", "/version", returns=Version)
+CONFIG = Endpoint("GET", "/api/v1/client-config", returns=ClientConfig)

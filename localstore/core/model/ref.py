@@ -6,7 +6,7 @@ from typing import Literal
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, NotFound
-from localstore.core.model.base import Model, Page
+from localstore.core.model.base import Model, Page, PageQuery
 
 
 class NoBranch(NotFound):
@@ -71,12 +71,10 @@ class RefUpdate(Model, frozen=True):
     expected_head: str | None
 
 
-class RefQuery(Model, frozen=True):
+class RefQuery(PageQuery, frozen=True):
     """`type` absent lists branches, then tags."""
 
     type: RefType | None = None
-    cursor: str | None = None
-    limit: int | None = None
 
 
 class RefDelete(Model, frozen=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Page, PageQuery
 
 
 class NameTaken(Conflict):
@@ -81,7 +82,7 @@ class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
     description: str = ""
 
 
-class RepoPatch(Model, frozen=True):
+class RepoPatch(Model, omit_defaults=True, frozen=True):
     """JSON merge patch of the settable members (RFC 7396); absent members stay."""
 
     name: str | None = None
@@ -115,3 +116,31 @@ class Deleted(Model, frozen=True):
 
     restore_id: str
     purge_at: str
+
+
+class RepoQuery(PageQuery, frozen=True):
+    """`owner` is a handle or `@me`; `name` needs it. `state` deleted: what the caller can still restore."""
+
+    owner: str | None = None
+    name: str | None = None
+    state: Literal["deleted"] | None = None
+
+
+Order = Literal["trending", "recent"]
+
+
+class SearchQuery(PageQuery, frozen=True):
+    """Repositories whose name or description has the words `q`; trending first unless `sort` is recent."""
+
+    q: str = ""
+    sort: Order | None = None
+
+
+LIST = Endpoint("GET", "/api/v1/repos", query=RepoQuery, returns=Page[Repo])
+CREATE = Endpoint("POST", "/api/v1/repos", body=RepoCreate, returns=Repo, status=201)
+GET = Endpoint("GET", REPO, returns=Repo)
+UPDATE = Endpoint("PATCH", REPO, body=RepoPatch, returns=Repo)
+DELETE = Endpoint("DELETE", REPO, returns=Deleted)
+RESTORE = Endpoint("POST", f"{REPO}/restore", returns=Repo)
+SEARCH = Endpoint("GET", "/api/v1/search/repos", query=SearchQuery, returns=Page[Repo])
+COORDINATES = Endpoint("GET", "/api/v1/public/{kind}/{owner}/{name}", returns=Coordinates)

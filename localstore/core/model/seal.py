@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
-from localstore.core.model.base import Count, Model
+from localstore.core.limits import LARGE_ANSWER
+from localstore.core.model.base import Count, Model, Page
+from localstore.core.model.history import Seal
 
 
 class PrepareExpired(Gone):
@@ -113,3 +116,26 @@ class FinalizeSealsRequest(Model, frozen=True):
     prepare_id: str
     device_key_id: str
     signatures: list[str]
+
+
+_BRANCH = f"{REPO}/branches/{{branch}}/seal"
+PREPARE = Endpoint(
+    "POST",
+    f"{_BRANCH}/prepare",
+    body=PrepareRequest,
+    returns=Prepared,
+    repeatable=True,  # neither takes effect
+    cap=LARGE_ANSWER,  # a first seal names every path of its tree
+)
+FINALIZE = Endpoint("POST", f"{_BRANCH}/finalize", body=FinalizeRequest, returns=Seal, status=201)
+PREPARE_SEALS = Endpoint(
+    "POST",
+    f"{REPO}/seals/prepare",
+    body=PrepareSealsRequest,
+    returns=PreparedSeals,
+    repeatable=True,
+    cap=LARGE_ANSWER,
+)
+FINALIZE_SEALS = Endpoint(
+    "POST", f"{REPO}/seals/finalize", body=FinalizeSealsRequest, returns=Page[Seal], status=201
+)

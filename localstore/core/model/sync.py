@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.model.base import Model
 
 
@@ -75,3 +76,6 @@ class PollAnswer(Model, frozen=True):
     next: int
     more: bool
     hidden: list[str]
+
+
+POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer)

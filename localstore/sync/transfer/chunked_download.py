@@ -19,7 +19,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkRow
-from localstore.folder.chunking import ChunkPosition, cut
+from localstore.folder.chunking import ChunkPosition, cut_into_chunks
 from localstore.folder.files import Fetched
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
@@ -28,21 +28,21 @@ from localstore.sync.working_copy import WorkingCopy
 BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
 
 
-def download(device: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
+def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
     """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
     of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
-    expected = device.arriving(digest, size)
+    expected = copy.placeholder_for(digest, size)
     if expected is not None:
         return expected
-    listed = _manifest(device, digest, size)
-    path = _temporary(device, digest)
-    fd = device.files.resume(path)
+    listed = _manifest(copy, digest, size)
+    path = _temporary(copy, digest)
+    fd = copy.files.resume(path)
     try:
         with contextlib.ExitStack() as stack:
-            older = stack.enter_context(_older(device, near))
-            _fill(device, fd, listed, digest, older)
+            older = stack.enter_context(_older(copy, near))
+            _fill(copy, fd, listed, digest, older)
     except _OtherBytes:
-        device.files.remove(path)
+        copy.files.remove(path)
         raise ServerMisbehaved(
             f"the server sent other bytes than the file {digest.hex()[:12]}; try again"
         ) from None
@@ -51,24 +51,24 @@ def download(device: WorkingCopy, digest: bytes, size: int, near: str | None = N
     return Fetched(path)
 
 
-def clear(device: WorkingCopy) -> None:
+def clear(copy: WorkingCopy) -> None:
     """Forget partial downloads: everything that was wanted is in its place."""
-    left = [intent.temp for intent in device.db.intents() if intent.state == PARTIAL]
+    left = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in left:
-        device.files.remove(temp)
+        copy.files.remove(temp)
     if left:
-        with device.db.step():
-            device.db.drop_intents(left)
+        with copy.db.step():
+            copy.db.drop_intents(left)
 
 
-def _temporary(device: WorkingCopy, digest: bytes) -> str:
+def _temporary(copy: WorkingCopy, digest: bytes) -> str:
     """Where the file arrives: where an interrupted download of it began, or a new name."""
-    for intent in device.db.intents():
+    for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
     temp = temp_name("")
-    with device.db.step():
-        device.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
+    with copy.db.step():
+        copy.db.put_intents([Intent(temp, "", None, digest, PARTIAL)])
     return temp
 
 
@@ -92,23 +92,23 @@ class _Older:
 
 
 @contextlib.contextmanager
-def _older(device: WorkingCopy, near: str | None) -> Iterator[_Older]:
-    info = device.files.stat(near) if near is not None else None
+def _older(copy: WorkingCopy, near: str | None) -> Iterator[_Older]:
+    info = copy.files.stat(near) if near is not None else None
     if near is None or info is None or info.st_size <= limits.BLOB_FILE:
         yield _Older()
         return
     try:
-        fd = device.files.open(near)
+        fd = copy.files.open(near)
     except OSError:
         yield _Older()
         return
     with os.fdopen(fd, "rb", buffering=0) as file:
-        yield _Older(fd, {one.digest: one for one in cut(file)})
+        yield _Older(fd, {one.digest: one for one in cut_into_chunks(file)})
 
 
-def _manifest(device: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
+def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     try:
-        found = chunks.decode(device.transport.manifest(digest))
+        found = chunks.decode(copy.transport.manifest(digest))
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
@@ -118,7 +118,7 @@ def _manifest(device: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     return found.chunks
 
 
-def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
+def _fill(copy: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
     """Keep the verified beginning, fetch and write the rest, compare the whole."""
     whole = blake3()
     done = written = 0
@@ -132,7 +132,7 @@ def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, o
     os.lseek(fd, written, os.SEEK_SET)
     while done < len(listed):
         batch = _batch(listed, done)
-        found = _bytes(device, batch, older)
+        found = _bytes(copy, batch, older)
         for chunk in batch:
             data = found[bytes.fromhex(chunk.blake3)]
             if len(data) != chunk.size:
@@ -141,7 +141,7 @@ def _fill(device: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, o
             _write(fd, data)
             written += len(data)
         done += len(batch)
-        device.progress("download", done, len(listed), written)
+        copy.progress("download", done, len(listed), written)
     if whole.digest() != digest:
         raise _OtherBytes
 
@@ -162,11 +162,11 @@ def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
     return listed[start:end]
 
 
-def _bytes(device: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
+def _bytes(copy: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in batch}
     found = {digest: data for digest in sizes if (data := older.get(digest)) is not None}
     absent = {digest: size for digest, size in sizes.items() if digest not in found}
-    found.update(device.fetch(absent, keep=False))
+    found.update(copy.fetch(absent, keep=False))
     if len(found) < len(sizes):
         raise ServerMisbehaved(f"the server did not send {len(sizes) - len(found)} chunks; try again")
     return found

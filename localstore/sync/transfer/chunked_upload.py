@@ -17,28 +17,28 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.core.storage.pack import Pack, PackWriter
-from localstore.folder.chunking import ChunkList, cut
+from localstore.folder.chunking import ChunkList, cut_into_chunks
 from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
 TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
 
 
-def upload(device: WorkingCopy, path: str, digest: bytes) -> int:
+def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
     """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
     the file is not these bytes any more."""
-    listed = device.cuts.pop(digest) or _cut(device, path, digest)
+    listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
     raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
     sent = 0
     for attempt in range(1, TRIES + 1):
-        part = _send(device, path, listed)
+        part = _send(copy, path, listed)
         if part is None:
             return sent
         sent += part
         try:
-            device.transport.put_manifest(digest, raw)
+            copy.transport.put_manifest(digest, raw)
         except PayloadMissing:
             if attempt == TRIES:
                 raise
@@ -47,40 +47,40 @@ def upload(device: WorkingCopy, path: str, digest: bytes) -> int:
     return sent
 
 
-def _cut(device: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
+def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
     """All chunks, None if the file is gone or other bytes than `digest`."""
     whole = blake3()
     try:
-        with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
-            found = cut(file, whole.update)
+        with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
+            found = cut_into_chunks(file, whole.update)
     except OSError:
         return None
     return found if whole.digest() == digest else None
 
 
-def _send(device: WorkingCopy, path: str, listed: ChunkList) -> int | None:
+def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
     """Send the chunks that the relay lacks; bytes sent, None if the file changed under our hands."""
     by_digest = {one.digest: one for one in listed}
     asked = list(by_digest)
     missing: list[bytes] = []
     for start in range(0, len(asked), limits.HAVE_DIGESTS):
-        missing += device.transport.have(asked[start : start + limits.HAVE_DIGESTS])
+        missing += copy.transport.have(asked[start : start + limits.HAVE_DIGESTS])
     wanted = sorted((by_digest[one] for one in missing if one in by_digest), key=attrgetter("offset"))
     writer, sent = PackWriter(PACK), 0
 
     def ship(packs: list[Pack]) -> int:
         for pack in packs:
-            device.transport.upload_pack(pack)
+            copy.transport.upload_pack(pack)
         return sum(pack.size for pack in packs)
 
     try:
-        with os.fdopen(device.files.open(path), "rb", buffering=0) as file:
+        with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
             for count, one in enumerate(wanted, 1):
                 data = os.pread(file.fileno(), one.size, one.offset)
                 if blake3_digest(data) != one.digest:
                     return None
                 sent += ship(writer.add(one.digest, data, text=False))
-                device.progress("upload", count, len(wanted), sent)
+                copy.progress("upload", count, len(wanted), sent)
     except OSError:
         return None
     return sent + ship(writer.finish())

@@ -46,24 +46,24 @@ class Sent(msgspec.Struct):
     bytes: int = 0
 
 
-def send(device: WorkingCopy) -> Sent:
+def send(copy: WorkingCopy) -> Sent:
     """Send, or send again with the same bytes, everything in flight: deletes first, then the manifest, since
     the cap that it gives holds for what comes after it."""
     sent = Sent()
-    flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in device.db.flights()]
+    flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
-    sent.bytes = _upload(device, [update for update, _ in flights])
+    sent.bytes = _upload(copy, [update for update, _ in flights])
     done = 0
     for batch in _batches(flights):
-        answers = device.transport.updates(
-            UpdateBatch(device_key_id=device.device_id, replica=device.replica, updates=batch)
+        answers = copy.transport.updates(
+            UpdateBatch(device_key_id=copy.device_id, replica=copy.replica, updates=batch)
         ).answers
         by_n = {answer.n: answer for answer in answers}
         if by_n.keys() != {update.n for update in batch}:
             raise ServerMisbehaved("the server answered other updates than were sent; try again")
-        _settle(device, [(update, by_n[update.n]) for update in batch], sent)
+        _settle(copy, [(update, by_n[update.n]) for update in batch], sent)
         done += len(batch)
-        device.progress("send", done, len(flights), sent.bytes)
+        copy.progress("send", done, len(flights), sent.bytes)
     return sent
 
 
@@ -83,43 +83,43 @@ def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]
 # --- bytes
 
 
-def _upload(device: WorkingCopy, updates: list[LiveUpdate]) -> int:
+def _upload(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
     """Upload what the relay lacks, reading, compressing and sending as it goes; bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)
     missing: list[bytes] = []
     for start in range(0, len(digests), limits.HAVE_DIGESTS):
-        missing += device.transport.have(digests[start : start + limits.HAVE_DIGESTS])
-    missing += _held_whole(device, [sources[digest] for digest in sources.keys() - missing])
+        missing += copy.transport.have(digests[start : start + limits.HAVE_DIGESTS])
+    missing += _held_whole(copy, [sources[digest] for digest in sources.keys() - missing])
     writer, sent = PackWriter(), 0
 
     def ship(packs: list[Pack]) -> int:
         for pack in packs:
-            device.objects.keep(frame for frame in pack.frames if _all_text(frame, sources))
-            device.transport.upload_pack(pack)
+            copy.objects.add_frames(frame for frame in pack.frames if _all_text(frame, sources))
+            copy.transport.upload_pack(pack)
         return sum(pack.size for pack in packs)
 
     for count, digest in enumerate(missing):
         update = sources.get(digest)
-        if update is not None and _is_large(device, update):
-            sent += upload(device, update.path, digest)
+        if update is not None and _is_large(copy, update):
+            sent += upload(copy, update.path, digest)
             continue
-        data = None if update is None else _bytes_of(device, update.path, digest)
+        data = None if update is None else _bytes_of(copy, update.path, digest)
         if data is not None:
             sent += ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
-            device.progress("upload", count + 1, len(missing), sent)
+            copy.progress("upload", count + 1, len(missing), sent)
     return sent + ship(writer.finish())
 
 
-def _held_whole(device: WorkingCopy, held: list[LiveUpdate]) -> list[bytes]:
+def _held_whole(copy: WorkingCopy, held: list[LiveUpdate]) -> list[bytes]:
     """Large files whose bytes the relay has as one object, as earlier versions sent them: the update names a
     file made of chunks, so it needs them."""
     found = []
     for update in held:
         digest = unhex(update.blake3 or "")
-        if _is_large(device, update):
+        if _is_large(copy, update):
             try:
-                device.transport.manifest(digest)
+                copy.transport.manifest(digest)
             except NotFound:
                 found.append(digest)
     return found
@@ -129,49 +129,49 @@ def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
     return all(sources[one.digest].kind == "create_text" for one in frame.row.objects)
 
 
-def _is_large(device: WorkingCopy, update: LiveUpdate) -> bool:
+def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
     """Whether the bytes of this update go as chunks."""
-    return update.kind == "set_blob" and kind_of_bytes(update.size or 0, device.repo_kind) == "chunked"
+    return update.kind == "set_blob" and kind_of_bytes(update.size or 0, copy.repo_kind) == "chunked"
 
 
-def _bytes_of(device: WorkingCopy, path: str, digest: bytes) -> bytes | None:
+def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
     """The bytes that an update names, if this machine still has them: the user may have saved again."""
-    data = device.files.read_up_to(path, limits.FRAME_RAW_MAX)
-    return data if data is not None and blake3(data) == digest else device.objects.get(digest)
+    data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
+    return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
 
 # --- answers
 
 
-def _settle(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
+def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
     """Record a batch of answers in one step."""
     if any(answer.result == "settled" for _, answer in answered):
-        with device.db.step():
-            device.db.put(REUSED, 1)
+        with copy.db.step():
+            copy.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
-    states = _adopted_states(device, answered)
+    states = _adopted_states(copy, answered)
     made: dict[str, tuple[PathRecord, bytes | None]] = {}
     edited: list[PathRecord] = []
     differing: list[str] = []
-    with device.db.step():
-        device.db.drop_flights(update.n for update, _ in answered)
+    with copy.db.step():
+        copy.db.drop_flights(update.n for update, _ in answered)
         for update, answer in answered:
             if answer.result != "ok":
-                _not_accepted(device, update, answer, sent)
+                _not_accepted(copy, update, answer, sent)
                 continue
             sent.accepted.append(update.path)
             if update.kind in NEW_FILES:
-                made[update.path] = _made(device, update, answer, states.get(update.path))
+                made[update.path] = _made(copy, update, answer, states.get(update.path))
             elif update.kind == "delete":
-                device.forget(update.path)
+                copy.forget(update.path)
             else:
-                entry = device.entries[update.path]
-                if not _edit_accepted(device, entry, update, answer) and not update.typed:
+                entry = copy.entries[update.path]
+                if not _edit_accepted(copy, entry, update, answer) and not update.typed:
                     differing.append(update.path)
                 edited.append(entry)
-        device.replace(made)
-        device.save_all(edited)
-        _follow_frontier(device, answered)
+        copy.replace(made)
+        copy.save_all(edited)
+        _follow_frontier(copy, answered)
     if differing:
         raise ServerMisbehaved(
             f"the server took an edit of {terminal_safe(differing[0])} and has another text than was sent; "
@@ -179,7 +179,7 @@ def _settle(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]
         )
 
 
-def _not_accepted(device: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
+def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
@@ -188,19 +188,19 @@ def _not_accepted(device: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer,
         sent.lost.append(update.path)
         if answer.code == LaneMoved.code:
             sent.moved.append(update.path)
-        device.db.doubt_row(update.path)
-    if not device.entries[update.path].gen:
-        device.forget(update.path)
+        copy.db.mark_row_stale(update.path)
+    if not copy.entries[update.path].gen:
+        copy.forget(update.path)
 
 
-def _follow_frontier(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
+def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
     """Where new files' answers count on from what is known of the frontier, nobody else's update came
     between, and their rows are known without asking. An edit ends this: when it is sealed its lane has a new
     epoch, which the relay tells with its row. So does a delete: its answer may count somebody else's."""
-    since = device.db.number("since")
+    since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:
-        entry = device.entries.get(update.path)
+        entry = copy.entries.get(update.path)
         made = answer.result == "ok" and update.kind in NEW_FILES and answer.seq == answer.gen == since + 1
         if not made or entry is None or entry.want is None:
             break
@@ -208,48 +208,48 @@ def _follow_frontier(device: WorkingCopy, answered: list[tuple[LiveUpdate, Updat
         rows.append(
             Row(entry.path, entry.kind, entry.gen, entry.epoch, since, 0, entry.want, entry.size, False)
         )
-    device.db.put_rows(rows, (), whole=False)
-    device.db.put("since", since)
+    copy.db.put_rows(rows, (), whole=False)
+    copy.db.put("since", since)
 
 
-def _edit_accepted(device: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
+def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """The lane takes the edit in; its entry is to be saved. Whether the relay has the text that was sent:
     typed edits alone may have met others there, which the next pull brings."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
-    edited = device.edited.pop(entry) if last else None
+    edited = copy.edited_lanes.pop(entry) if last else None
     if isinstance(edited, FirstEdit):
-        device.db.put_lane_state(entry.path, edited.update, whole=False)
+        copy.db.put_lane_state(entry.path, edited.update, whole=False)
         text = entry.want
     else:
-        lane = _replayed(device, entry, ops) if edited is None else edited
-        device.db.put_lane_state(entry.path, lane.state())
+        lane = _replayed(copy, entry, ops) if edited is None else edited
+        copy.db.put_lane_state(entry.path, lane.state())
         text = entry.want if last else lane.digest()
-    device.db.drop_pending(entry.path, len(ops))
+    copy.db.drop_pending(entry.path, len(ops))
     entry.touched = True
     entry.pending -= len(ops)
     as_sent = text is not None and answer.digest == text.hex()
     if as_sent:
         entry.seen = max(entry.seen, answer.seq)
     else:
-        device.db.doubt_row(entry.path)
+        copy.db.mark_row_stale(entry.path)
     return as_sent
 
 
-def _replayed(device: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
-    lane = device.confirmed(entry)
+def _replayed(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
+    lane = copy.confirmed_lane(entry)
     lane.replay(ops)
     return lane
 
 
 def _made(
-    device: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
+    copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
     """The file has a new lane, which begins with the bytes that were sent; its state if it has a history."""
     digest = unhex(update.blake3 or "")
-    kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, device.repo_kind)
-    if kind == "text" and not device.objects.has(digest):
-        _keep_text(device, update.path, digest)
+    kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
+    if kind == "text" and not copy.objects.has(digest):
+        _keep_text(copy, update.path, digest)
     made = PathRecord(
         path=update.path,
         kind=kind,
@@ -265,14 +265,14 @@ def _made(
     return made, state
 
 
-def _keep_text(device: WorkingCopy, path: str, digest: bytes) -> None:
+def _keep_text(copy: WorkingCopy, path: str, digest: bytes) -> None:
     """A text that the relay had already was not packed here: keep it from the disk while it is there."""
-    data = _bytes_of(device, path, digest)
+    data = _bytes_of(copy, path, digest)
     if data is not None and kind_of(data) == "text":
-        device.objects.add([(digest, data)])
+        copy.objects.add([(digest, data)])
 
 
-def _adopted_states(device: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
+def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
     """Where the relay had a file with the same bytes already, its lane may have a history: fetch it.
 
     A lane that nobody touched since its creation has `seq` equal to `gen`.
@@ -285,7 +285,7 @@ def _adopted_states(device: WorkingCopy, answered: list[tuple[LiveUpdate, Update
     if not names:
         return {}
     found = {}
-    for state in device.transport.lanes(LanesRequest(lanes=names)).lanes:
+    for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
         with suppress(Invalid):  # as if it had none: edits of it are then sent as new versions
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:

@@ -9,23 +9,17 @@ from sanic.request import Request
 
 from localstore.core import limits
 from localstore.core.errors import BadRequest, Conflict, Unauthorized
+from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import RefreshRequest, Session, SessionGrant, UserInfo
-from localstore.core.model.base import Model, Page
+from localstore.core.model.base import Model, Page, PageQuery
 from relay.base.clock import rfc3339
 from relay.caller import Caller
 from relay.gate.gate import FORM
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, SignedIn, route
+from relay.http.routing import Anonymous, Reply, SignedIn, route, serves
 from relay.pages import HTML, redirect, visit
 from relay.service.identity import session as sessions
 from relay.service.identity.session import Made
-
-SIGN_OUT = f"{cookies.REFRESH_PATH}/logout"  # where the refresh cookie goes
-
-
-class ListQuery(Model, frozen=True):
-    cursor: str | None = None
-    limit: int | None = None
 
 
 class ReturnQuery(Model, frozen=True):
@@ -35,15 +29,7 @@ class ReturnQuery(Model, frozen=True):
     own: bool = False
 
 
-@route(
-    "POST",
-    "/auth/guest-login",
-    access=Anonymous(),
-    returns=SessionGrant,
-    status=201,
-    errors=(403, 429),
-    per_minute=60,
-)
+@serves(endpoints.GUEST_LOGIN, access=Anonymous(), errors=(403, 429), per_minute=60)
 async def guest_login(caller: Caller, request: Request) -> Reply:
     """A guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):
@@ -53,20 +39,13 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     return Reply(made.grant(), status=201, cookies=(cookie,))
 
 
-@route("GET", "/auth/userinfo", access=Anonymous(), returns=UserInfo, errors=(401,))
+@serves(endpoints.USER_INFO, access=Anonymous(), errors=(401,))
 async def userinfo(caller: Caller) -> UserInfo:
     """Who is signed in, and how"""
     return await sessions.user_info(caller)
 
 
-@route(
-    "POST",
-    cookies.REFRESH_PATH,
-    access=Anonymous(),
-    returns=SessionGrant,
-    errors=(401, 403, 409),
-    per_minute=120,
-)
+@serves(endpoints.REFRESH, access=Anonymous(), errors=(401, 403, 409), per_minute=120)
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A fresh access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
@@ -117,30 +96,30 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     return redirect(return_to, cookies=signed_in(caller, made))
 
 
-@route("POST", "/auth/logout", access=Anonymous(), status=204, others=(303, 307), errors=(403,))
+@serves(endpoints.LOGOUT, access=Anonymous(), others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
         if caller.principal is None and _from_a_form(request):  # the access token of a page may have run out
-            return Reply(status=307, headers={"location": SIGN_OUT})
+            return Reply(status=307, headers={"location": endpoints.LOGOUT_BY_REFRESH.path})
     return await _sign_out(caller, request)
 
 
-@route("POST", SIGN_OUT, access=Anonymous(), status=204, others=(303,), errors=(403,))
+@serves(endpoints.LOGOUT_BY_REFRESH, access=Anonymous(), others=(303,), errors=(403,))
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
     """The same where the browser sends its refresh token too; from a page of this node only"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
-@route("GET", "/api/v1/auth/tokens", access=SignedIn(guests=True), returns=Page[Session])
-async def list_sessions(caller: Caller, query: ListQuery) -> Page[Session]:
+@serves(endpoints.SESSIONS, access=SignedIn(guests=True))
+async def list_sessions(caller: Caller, query: PageQuery) -> Page[Session]:
     """One's own open sessions and script tokens, newest first"""
     return await sessions.page(caller, query.cursor, query.limit)
 
 
-@route("DELETE", "/api/v1/auth/tokens/{id}", access=SignedIn(guests=True, op="admin"), status=204)
+@serves(endpoints.REVOKE, access=SignedIn(guests=True, op="admin"))
 async def revoke_session(caller: Caller, id: str) -> Reply:
     """End one of one's own sessions or script tokens, at once"""
     await sessions.revoke(caller, id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import (
     Approval,
     ApprovalStatus,
@@ -11,29 +12,23 @@ from localstore.core.model.auth import (
     TokenRequest,
 )
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Browser, route
+from relay.http.routing import Anonymous, Browser, serves
 from relay.service.identity import device_grant
 
 
-@route("POST", "/api/v1/auth/cli/device-code", access=Anonymous(), returns=DeviceCode, errors=(429,))
+@serves(endpoints.DEVICE_CODE, access=Anonymous(), errors=(429,))
 async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     """Start a terminal's sign-in"""
     return await device_grant.start(caller, body)
 
 
-@route(
-    "POST",
-    "/api/v1/auth/cli/approve",
-    access=Browser(),
-    returns=ApprovalStatus,
-    errors=(403, 404, 410, 429),
-)
+@serves(endpoints.APPROVE, access=Browser(), errors=(403, 404, 410, 429))
 async def approve(caller: Caller, body: Approval) -> ApprovalStatus:
     """Approve or deny a waiting terminal, by its fingerprint"""
     return await device_grant.decide(caller, body)
 
 
-@route("POST", "/api/v1/auth/cli/token", access=Anonymous(), returns=SealedSession, errors=(400,), forms=True)
+@serves(endpoints.CLAIM, access=Anonymous(), errors=(400,), forms=True)
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """Claim the approved session, sealed to the terminal's transport key"""
     return await device_grant.claim(caller, body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import (
     Challenge,
     DeviceKey,
@@ -11,10 +12,9 @@ from localstore.core.model.auth import (
     PairingCode,
     SessionGrant,
 )
-from localstore.core.model.base import Page
+from localstore.core.model.base import Page, PageQuery
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, SignedIn, route
-from relay.routes.identity.auth import ListQuery
+from relay.http.routing import Anonymous, Reply, SignedIn, serves
 from relay.service.identity import device_key as keys
 from relay.service.identity import device_name, pairing
 from relay.service.once import Once
@@ -22,88 +22,50 @@ from relay.service.once import Once
 FLAG = "TR_REPOS_ENABLED"
 
 
-@route(
-    "POST",
-    "/api/v1/repos/device-key-challenges",
-    access=SignedIn(op="write"),
-    flag=FLAG,
-    returns=Challenge,
-    status=201,
-)
+@serves(endpoints.KEY_CHALLENGE, access=SignedIn(op="write"), flag=FLAG)
 async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challenge:
     """A challenge that only the holder of both keys can answer"""
     return await keys.begin_registration(caller, body, once)
 
 
-@route(
-    "POST",
-    "/api/v1/repos/device-keys",
-    access=SignedIn(op="write"),
-    flag=FLAG,
-    returns=DeviceKey,
-    status=201,
-    errors=(409, 410),
-)
+@serves(endpoints.REGISTER_KEY, access=SignedIn(op="write"), flag=FLAG, errors=(409, 410))
 async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKey:
     """Register the key whose challenge this answers"""
     return await keys.register(caller, body, once)
 
 
-@route("GET", "/api/v1/repos/device-keys", access=SignedIn(), flag=FLAG, returns=Page[DeviceKey])
-async def list_keys(caller: Caller, query: ListQuery) -> Page[DeviceKey]:
+@serves(endpoints.KEYS, access=SignedIn(), flag=FLAG)
+async def list_keys(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
     return await keys.page(caller, query.cursor, query.limit)
 
 
-@route(
-    "PATCH", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, returns=DeviceKey
-)
+@serves(endpoints.RENAME_KEY, access=SignedIn(op="admin"), flag=FLAG)
 async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
     """Give one's own device another name"""
     return await device_name.rename(caller, key_id, body.name)
 
 
-@route("DELETE", "/api/v1/repos/device-keys/{key_id}", access=SignedIn(op="admin"), flag=FLAG, status=204)
+@serves(endpoints.REVOKE_KEY, access=SignedIn(op="admin"), flag=FLAG)
 async def revoke(caller: Caller, key_id: str) -> Reply:
     """Revoke a key and end its sessions; seals it signed before stay valid"""
     await keys.revoke(caller, key_id)
     return Reply(status=204)
 
 
-@route(
-    "POST",
-    "/api/v1/auth/device-key/challenge",
-    access=Anonymous(),
-    returns=Challenge,
-    status=201,
-    errors=(403, 429),
-)
+@serves(endpoints.SIGN_IN_CHALLENGE, access=Anonymous(), errors=(403, 429))
 async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
     """A challenge for signing in with a device key, without a browser"""
     return await keys.begin_sign_in(caller, body)
 
 
-@route(
-    "POST",
-    "/api/v1/auth/device-key/login",
-    access=Anonymous(),
-    returns=SessionGrant,
-    status=201,
-    errors=(401, 403, 409, 410, 429),
-)
+@serves(endpoints.SIGN_IN, access=Anonymous(), errors=(401, 403, 409, 410, 429))
 async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
     """Sign in with a known key, claim a free handle with a first one, or join with a pairing code"""
     return (await keys.sign_in(caller, body)).grant()
 
 
-@route(
-    "POST",
-    "/api/v1/auth/pairing-codes",
-    access=SignedIn(op="admin"),
-    returns=PairingCode,
-    status=201,
-    errors=(429,),
-)
+@serves(endpoints.PAIRING_CODE, access=SignedIn(op="admin"), errors=(429,))
 async def pairing_code(caller: Caller, once: Once) -> PairingCode:
     """A one-time code with which one more device joins this account"""
     return await pairing.create(caller, once)

@@ -6,9 +6,10 @@ import asyncio
 
 from sanic.request import Request
 
+from localstore.core.model import sync as endpoints
 from localstore.core.model.sync import PollAnswer, PollRequest
 from relay.caller import Caller
-from relay.http.routing import SignedIn, route
+from relay.http.routing import SignedIn, route, serves
 from relay.http.websocket import Socket
 from relay.service.live import sync
 from relay.service.live.sync import Conversation
@@ -38,7 +39,7 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     await Conversation(caller, send, receive).run()
 
 
-@route("POST", "/api/v1/sync/poll", access=SignedIn(guests=True), returns=PollAnswer)
+@serves(endpoints.POLL, access=SignedIn(guests=True))
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of repositories since the last poll"""
     return await sync.poll(caller, body)

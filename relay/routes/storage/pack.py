@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
-from localstore.core.model.history import HaveAnswer, PackStored
+from localstore.core.model import payload as endpoints
+from localstore.core.model.payload import HaveAnswer, PackStored
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, route
+from relay.http.routing import Read, Reply, Upload, Write, serves
 from relay.routes.storage.payload import FLAG
 from relay.service.storage import pack as packs
 from relay.service.storage.chunked import BYTES
@@ -14,40 +15,20 @@ from relay.service.storage.chunked import BYTES
 DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 
 
-@route(
-    "POST",
-    "/api/v1/repos/{id}/have",
-    access=Write(),
-    flag=FLAG,
-    returns=HaveAnswer,
-    errors=(413, 422),
-    max_body=DIGESTS,
-    stream=True,
-)
+@serves(endpoints.HAVE, access=Write(), flag=FLAG, errors=(413, 422), max_body=DIGESTS, stream=True)
 async def have(view: View, upload: Upload) -> HaveAnswer:
     """Which of these objects (32 bytes a digest) the repository lacks"""
     return await packs.have(view, await packs.read_digests(upload))
 
 
-@route(
-    "POST",
-    "/api/v1/repos/{id}/packs",
-    access=Write(),
-    flag=FLAG,
-    returns=PackStored,
-    status=201,
-    errors=(413, 422),
-    max_body=PACK_BYTES,
-    stream=True,
-)
+@serves(endpoints.PUT_PACK, access=Write(), flag=FLAG, errors=(413, 422), max_body=PACK_BYTES, stream=True)
 async def store_pack(view: View, upload: Upload) -> PackStored:
     """Store every object of a pack, or none"""
     return await packs.store(view, upload)
 
 
-@route(
-    "POST",
-    "/api/v1/repos/{id}/packs/fetch",
+@serves(
+    endpoints.GET_PACK,
     access=Read(),
     flag=FLAG,
     errors=(413, 422),

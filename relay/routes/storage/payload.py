@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
-from localstore.core.model.history import ChunkedStored, PayloadStored
+from localstore.core.model import payload as endpoints
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, route
+from relay.http.routing import Read, Reply, Upload, Write, serves
 from relay.service.storage import payload as payloads
 from relay.service.storage.chunked import BYTES
 
 FLAG = "TR_REPOS_ENABLED"
 
 
-@route(
-    "PUT",
-    "/api/v1/repos/{id}/payloads/{blake3}",
+@serves(
+    endpoints.PUT,
     access=Write(),
     flag=FLAG,
-    returns=PayloadStored,
-    status=201,
     others=(200,),
     errors=(413, 422),
     max_body=BLOB_FILE,
@@ -30,30 +27,14 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
     return Reply(stored, 201 if new else 200)
 
 
-@route(
-    "GET",
-    "/api/v1/repos/{id}/payloads/{blake3}",
-    access=Read(anonymous=False),
-    flag=FLAG,
-    others=(206, 304),
-    errors=(416,),
-    media=BYTES,
-)
+@serves(endpoints.GET, access=Read(anonymous=False), flag=FLAG, others=(206, 304), errors=(416,), media=BYTES)
 async def get_payload(view: View, blake3: str) -> Reply:
     """Bytes by their BLAKE3; with ETag and ranges"""
     return await payloads.get(view, blake3)
 
 
-@route(
-    "PUT",
-    "/api/v1/repos/{id}/payloads/{blake3}/manifest",
-    access=Write(),
-    flag=FLAG,
-    returns=ChunkedStored,
-    status=201,
-    errors=(413, 422),
-    max_body=CHUNK_MANIFEST,
-    stream=True,
+@serves(
+    endpoints.PUT_MANIFEST, access=Write(), flag=FLAG, errors=(413, 422), max_body=CHUNK_MANIFEST, stream=True
 )
 async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
     """Say which stored chunks make a large file; 200 when the repository has it already"""
@@ -61,13 +42,7 @@ async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
     return Reply(stored, 201 if new else 200)
 
 
-@route(
-    "GET",
-    "/api/v1/repos/{id}/payloads/{blake3}/manifest",
-    access=Read(anonymous=False),
-    flag=FLAG,
-    errors=(422,),
-)
+@serves(endpoints.GET_MANIFEST, access=Read(anonymous=False), flag=FLAG, errors=(422,))
 async def get_manifest(view: View, blake3: str) -> Reply:
     """The chunks of a large file, in order"""
     return await payloads.get_manifest(view, blake3)

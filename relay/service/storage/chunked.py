@@ -20,7 +20,7 @@ from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.encoding import unhex
 from localstore.core.errors import DigestMismatch, Invalid, NotFound, TooLarge, Unavailable
-from localstore.core.model.history import ChunkedStored
+from localstore.core.model.payload import ChunkedStored
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import ChunkManifest, ChunkRow

@@ -7,7 +7,7 @@ import asyncio
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.encoding import hex_digest, unhex
 from localstore.core.errors import DigestMismatch, NotFound
-from localstore.core.model.history import ChunkedStored, PayloadStored
+from localstore.core.model.payload import ChunkedStored, PayloadStored
 from relay.caller import View
 from relay.capacity import quota
 from relay.http.routing import Reply, Upload

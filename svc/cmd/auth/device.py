@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.model.auth import DeviceKey, PairingCode
+from localstore.core.model import auth
+from localstore.core.model.auth import DeviceKey, DeviceKeyPatch, PairingCode
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
@@ -35,8 +36,8 @@ def add(ctx: Ctx) -> None:
     svc auth device add
     svc auth device add --jq .code
     """
-    made = ctx.api.auth.pairing_code()
-    handle = ctx.api.auth.handle().handle or "NAME"
+    made = ctx.api.send(auth.PAIRING_CODE)
+    handle = ctx.api.send(auth.HANDLE).handle or "NAME"
     ctx.out.done(
         f"{made.code} works once, for ten minutes. On the other device:\n"
         f"  svc login --server {ctx.api.origin} --device-key --handle {handle} --pair {made.code}",
@@ -59,7 +60,9 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     own = credential.key.id if credential else None
     this = Column("this", lambda record: record["id"] == own)  # two machines may well have one name
     columns = (*COLUMNS[:2], this, *COLUMNS[2:])
-    ctx.out.rows(ctx.api.device.list(limit), columns, DeviceKey, empty="no device key is registered yet")
+    ctx.out.rows(
+        ctx.api.items(auth.KEYS, limit=limit), columns, DeviceKey, empty="no device key is registered yet"
+    )
 
 
 @answers(COLUMNS, DeviceKey)
@@ -74,7 +77,7 @@ def rename(
     svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
     """
     chosen = device_name(name)
-    key = ctx.api.device.rename(_mine(ctx, id).id, chosen)
+    key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_mine(ctx, id).id)
     ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
 
 
@@ -93,14 +96,14 @@ def revoke(
     key = _mine(ctx, id)
     here = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
     ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{here}")
-    ctx.api.device.revoke(key.id)
+    ctx.api.send(auth.REVOKE_KEY, key_id=key.id)
     ctx.out.done(f"Revoked {key.id[:12]}{here}", key, COLUMNS, DeviceKey, value=key.id)
 
 
 def _mine(ctx: Ctx, id: str) -> DeviceKey:
     """The active key of the account whose id begins so."""
     begins = id.removeprefix(KEY_MARK)
-    known = [key for key in ctx.api.device.list() if key.id.startswith(begins) and key.revoked_at is None]
+    known = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
     if len(known) != 1:
         what = "more than one key begins" if known else "you have no active key that begins"
         raise NotFound(f"{what} with {begins}; see: svc auth device list")

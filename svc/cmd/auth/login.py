@@ -8,6 +8,7 @@ import typer
 
 from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.limits import LABEL_CHARS
+from localstore.core.model import auth
 from localstore.core.model.auth import HandleTaken
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
@@ -131,7 +132,7 @@ def logout(ctx: Ctx) -> None:
     if run.sessions.find(origin) is None:
         raise Unauthorized(f"nobody is signed in to {origin} here; svc auth status shows more")
     try:
-        ctx.api.auth.logout()
+        ctx.api.send(auth.LOGOUT)
     except Unauthorized:
         ctx.out.note("the session had ended already")
     except ServerUnreachable as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.errors import ServerUnreachable, Unauthorized
+from localstore.core.model import auth
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
 
@@ -48,7 +49,7 @@ def status(ctx: Ctx) -> None:
         "session_id": kept.session_id if kept else None,
     }
     try:
-        me = ctx.api.auth.whoami()
+        me = ctx.api.send(auth.USER_INFO)
         record |= {
             "handle": me.handle,
             "state": "active",

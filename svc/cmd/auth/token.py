@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
+from localstore.core.model import auth
 from localstore.core.model.auth import Session
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
@@ -33,7 +34,7 @@ def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     svc auth token list
     svc auth token list --json id,label --jq '.[] | select(.label == "ci") | .id'
     """
-    ctx.out.rows(ctx.api.auth.sessions(limit), COLUMNS, Session, empty="no sessions")
+    ctx.out.rows(ctx.api.items(auth.SESSIONS, limit=limit), COLUMNS, Session, empty="no sessions")
 
 
 @answers((Column("id"),))
@@ -46,7 +47,7 @@ def revoke(ctx: Ctx, id: Annotated[str, typer.Argument(help="From svc auth token
     svc auth token revoke 01JD8X…
     """
     try:
-        ctx.api.auth.revoke(id)
+        ctx.api.send(auth.REVOKE, id=id)
     except NotFound:
         raise NotFound(f"you have no session or token {id}; see: svc auth token list") from None
     ctx.out.done(f"Revoked {id}", {"id": id}, (Column("id"),), value=id)

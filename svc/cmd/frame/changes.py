@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model.history import ChangedFile, SealSummary
+from localstore.core.model import history
+from localstore.core.model.history import ChangedFile, CompareQuery, SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
@@ -16,7 +17,7 @@ WIDTH = 80
 
 def of_seal(ctx: Ctx, repo: Repo, seal: str) -> list[ChangedFile]:
     """What a seal has other than its first parent, or than nothing."""
-    return ctx.reader.history.compare(repo.id, None, seal).files
+    return ctx.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
 
 
 def subject(message: str) -> str:

@@ -16,9 +16,9 @@ from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.json_word import is_list_of, with_fields
+from svc.cmd.frame.foreign_commands import OTHER_NAMES, WORDS
+from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
-from svc.cmd.frame.words import OTHER_NAMES, WORDS
 from svc.console import Answers, Format, answers_of
 
 EXAMPLES = "\nExamples:\n"

@@ -61,7 +61,7 @@ class Run:
             return None
 
     @cached_property
-    def named(self) -> RepoAddress | None:
+    def named_repo(self) -> RepoAddress | None:
         """The repository that a flag or the environment names; None: neither does."""
         typed = self.given.get("repo") or self.environment.get("SVC_REPO")
         return read_address(typed) if typed else None
@@ -87,11 +87,11 @@ class Run:
     def _typed_server(self) -> tuple[str, str] | None:
         """(the flag or variable, what it says) that names a server. UsageError for two that disagree."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
-        named = (self._names_repo, self.named.host) if self.named and self.named.host else None
+        named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None
         if beside is None and variable and self._names_repo == "SVC_REPO":
             beside = ("SVC_SERVER", variable)
-        if named and beside and not _same(named[1], beside[1]):
+        if named and beside and not _same_address(named[1], beside[1]):
             raise UsageError(
                 f"{named[0]} names a repository on {named[1]}, and {beside[0]} says {beside[1]}; "
                 "use one of them"
@@ -103,21 +103,21 @@ class Run:
         """What named the repository, for a sentence."""
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
-    def in_folder(self) -> tuple[Path, RepoLink]:
+    def linked_folder(self) -> tuple[Path, RepoLink]:
         """The linked folder around here, for a command that works on it; from now on the command speaks to
         that link's server. NotLinked, or UsageError where a flag or variable names something else."""
         if self.linked is None:
             raise NotLinked(str(self.folder))
         link = self.linked[1]
         self.require_server_of_link(link, "or go to a folder of that server")
-        named = self.named
+        named = self.named_repo
         if named is not None and f"{named.owner}/{named.name}" != link.repo:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
                 f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
             )
-        self.speak_to(link.server)
+        self.use_server(link.server)
         return self.linked
 
     def require_server_of_link(
@@ -125,22 +125,22 @@ class Run:
     ) -> None:
         """UsageError where a flag or variable names another server than that of the folder's repository."""
         typed = self._typed_server()
-        if typed and not _same(typed[1], link.server):
+        if typed and not _same_address(typed[1], link.server):
             raise UsageError(
                 f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
                 f"leave {typed[0]} away, {remedy}"
             )
 
-    def name(self, typed: str) -> None:
+    def set_repository(self, typed: str) -> None:
         """The repository that an argument names; empty: none. UsageError where -R names another."""
         if not typed:
             return
         address = read_address(typed)
-        if self.given.get("repo") and self.named != address:
+        if self.given.get("repo") and self.named_repo != address:
             raise UsageError(f"{typed} and -R {self.given['repo']} are two repositories; name one")
-        self.given["repo"], self.named = typed, address
+        self.given["repo"], self.named_repo = typed, address
 
-    def speak_to(self, origin: str) -> None:
+    def use_server(self, origin: str) -> None:
         """Fix the server: a linked folder's commands go where its repository is."""
         from svc.http.origin import parse_origin
 
@@ -173,11 +173,11 @@ class Run:
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
         """The repository this command is about, as the caller of that API may see it."""
-        if self.named is None and self.linked:
+        if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
             return connect().repo.linked(link.repo_id, link.repo)
-        address = self.named or self._git_remote()
+        address = self.named_repo or self._git_remote()
         if address is None:
             raise UsageError(
                 "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
@@ -229,7 +229,7 @@ class Ctx(typer.Context):
     def path_in_repo(self, typed: str) -> str:
         """A path as people type it here: in a linked folder relative to where they stand."""
         linked = self.obj.linked
-        if linked is None or self.obj.named is not None:
+        if linked is None or self.obj.named_repo is not None:
             return typed
         whole = Path(typed) if Path(typed).is_absolute() else self.obj.folder / typed
         try:
@@ -255,7 +255,7 @@ def read_address(typed: str) -> RepoAddress:
         raise UsageError(error.detail) from None
 
 
-def _same(one: str, other: str) -> bool:
+def _same_address(one: str, other: str) -> bool:
     from svc.http.origin import parse_origin, same_server
 
     return same_server(parse_origin(one), parse_origin(other))

@@ -37,7 +37,7 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
     return {name: kind for name, kind in found.items() if name == terminal_safe(name)}
 
 
-def remembering(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
+def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
     """The refs of a list as they pass by; a list that ended below `limit` replaces what was known."""
     seen = []
     for ref in refs:

@@ -11,6 +11,10 @@ import msgspec
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.limits import PAGE_MAX
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import CommitsQuery
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
@@ -22,7 +26,7 @@ KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
 CANDIDATES = 8  # seals that an error about a shortened id names
 
 
-class Named(msgspec.Struct, frozen=True):
+class ResolvedRef(msgspec.Struct, frozen=True):
     """What a word of the command line names. `head` None: a branch without a seal."""
 
     kind: Literal["branch", "tag", "seal"]
@@ -30,43 +34,45 @@ class Named(msgspec.Struct, frozen=True):
     head: str | None
 
 
-def find(ctx: Ctx, repo: Repo, typed: str) -> Named | None:
+def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
     """The branch, tag or seal of this name, in this order; a seal also by the beginning of its id, four
     characters or more. None if there is none. UsageError if several seals begin so."""
     if is_hex_digest(typed):
-        return Named("seal", typed, typed)
+        return ResolvedRef("seal", typed, typed)
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
-                return Named(kind, typed, ctx.reader.ref.get(repo.id, kind, typed).head)
+                return ResolvedRef(
+                    kind, typed, ctx.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
+                )
     seal = abbreviated(ctx, repo, typed)
-    return Named("seal", seal, seal) if seal else None
+    return ResolvedRef("seal", seal, seal) if seal else None
 
 
-def resolve(ctx: Ctx, repo: Repo, typed: str) -> Named:
+def resolve_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef:
     """As `find`; NotFound if there is none."""
-    return find(ctx, repo, typed) or _missing(repo, typed)
+    return find_ref(ctx, repo, typed) or _missing(repo, typed)
 
 
-def head_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
     """The seal id that a branch, tag or seal id names."""
-    found = resolve(ctx, repo, ref)
+    found = resolve_ref(ctx, repo, ref)
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
     return found.head
 
 
-def standing(ctx: Ctx, repo: Repo) -> str:
+def default_ref(ctx: Ctx, repo: Repo) -> str:
     """What a command starts from that names nothing: the seal that the folder shows, its branch, or, when
     that was deleted, its last seal; elsewhere the default branch."""
     linked = ctx.obj.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
-    if linked[1].shown:
-        return linked[1].shown
+    if linked[1].shown_seal:
+        return linked[1].shown_seal
     branch = linked[1].branch
     try:
-        ctx.reader.ref.get(repo.id, "branch", branch)
+        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
     except NotFound:
         last = last_seal(ctx)
         if last is None:
@@ -92,7 +98,8 @@ def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
     one. UsageError, with the candidates, if there are several."""
     if not ABBREVIATION.fullmatch(typed):
         return None
-    found = {seal.id: seal.message for seal in ctx.reader.history.beginning(repo.id, typed)}
+    seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
+    found = {seal.id: seal.message for seal in seals}
     mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")
@@ -124,7 +131,7 @@ def _missing(repo: Repo, ref: str) -> NoReturn:
 
 
 @contextmanager
-def naming(repo: Repo, what: str, remedy: str) -> Iterator[None]:
+def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
     """The server's constant 404 about something in `repo`, which the caller may see, as a sentence."""
     try:
         yield

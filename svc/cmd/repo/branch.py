@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.ref import Ref, RefCreate
+from localstore.core.model import ref as refs
+from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.known_refs import add, drop, remembering
+from svc.cmd.frame.known_refs import add, drop, recording
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import naming, resolve, standing
+from svc.cmd.frame.refs import default_ref, explained_not_found, resolve_ref
 from svc.console import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -41,14 +42,12 @@ def branch(
                 "--from needs the name of the branch to create: svc repo branch NAME --from BASE"
             )
         here = ctx.readable_repo.id
-        found = ctx.reader.ref.list(here, "branch", limit)
-        ctx.out.rows(
-            remembering(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches"
-        )
+        found = ctx.reader.items(refs.LIST, RefQuery(type="branch"), limit=limit, id=here)
+        ctx.out.rows(recording(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches")
         return
     repo = ctx.repo
     start = _start(ctx, repo, base)
-    made = ctx.api.ref.create(repo.id, RefCreate(type="branch", name=name, head=start))
+    made = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)
     add(ctx.obj.home, repo.id, "branch", [made.name])
     ctx.out.done(
         f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
@@ -57,7 +56,7 @@ def branch(
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
     """What the server is to start the branch at: a branch by its name, anything else by its seal."""
-    found = resolve(ctx, repo, base or standing(ctx, repo))
+    found = resolve_ref(ctx, repo, base or default_ref(ctx, repo))
     return found.name if found.kind == "branch" else found.head or found.name
 
 
@@ -78,9 +77,9 @@ def branch_delete(
     """
     repo = ctx.repo
     linked = ctx.obj.linked
-    if linked and linked[1].repo_id == repo.id and linked[1].branch == name and not linked[1].shown:
-        with naming(repo, f"branch {name}", "svc repo branch"):
-            there = ctx.api.ref.get(repo.id, "branch", name)
+    if linked and linked[1].repo_id == repo.id and linked[1].branch == name and not linked[1].shown_seal:
+        with explained_not_found(repo, f"branch {name}", "svc repo branch"):
+            there = ctx.api.send(refs.GET, id=repo.id, type="branch", name=name)
         if not there.default:  # that one is refused
             ctx.confirm(
                 f"This folder is on {name}: it keeps its files, and svc switch {repo.default_branch} "
@@ -88,7 +87,8 @@ def branch_delete(
             )
     elif discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
-    with naming(repo, f"branch {name}", "svc repo branch"):
-        ctx.api.ref.delete(repo.id, "branch", name, discard_live=discard_live)
+    with explained_not_found(repo, f"branch {name}", "svc repo branch"):
+        query = RefDelete(discard_live=discard_live)
+        ctx.api.send(refs.DELETE, query=query, id=repo.id, type="branch", name=name)
     drop(ctx.obj.home, repo.id, name)
     ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

@@ -12,8 +12,8 @@ from localstore.core.errors import UsageError
 from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve
-from svc.cmd.frame.working import count, key_for, note_conflicts, note_skipped, transport_of
+from svc.cmd.frame.refs import resolve_ref
+from svc.cmd.frame.working_copy import count, key_for, note_conflicts, note_skipped, transport_of
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.clone import Cloned
@@ -50,11 +50,11 @@ def clone(
     svc repo clone alice/notes notes-1.0 -b v1.0
     """
     run = ctx.obj
-    run.name(repository)
-    if run.named is None:
+    run.set_repository(repository)
+    if run.named_repo is None:
         raise UsageError("which repository? svc repo clone OWNER/NAME")
     repo = ctx.readable_repo
-    at = resolve(ctx, repo, branch or repo.default_branch)
+    at = resolve_ref(ctx, repo, branch or repo.default_branch)
     shown = at.head if at.kind != "branch" else None
     chosen = at.name if shown is None else repo.default_branch
     target = run.folder / (folder or repo.name)

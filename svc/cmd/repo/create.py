@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from localstore.core.errors import Invalid, UsageError
+from localstore.core.model import repo as repos
 from localstore.core.model.repo import Repo, RepoCreate
 from localstore.core.names import repository_name
 from localstore.errors import FolderNotEmpty
@@ -72,7 +73,7 @@ def create(
     )
     if clone and any_inside(ctx.obj.folder / checked):
         raise FolderNotEmpty(ctx.obj.folder / checked)
-    repo = ctx.api.repo.create(body)
+    repo = ctx.api.send(repos.CREATE, body)
     record = msgspec.to_builtins(repo) | {"folder": None}
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localstore.core.model import auth
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
 
@@ -25,7 +26,7 @@ def status(ctx: Ctx) -> None:
     svc repo device status --jq .state
     """
     identity = ctx.obj.sessions.identity
-    known = next((key for key in ctx.api.device.list() if key.id == identity.device.id), None)
+    known = next((key for key in ctx.api.items(auth.KEYS) if key.id == identity.device.id), None)
     state = "not registered" if known is None else "revoked" if known.revoked_at else "registered"
     record = {
         "id": identity.device.id,

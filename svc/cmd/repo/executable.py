@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working import count, named, to_mend
+from svc.cmd.frame.working_copy import copy_for_local_work, count, path_list
 from svc.console import Column, answers
 from svc.flows.executable import executable as look_at
 
@@ -30,13 +30,13 @@ def executable(
     svc repo executable
     svc repo executable --write
     """
-    with to_mend(ctx) as device:
-        found = look_at(device, write)
+    with copy_for_local_work(ctx) as copy:
+        found = look_at(copy, write)
     if found.unfit:
-        ctx.out.note(f"not listed, their names do not fit: {named(found.unfit)}")
+        ctx.out.note(f"not listed, their names do not fit: {path_list(found.unfit)}")
     if found.unlisted and not found.written:
         ctx.out.note(
-            f"not listed in .svc.yaml: {named(found.unlisted)}; to add them: svc repo executable --write"
+            f"not listed in .svc.yaml: {path_list(found.unlisted)}; to add them: svc repo executable --write"
         )
     record = {"listed": found.listed, "unlisted": found.unlisted, "written": found.written}
     if found.written:

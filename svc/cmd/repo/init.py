@@ -11,7 +11,7 @@ from localstore.core.errors import UsageError
 from localstore.folder.link import RepoLink
 from svc.api.sync_transport import BranchTransport
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working import count, named
+from svc.cmd.frame.working_copy import count, path_list
 from svc.console import Column, answers
 from svc.flows.init import init as link_folder
 
@@ -44,8 +44,8 @@ def init(
     svc repo init alice/notes -b parser
     """
     run = ctx.obj
-    run.name(repository)
-    if run.named is None:
+    run.set_repository(repository)
+    if run.named_repo is None:
         raise UsageError("which repository? svc repo init OWNER/NAME")
     repo = ctx.readable_repo
     chosen = branch or repo.default_branch
@@ -56,7 +56,7 @@ def init(
     transport.head()  # NotFound before anything is written
     done = link_folder(transport, run.home, link, run.folder)
     if done.unknown:
-        ctx.out.note(f"not recognised, kept beside the branch's on pull: {named(done.unknown)}")
+        ctx.out.note(f"not recognised, kept beside the branch's on pull: {path_list(done.unknown)}")
     if seen_by_git(done.folder):
         ctx.out.note(
             "git sees the link too: add .svc/ to .gitignore, or to .git/info/exclude for yourself only"

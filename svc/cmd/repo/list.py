@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.repo import Repo
+from localstore.core.model import repo as repos
+from localstore.core.model.repo import Order, Repo, RepoQuery, SearchQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
@@ -44,7 +45,7 @@ def list_repos(
     owner = whose or owner
     api = ctx.api if deleted or owner == "@me" else ctx.reader
     chosen = owner or ("@me" if api.signed_in else None)
-    found = api.repo.list(chosen, "deleted" if deleted else None, limit)
+    found = api.items(repos.LIST, RepoQuery(owner=chosen, state="deleted" if deleted else None), limit=limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
@@ -66,5 +67,6 @@ def search(
     """
     if trending and recent:
         raise UsageError("--trending and --recent are two orders; use one of them")
-    sort: Literal["trending", "recent"] | None = "trending" if trending else "recent" if recent else None
-    ctx.out.rows(ctx.reader.repo.search(query, sort, limit), COLUMNS, Repo, empty="no repository matches")
+    sort: Order | None = "trending" if trending else "recent" if recent else None
+    found = ctx.reader.items(repos.SEARCH, SearchQuery(q=query, sort=sort), limit=limit)
+    ctx.out.rows(found, COLUMNS, Repo, empty="no repository matches")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
-from localstore.core.model.repo import Repo
+from localstore.core.model import repo as repos
+from localstore.core.model.repo import Repo, RepoPatch
 from localstore.core.names import repository_name
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import write_repo
@@ -43,11 +44,10 @@ def edit(
     svc repo edit -d "Notes on parsing"
     svc repo edit alice/notes --default-branch trunk
     """
-    ctx.obj.name(repository)
-    wanted = {"description": description, "default_branch": default_branch}
-    changes = {name: value for name, value in wanted.items() if value is not None}
-    if not changes:
+    ctx.obj.set_repository(repository)
+    if description is None and default_branch is None:
         raise UsageError("nothing to change; give -d TEXT or --default-branch NAME")
+    changes = RepoPatch(description=description, default_branch=default_branch)
     _patch(ctx, changes, "Changed {0}")
 
 
@@ -74,7 +74,7 @@ def rename(
         checked = repository_name(name)
     except Invalid as error:
         raise UsageError(error.detail) from None
-    changed = _patch(ctx, {"name": checked}, "Renamed to {0}")
+    changed = _patch(ctx, RepoPatch(name=checked), "Renamed to {0}")
     linked = ctx.obj.linked
     if linked is not None and linked[1].repo_id == changed.id:
         write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
@@ -106,7 +106,7 @@ def visibility(
     repo = ctx.repo
     if who is Visibility.public and repo.visibility != "public":
         ctx.confirm(f"Showing the whole history of {repo.full_name} to everybody")
-    _patch(ctx, {"visibility": who.value}, "{0} is now " + who.value, repo)
+    _patch(ctx, RepoPatch(visibility=who.value), "{0} is now " + who.value, repo)
 
 
 @answers(COLUMNS, Repo)
@@ -116,8 +116,8 @@ def archive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo archive alice/notes
     """
-    ctx.obj.name(repository)
-    _patch(ctx, {"archived": True}, "Archived {0}; svc repo unarchive opens it again")
+    ctx.obj.set_repository(repository)
+    _patch(ctx, RepoPatch(archived=True), "Archived {0}; svc repo unarchive opens it again")
 
 
 @answers(COLUMNS, Repo)
@@ -127,8 +127,8 @@ def unarchive(ctx: Ctx, repository: Repository = "") -> None:
     Examples:
     svc repo unarchive alice/notes
     """
-    ctx.obj.name(repository)
-    _patch(ctx, {"archived": False}, "{0} accepts writes again")
+    ctx.obj.set_repository(repository)
+    _patch(ctx, RepoPatch(archived=False), "{0} accepts writes again")
 
 
 @answers(DELETED)
@@ -141,14 +141,14 @@ def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> No
     svc repo delete alice/notes --yes
     svc repo delete alice/notes --dry-run
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     repo = ctx.repo
     if dry_run:
         would = {"full_name": repo.full_name, "id": repo.id}
         ctx.out.done(f"Would delete {repo.full_name}", would, DELETED, value=repo.full_name)
         return
     ctx.confirm(f"Deleting {repo.full_name}")
-    gone = ctx.api.repo.delete(repo.id)
+    gone = ctx.api.send(repos.DELETE, id=repo.id)
     ctx.out.done(
         f"Deleted {repo.full_name}. It is gone for good {ctx.out.when(gone.purge_at)}; until then this "
         f"restores it: svc repo restore {gone.restore_id}",
@@ -168,7 +168,7 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
     svc repo restore 01JD8X…
     """
     try:
-        repo = ctx.api.repo.restore(id)
+        repo = ctx.api.send(repos.RESTORE, id=id)
     except NotFound:
         raise NotFound(f"{id} is nothing that you can restore; see: svc repo list --deleted") from None
     ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
@@ -180,12 +180,12 @@ def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:
         raise UsageError(f"this takes one word, and a repository if you like: {usage}")
-    ctx.obj.name("".join(named))
+    ctx.obj.set_repository("".join(named))
     return others[0]
 
 
-def _patch(ctx: Ctx, changes: dict[str, Any], sentence: str, repo: Repo | None = None) -> Repo:
+def _patch(ctx: Ctx, changes: RepoPatch, sentence: str, repo: Repo | None = None) -> Repo:
     target = repo or ctx.repo
-    changed = ctx.api.repo.patch(target.id, changes)
+    changed = ctx.api.send(repos.UPDATE, changes, id=target.id)
     ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)
     return changed

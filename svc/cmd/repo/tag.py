@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.model.ref import Ref, RefCreate
+from localstore.core.model import ref as refs
+from localstore.core.model.ref import Ref, RefCreate, RefQuery
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.known_refs import add, drop, remembering
+from svc.cmd.frame.known_refs import add, drop, recording
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import naming, resolve, standing
+from svc.cmd.frame.refs import default_ref, explained_not_found, resolve_ref
 from svc.console import Column, answers
 
 COLUMNS = (Column("name"), Column("head", kind="id"))
@@ -34,9 +35,9 @@ def create(
     svc repo tag create v1.0 --from 3f2a91
     """
     repo = ctx.repo
-    start = resolve(ctx, repo, branch or standing(ctx, repo))
+    start = resolve_ref(ctx, repo, branch or default_ref(ctx, repo))
     at = start.name if start.kind == "branch" else start.head
-    made = ctx.api.ref.create(repo.id, RefCreate(type="tag", name=name, head=at))
+    made = ctx.api.send(refs.CREATE, RefCreate(type="tag", name=name, head=at), id=repo.id)
     add(ctx.obj.home, repo.id, "tag", [made.name])
     ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
 
@@ -49,8 +50,8 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     svc repo tag list -R alice/notes
     """
     here = ctx.readable_repo.id
-    found = ctx.reader.ref.list(here, "tag", limit)
-    ctx.out.rows(remembering(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
+    found = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=here)
+    ctx.out.rows(recording(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
 
 
 @answers((Column("name"),))
@@ -63,7 +64,7 @@ def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> No
     svc repo tag delete v1.0
     """
     repo = ctx.repo
-    with naming(repo, f"tag {name}", "svc repo tag list"):
-        ctx.api.ref.delete(repo.id, "tag", name)
+    with explained_not_found(repo, f"tag {name}", "svc repo tag list"):
+        ctx.api.send(refs.DELETE, id=repo.id, type="tag", name=name)
     drop(ctx.obj.home, repo.id, name)
     ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)

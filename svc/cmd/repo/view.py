@@ -42,7 +42,7 @@ def view(
     svc repo view alice/notes --json visibility,default_branch
     svc repo view alice/notes --web
     """
-    ctx.obj.name(repository)
+    ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
     if web:
         from svc.cmd.frame.browser import open_page

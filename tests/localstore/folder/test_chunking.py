@@ -10,7 +10,7 @@ import pytest
 from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.folder import chunking
-from localstore.folder.chunking import ChunkList, ChunkLists, cut
+from localstore.folder.chunking import ChunkList, ChunkLists, cut_into_chunks
 
 DATA = random.Random(3).randbytes(3 * limits.MIB + 17)
 
@@ -32,12 +32,12 @@ class Trickle(io.BytesIO):
 @pytest.mark.parametrize("file", [io.BytesIO, Trickle])
 def test_a_list_is_the_file_in_order_and_the_pass_shows_all_of_it(file: type[io.BytesIO]) -> None:
     seen = bytearray()
-    found = list(cut(file(DATA), seen.extend))
+    found = list(cut_into_chunks(file(DATA), seen.extend))
     assert bytes(seen) == DATA
     assert [one.offset for one in found] == [sum(one.size for one in found[:at]) for at in range(len(found))]
     assert all(digest(DATA[one.offset :][: one.size]) == one.digest for one in found)
     assert sum(one.size for one in found) == len(DATA)
-    assert found == list(cut(io.BytesIO(DATA)))
+    assert found == list(cut_into_chunks(io.BytesIO(DATA)))
 
 
 def test_the_oldest_lists_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from localstore.errors import CopyBusy, DiskTrouble
-from localstore.folder.lock import QUEUE, Holder, holder, owned, wanted
+from localstore.errors import CopyBusy, DiskError
+from localstore.folder.lock import QUEUE, Holder, holder, own_working_copy, wanted
 
 HOLD = """
 import sys
 from pathlib import Path
-from localstore.folder.lock import owned
-with owned(Path(sys.argv[1]), Path(sys.argv[1]).parent, sys.argv[2], 60):
+from localstore.folder.lock import own_working_copy
+with own_working_copy(Path(sys.argv[1]), Path(sys.argv[1]).parent, sys.argv[2], 60):
     print("mine", flush=True)
     sys.stdin.readline()
 print("done", flush=True)
@@ -70,7 +70,10 @@ def test_who_gives_up_learns_which_command_holds_the_folder_and_since_when(lock:
     with holding(lock, "svc push") as other:
         found = holder(lock)
         assert (found.pid, found.command) == (other.pid, "svc push")
-        with pytest.raises(CopyBusy) as refused, owned(lock, lock.parent, seconds=1.2, waiting=told.append):
+        with (
+            pytest.raises(CopyBusy) as refused,
+            own_working_copy(lock, lock.parent, seconds=1.2, waiting=told.append),
+        ):
             pass
     assert f"svc push (process {other.pid}, since " in refused.value.detail
     assert f"kill {other.pid}" in refused.value.detail
@@ -82,7 +85,7 @@ def test_who_gives_up_learns_which_command_holds_the_folder_and_since_when(lock:
 def test_who_waits_has_it_when_the_other_ends(lock: Path) -> None:
     with holding(lock, "svc push") as other:
         threading.Timer(0.1, let_go, [other]).start()
-        with owned(lock, lock.parent, "svc pull"):
+        with own_working_copy(lock, lock.parent, "svc pull"):
             assert holder(lock).command == "svc pull"
     assert holder(lock) == Holder(), "who has gone is not named"
 
@@ -95,7 +98,7 @@ def test_a_killed_process_holds_nothing_and_is_in_nobodys_way(lock: Path) -> Non
         assert len(list(lock.with_name(QUEUE).iterdir())) == 1, "its place is still written down"
         first.send_signal(signal.SIGKILL)
         first.wait()
-        with owned(lock, lock.parent, seconds=0):
+        with own_working_copy(lock, lock.parent, seconds=0):
             pass
     assert not list(lock.with_name(QUEUE).iterdir())
 
@@ -104,12 +107,12 @@ def test_the_lock_goes_to_who_waited_longest(lock: Path) -> None:
     order: list[str] = []
 
     def take(name: str) -> None:
-        with owned(lock, lock.parent, name, 60):
+        with own_working_copy(lock, lock.parent, name, 60):
             order.append(name)
 
     names = [f"waiter {number}" for number in range(8)]
     threads = [threading.Thread(target=take, args=(name,)) for name in names]
-    with owned(lock, lock.parent):
+    with own_working_copy(lock, lock.parent):
         for number, thread in enumerate(threads, 1):
             thread.start()
             in_line(lock, number)
@@ -123,15 +126,15 @@ def test_an_owner_that_comes_back_does_not_overtake_who_waits(lock: Path) -> Non
     rounds, done = 0, threading.Event()
 
     def wait() -> None:
-        with owned(lock, lock.parent, seconds=60):
+        with own_working_copy(lock, lock.parent, seconds=60):
             done.set()
 
     waiter = threading.Thread(target=wait)
-    with owned(lock, lock.parent):
+    with own_working_copy(lock, lock.parent):
         waiter.start()
         in_line(lock, 1)
     while not done.is_set():
-        with owned(lock, lock.parent, seconds=60):
+        with own_working_copy(lock, lock.parent, seconds=60):
             rounds += 1
     waiter.join()
     assert rounds <= 1
@@ -142,10 +145,10 @@ def test_nothing_is_lost_where_many_count_together(tmp_path: Path) -> None:
     count = """
 import sys
 from pathlib import Path
-from localstore.folder.lock import owned
+from localstore.folder.lock import own_working_copy
 lock, number = Path(sys.argv[1]), Path(sys.argv[2])
 for _ in range(200):
-    with owned(lock, lock.parent, seconds=60):
+    with own_working_copy(lock, lock.parent, seconds=60):
         number.write_text(str(int(number.read_text()) + 1))
 """
     number = tmp_path / "number"
@@ -158,7 +161,7 @@ for _ in range(200):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait_and_leaves_the_queue(lock: Path, number: int) -> None:
-    with owned(lock, lock.parent), holding(lock, "svc pull", wait=False) as other:
+    with own_working_copy(lock, lock.parent), holding(lock, "svc pull", wait=False) as other:
         in_line(lock, 1)
         other.send_signal(number)
         assert other.wait(10) != 0
@@ -171,7 +174,7 @@ def test_a_file_system_without_locks_is_named(lock: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with (
-        pytest.raises(DiskTrouble, match="the file system of SVC_HOME keeps no locks"),
-        owned(lock, lock.parent),
+        pytest.raises(DiskError, match="the file system of SVC_HOME keeps no locks"),
+        own_working_copy(lock, lock.parent),
     ):
         pass

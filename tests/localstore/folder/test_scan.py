@@ -10,12 +10,12 @@ from localstore.core.encoding import digest
 from localstore.folder.files import Files
 from localstore.folder.scan import scan
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import RACY, Seen, Stat
+from localstore.folder.stat_cache import RACY, RecordedFolder, Stat
 
 
 def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
     """A walk after one that recorded `cache`, files of the root."""
-    seen = {"": Seen.of([*cache.values()], b"")} if cache else {}
+    seen = {"": RecordedFolder.of([*cache.values()], b"")} if cache else {}
     return scan(Files(root), seen, Known(tracked))[0]
 
 
@@ -121,10 +121,12 @@ def test_a_save_that_keeps_size_and_mtime_is_seen(tmp_path: Path) -> None:
     assert walk(tmp_path, {"a.txt": first}).files["a.txt"].digest == digest(b"two")
 
 
-def trusting(seen: dict[str, Seen]) -> dict[str, Seen]:
+def trusting(seen: dict[str, RecordedFolder]) -> dict[str, RecordedFolder]:
     """The records of a walk made long after the files were written."""
     return {
-        folder: Seen.of([one._replace(checked=one.ctime + 10**12) for one in kept.stats()], kept.mark)
+        folder: RecordedFolder.of(
+            [one._replace(checked=one.ctime + 10**12) for one in kept.stats()], kept.mark
+        )
         for folder, kept in seen.items()
     }
 
@@ -134,7 +136,7 @@ def test_a_folder_that_lists_as_before_is_not_compared(tmp_path: Path) -> None:
     write(tmp_path, "d/a.txt", b"old")
     write(tmp_path, "d/b.txt", b"old")
     seen = marked(tmp_path)
-    lie = {folder: Seen.of([one._replace(digest=b"?" * 32) for one in kept.stats()], kept.mark)
+    lie = {folder: RecordedFolder.of([one._replace(digest=b"?" * 32) for one in kept.stats()], kept.mark)
            for folder, kept in seen.items()}  # fmt: skip
     found, news = scan(Files(tmp_path), lie, Known())
     assert {one.digest for one in found.files.values()} == {b"?" * 32}
@@ -146,7 +148,7 @@ def test_a_folder_that_lists_as_before_is_not_compared(tmp_path: Path) -> None:
     assert [one.path for one in news.fresh] == ["d/a.txt"]
 
 
-def marked(root: Path) -> dict[str, Seen]:
+def marked(root: Path) -> dict[str, RecordedFolder]:
     """What is recorded of a tree whose files were still for long when they were hashed."""
     _, news = scan(Files(root), {}, Known())
     first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
@@ -188,7 +190,7 @@ def test_a_folder_hashed_right_after_a_change_is_looked_at_again(tmp_path: Path)
     recorded = news.folders["d/"]
     assert recorded is not None
     (stat,) = recorded.stats()
-    soon = {"d/": Seen.of([stat._replace(checked=stat.ctime + RACY // 2)], b"")}
+    soon = {"d/": RecordedFolder.of([stat._replace(checked=stat.ctime + RACY // 2)], b"")}
     _, news = scan(Files(tmp_path), soon, Known())
     assert [one.path for one in news.fresh] == ["d/a.txt"]
 

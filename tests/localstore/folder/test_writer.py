@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.errors import DiskTrouble
+from localstore.errors import DiskError
 from localstore.folder.files import Files
 from localstore.sync.working_copy import WorkingCopy
 from tests.localstore.histories import Killed
@@ -105,7 +105,7 @@ def test_a_full_disk_changes_nothing_and_says_so(pair: tuple[Place, Place]) -> N
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(DiskTrouble, match=r"No space left on device: .*free some space"):
+    with pytest.raises(DiskError, match=r"No space left on device: .*free some space"):
         pull_with(bob, _first_create(bob), full)
     assert bob.files().items() >= {"a.txt": before["a.txt"], "b.bin": before["b.bin"]}.items()
     bob.pull("merge")

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from localstore.core.encoding import digest
-from localstore.record.conflicts import KeptConflict, line_ranges
+from localstore.record.conflicts import RecordedConflict, line_ranges
 from localstore.record.database import Database
 from localstore.record.objects import Objects
 from localstore.record.schema import STEPS
 
 TEXTS = {digest(text): text for text in (b"a = 1\n", b"a = 2\n", b"a = 3\n")}
 BASE, THEIRS, MINE = TEXTS
-APP = KeptConflict("app.py", "app.sync-conflict-x.py", BASE, THEIRS, MINE, "bob", "1", "1")
-ZOO = KeptConflict("zoo/ü.md", "zoo/ü.sync-conflict-x.md", None, THEIRS, MINE, None, "2-3", "4")
+APP = RecordedConflict("app.py", "app.sync-conflict-x.py", BASE, THEIRS, MINE, "bob", "1", "1")
+ZOO = RecordedConflict("zoo/ü.md", "zoo/ü.sync-conflict-x.md", None, THEIRS, MINE, None, "2-3", "4")
 
 
 @pytest.fixture

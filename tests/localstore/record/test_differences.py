@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from localstore.core.encoding import digest
-from localstore.folder.stat_cache import Seen, Stat
+from localstore.folder.stat_cache import RecordedFolder, Stat
 from localstore.record.database import Database, SealedFile
 from localstore.record.entry import PathRecord
 from localstore.record.schema import SCHEMA
@@ -39,7 +39,7 @@ class Differences(RuleBasedStateMachine):
         gone = [path for path, data in found.items() if data is None]
         with self.db.step():
             if walk:
-                self.db.put_folders({"": Seen.of(fresh, b"mark")}, fresh, gone)
+                self.db.put_folders({"": RecordedFolder.of(fresh, b"mark")}, fresh, gone)
             else:
                 self.db.put_stats(fresh, gone)
         change(self.disk, found)
@@ -86,13 +86,15 @@ class Differences(RuleBasedStateMachine):
         changed = sorted(path for path in both if self.disk[path] != self.sealed[path])
         new = sorted(self.disk.keys() - self.sealed.keys())
         removed = sorted(self.sealed.keys() - self.disk.keys())
-        assert self.db.against_seal() == (changed, new, removed)
+        assert self.db.changes_since_seal() == (changed, new, removed)
 
     @invariant()
     def what_may_need_an_update_is_told(self) -> None:
         """Of every other path disk, seal and lane are one, and nothing is pending."""
         one = {path for path, entry in self.known.items() if self._is_one(path, entry)}
-        assert self.db.moved() == sorted((self.disk.keys() | self.sealed.keys() | self.known.keys()) - one)
+        assert self.db.may_need_update() == sorted(
+            (self.disk.keys() | self.sealed.keys() | self.known.keys()) - one
+        )
 
     def _is_one(self, path: str, entry: PathRecord) -> bool:
         sides = {entry.want, entry.shadow}
@@ -126,7 +128,7 @@ def test_a_record_of_the_first_schema_is_taken_over(tmp_path: Path) -> None:
     old.close()
     db = Database(tmp_path / "state.db")
     assert db.lane_state("same") == (b"\1\2", True)
-    assert db.against_seal() == (["changed"], ["new"], ["removed"])
+    assert db.changes_since_seal() == (["changed"], ["new"], ["removed"])
     assert {one.path for one in db.folders()[""].stats()} == {"same", "changed", "new"}
     db.close()
 

@@ -19,7 +19,7 @@ def ann(tmp_path: Path) -> Place:
         place.write(name, name)
     time.sleep(3 * RACY / SECOND)  # until then a record of these files is not believed
     with place.device() as device:
-        device.look_around()
+        device.scan()
     return place
 
 
@@ -28,7 +28,7 @@ def test_a_look_reads_the_files_of_changed_folders_alone(ann: Place) -> None:
     with ann.device() as device:
         asked: list[str] = []
         device.db._sql.set_trace_callback(asked.append)
-        scan = device.look_around()
+        scan = device.scan()
         lists = [one.rpartition("path=")[2] for one in asked if one.startswith("SELECT files FROM folders")]
         assert lists == ["'a/'"]
         assert set(scan.files) == {"a/1.txt", "a/2.txt", "b/1.txt", "c.txt"}

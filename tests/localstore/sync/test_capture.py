@@ -10,7 +10,7 @@ from localstore.core.encoding import digest
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.working import begin
+from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -27,7 +27,7 @@ def test_a_save_between_the_walk_and_the_capture(ann: Place) -> None:
     ann.write("a.txt", "one\ntwo\n")
     with ann.device() as device:
         begin(device)
-        scan = device.look_around()
+        scan = device.scan()
         ann.write("a.txt", "one\ntwo\nthree\n")
         compose(device, scan)
         assert device.entries["a.txt"].want == digest(b"one\ntwo\n")
@@ -41,7 +41,7 @@ def test_an_edited_text_is_read_once(ann: Place) -> None:
     ann.write("a.txt", "one\ntwo\n")
     with ann.device() as device:
         begin(device)
-        scan = device.look_around()
+        scan = device.scan()
         (ann.folder / "a.txt").unlink()
         compose(device, scan)
         assert device.entries["a.txt"].want == digest(b"one\ntwo\n")
@@ -52,16 +52,16 @@ def test_only_edited_texts_are_held(ann: Place) -> None:
     ann.write("b.txt", "new\n")
     with ann.device() as device:
         assert held(device, b"\0bytes", b"new\n") == []
-        device.look_around()
+        device.scan()
         assert held(device, b"\0bytes", b"new\n") == []
         ann.write("a.txt", "edited\n")
-        device.look_around(lean=True)
+        device.scan(lean=True)
         assert held(device, b"edited\n") == []
     ann.write("a.txt", "again\n")
     with ann.device() as device:
-        device.look_around()
+        device.scan()
         assert held(device, b"again\n") == [b"again\n"]
 
 
 def held(device: WorkingCopy, *texts: bytes) -> list[bytes]:
-    return [text for text in texts if device.objects.held(digest(text)) is not None]
+    return [text for text in texts if device.objects.cached(digest(text)) is not None]

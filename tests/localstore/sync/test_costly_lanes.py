@@ -78,7 +78,7 @@ def edit_live(place: Place, name: str, text: str) -> None:
     place.write(name, text)
     with place.device() as device:
         connect(device)
-        compose(device, device.look_around(), True)
+        compose(device, device.scan(), True)
         assert send(device).accepted == [name]
 
 

@@ -38,14 +38,14 @@ def test_between_rounds_the_folder_is_free_and_in_a_round_it_is_not(
 ) -> None:
     ann = Place(tmp_path, relay, "ann")
     rounds = rounds_of(ann)
-    with rounds.round() as device:
+    with rounds.round() as copy:
         with pytest.raises(CopyBusy, match="svc agent"), rounds_of(ann).round():
             pass
-        kept = device
+        kept = copy
     with opened(ann.folder, ann.home, turn=Turn(seconds=0)):
         pass
-    with rounds.round() as device:
-        assert device is kept
+    with rounds.round() as copy:
+        assert copy is kept
     rounds.close()
 
 
@@ -55,17 +55,17 @@ def test_a_round_sees_what_another_command_wrote_and_keeps_memory_where_none_did
     ann = Place(tmp_path, relay, "ann")
     rounds = rounds_of(ann)
     ann.write("a.txt", "one\n")
-    with rounds.round() as device:
-        push(device, "first")
-        entries = device.entries
-    with rounds.round() as device:
-        assert device.entries is entries, "nobody else wrote"
+    with rounds.round() as copy:
+        push(copy, "first")
+        entries = copy.entries
+    with rounds.round() as copy:
+        assert copy.entries is entries, "nobody else wrote"
     ann.write("a.txt", "two\n")
     sealed = ann.push("second").seal
-    with rounds.round() as device:
-        assert device.entries is not entries
-        assert device.last == sealed
-        assert push(device, "third").sent == [], "it is known to be sent"
+    with rounds.round() as copy:
+        assert copy.entries is not entries
+        assert copy.last == sealed
+        assert push(copy, "third").sent == [], "it is known to be sent"
     rounds.close()
 
 
@@ -73,13 +73,13 @@ def test_a_round_that_fails_leaves_no_memory(relay: ModelRelay, tmp_path: Path) 
     ann = Place(tmp_path, relay, "ann")
     rounds = rounds_of(ann)
     ann.write("a.txt", "one\n")
-    with rounds.round() as device:
-        push(device, "first")
-    with pytest.raises(ZeroDivisionError), rounds.round() as device, device.db.step():
-        device.forget("a.txt")
+    with rounds.round() as copy:
+        push(copy, "first")
+    with pytest.raises(ZeroDivisionError), rounds.round() as copy, copy.db.step():
+        copy.forget("a.txt")
         raise ZeroDivisionError
-    with rounds.round() as device:
-        assert "a.txt" in device.entries, "the step was taken back, and so is what memory had"
+    with rounds.round() as copy:
+        assert "a.txt" in copy.entries, "the step was taken back, and so is what memory had"
     rounds.close()
 
 
@@ -87,19 +87,19 @@ def test_a_round_follows_a_folder_that_was_turned_or_linked_anew(relay: ModelRel
     ann = Place(tmp_path, relay, "ann")
     ann.write("a.txt", "one\n")
     rounds = rounds_of(ann)
-    with rounds.round() as device:
-        push(device, "first")
-        first = device.record
+    with rounds.round() as copy:
+        push(copy, "first")
+        first = copy.record
     elsewhere = msgspec.structs.replace(link.read_repo(ann.folder), branch="other")
     link.write_repo(ann.folder, elsewhere)
-    with rounds.round() as device:
-        assert device.repo.branch == "other"
-        assert device.transport is not None
+    with rounds.round() as copy:
+        assert copy.repo.branch == "other"
+        assert copy.transport is not None
     (ann.folder / ".svc").rename(tmp_path / "unlinked")
     link.write_repo(ann.folder, elsewhere)
-    with rounds.round() as device:
-        assert device.record != first, "another identity, another record"
-        assert device.last is None
+    with rounds.round() as copy:
+        assert copy.record != first, "another identity, another record"
+        assert copy.last is None
     rounds.close()
 
 
@@ -129,11 +129,11 @@ def test_who_only_looks_waits_for_nobody_and_leaves_nothing(
     transport = relay.transport("main", ann.key)
     with rounds_of(ann).round() as owner:
         look = Turn("svc status", waiting=told.append)
-        with looked_at(ann.folder, ann.home, transport, turn=look) as device:
-            found = status(device, offline=True)
+        with looked_at(ann.folder, ann.home, transport, turn=look) as copy:
+            found = status(copy, offline=True)
             assert (found.changed, found.new) == (["a.txt"], ["b.txt"])
-            assert [one.path for one in diff(device)] == ["a.txt", "b.txt"]
-            device.rename("else/where", "private")
+            assert [one.path for one in diff(copy)] == ["a.txt", "b.txt"]
+            copy.rename("else/where", "private")
         assert [one.command for one in told] == ["svc agent"]
         assert not list(owner.record.glob(f"{LOOK}*"))
         assert owner.db.against_seal() == ([], [], []), "the owner has not looked yet"
@@ -170,15 +170,15 @@ def test_rounds_and_commands_in_any_order_lose_nothing(relay: ModelRelay, tmp_pa
             who.pull("merge")
             who.push("command")
         else:
-            with rounds.round() as device:
-                pull(device, "merge")
-                push(device, "round")
+            with rounds.round() as copy:
+                pull(copy, "merge")
+                push(copy, "round")
     for place in (ann, bob, ann):
         place.pull("merge")
         place.push("last")
-    with rounds.round() as device:
-        pull(device, "merge")
-        assert push(device, "none").sent == []
+    with rounds.round() as copy:
+        pull(copy, "merge")
+        assert push(copy, "none").sent == []
     rounds.close()
     bob.pull()
     assert ann.files() == bob.files() == {name: "\n".join(expected[name]).encode() for name in names}

@@ -11,7 +11,7 @@ from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.working import begin, verified_head
+from svc.flows.common import begin, verified_head
 from tests.localstore.model_relay import REPO_ID, ModelRelay
 from tests.localstore.place import Place
 
@@ -89,11 +89,11 @@ def sealed_as_the_relay_has_it(place: Place) -> bool:
     """Whether the record of the last seal is its whole tree, and its directories are of that tree."""
     with place.device() as device:
         transport = place.relay.transport(place.branch, place.key)
-        payload = verify.seal(transport.seal(device.last or ""), device.last or "", REPO_ID)
+        payload = verify.seal(transport.seal(device.last_seal or ""), device.last_seal or "", REPO_ID)
         files = device.db.sealed()
         root = device.db.sealed_root()
         assert root is None or root.hex() == payload.content_digest
-        return files == verify.tree(transport.tree(device.last or ""), payload)
+        return files == verify.tree(transport.tree(device.last_seal or ""), payload)
 
 
 def test_a_pull_recomputes_what_changed_and_the_next_push_goes_on_from_there(
@@ -123,7 +123,7 @@ def test_where_others_have_unsealed_edits_the_whole_tree_is_asked_for(
     ann.write("a/b.txt", "live\n")
     with ann.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
     bob.pull()
     assert len(asked) == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.watch import server, talk
+from localstore.watch import protocol, server
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "ASK_SECONDS", 60.0)
-    monkeypatch.setattr(talk, "MEET_SECONDS", 60.0)
-    monkeypatch.setattr(server, "HEAR_SECONDS", 3.0)
+    monkeypatch.setattr(protocol, "ASK_SECONDS", 60.0)
+    monkeypatch.setattr(protocol, "CONTROL_SECONDS", 60.0)
+    monkeypatch.setattr(server, "QUESTION_SECONDS", 3.0)

@@ -17,14 +17,14 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.folder.rescan import TRUST_SECONDS
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import Seen
+from localstore.folder.stat_cache import RecordedFolder
 from localstore.record import scan_record
 from localstore.record.database import Database
 from localstore.record.entry import known_by_bytes
-from localstore.record.scan_record import Looked
+from localstore.record.scan_record import LastScan
 from localstore.record.schema import SCHEMA, STEPS
-from localstore.watch import talk
-from localstore.watch.talk import ENCODE, Changes, Token
+from localstore.watch import protocol
+from localstore.watch.protocol import ENCODE, Changes, Token
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 from tests.localstore.watch.watching import watched
@@ -42,7 +42,7 @@ def record_of(place: Place) -> Path:
 
 def look(place: Place) -> Scan:
     with place.device() as device:
-        found = device.look_around(lean=True)
+        found = device.scan(lean=True)
         assert found.files  # read while the record is open
         return found
 
@@ -50,8 +50,8 @@ def look(place: Place) -> Scan:
 def differing(place: Place) -> list[str]:
     """Paths that a status would name."""
     with place.device() as device:
-        device.look_around(lean=True)
-        changed, new, removed = device.db.against_seal()
+        device.scan(lean=True)
+        changed, new, removed = device.db.changes_since_seal()
         return changed + new + removed
 
 
@@ -59,7 +59,7 @@ def lie(place: Place, folder: str) -> None:
     """Records of this folder that only somebody who goes there finds out about."""
     with place.device() as device, device.db.step():
         wrong = [one._replace(digest=b"." * 32, size=99) for one in device.db.folders()[folder].stats()]
-        device.db.put_folders({folder: Seen.of(wrong, b"")}, (), ())
+        device.db.put_folders({folder: RecordedFolder.of(wrong, b"")}, (), ())
 
 
 def test_a_save_before_the_look_is_never_missed(ann: Place) -> None:
@@ -84,8 +84,8 @@ def test_folders_without_changes_are_not_looked_at(ann: Place) -> None:
         assert found.files["d/a.txt"].digest == b"." * 32
         assert found.files["e/b.txt"].digest == digest(b"two")
         with ann.device() as device:
-            assert device.look_around().files["d/a.txt"].digest == digest(b"one")
-            assert device.look_around(lean=True).files["d/a.txt"].digest == digest(b"one")
+            assert device.scan().files["d/a.txt"].digest == digest(b"one")
+            assert device.scan(lean=True).files["d/a.txt"].digest == digest(b"one")
 
 
 def test_without_a_watcher_every_folder_is_looked_at(ann: Place) -> None:
@@ -103,7 +103,7 @@ def test_a_tracked_file_in_an_ignored_folder_is_looked_at(ann: Place) -> None:
     ann.write("node_modules/x/a.js", "one")
     ann.write("node_modules/y/a.js", "one")
     with watched(ann.folder, record_of(ann)) as running:
-        assert talk.about(running.record).directories == 1  # type: ignore[union-attr]
+        assert protocol.ask_info(running.record).directories == 1  # type: ignore[union-attr]
         with ann.device() as device:
             device.save(known_by_bytes("node_modules/x/a.js", "text", digest(b"one"), 3))
         assert "node_modules/x/a.js" in look(ann).files
@@ -143,13 +143,13 @@ def test_what_single_looks_recorded_is_taken_over(ann: Place) -> None:
     with watched(ann.folder, record_of(ann)):
         look(ann)
         with ann.device() as device, device.db.step():
-            one = device.db.disk.file("d/a.txt")
+            one = device.db.scan_record.file("d/a.txt")
             assert one is not None
             device.db.put_stats([one._replace(digest=b"." * 32)])
-            assert device.db.disk.file("d/a.txt") == one._replace(digest=b"." * 32)
+            assert device.db.scan_record.file("d/a.txt") == one._replace(digest=b"." * 32)
         with ann.device() as device:
-            assert set(device.look_around(lean=True).files) == {"d/a.txt", "d/b.txt"}
-            assert device.db.disk.single_folders() == set()
+            assert set(device.scan(lean=True).files) == {"d/a.txt", "d/b.txt"}
+            assert device.db.scan_record.single_folders() == set()
 
 
 # --- watchers that are none
@@ -159,7 +159,7 @@ def test_what_single_looks_recorded_is_taken_over(ann: Place) -> None:
 def answering(record: Path, answer: bytes | None) -> Iterator[None]:
     """Something at the watcher's socket that says `answer`, or takes every question in silence."""
     listening = socket.socket(socket.AF_UNIX)
-    with talk.socket_path(record) as path:
+    with protocol.socket_path(record) as path:
         listening.bind(path)
     listening.listen()
     over = threading.Event()
@@ -187,7 +187,7 @@ def answering(record: Path, answer: bytes | None) -> Iterator[None]:
         over.set()
         thread.join()
         listening.close()
-        (record / talk.SOCKET_NAME).unlink()
+        (record / protocol.SOCKET_NAME).unlink()
 
 
 def answer(files: list[bytes], below: list[bytes]) -> bytes:
@@ -211,32 +211,32 @@ def test_rubbish_from_the_socket_changes_nothing(ann: Place, said: bytes) -> Non
     ann.write("d/a.txt", "one")
     record = record_of(ann)
     with ann.device() as device, device.db.step():
-        device.look_around()
-        device.db.disk.put_looked(Looked(Token(b"w" * 16, 1), int(device.now().timestamp())))
+        device.scan()
+        device.db.scan_record.put_last_scan(LastScan(Token(b"w" * 16, 1), int(device.now().timestamp())))
     with answering(record, said):
         assert list(look(ann).files) == ["d/a.txt"]
 
 
 def test_a_silent_watcher_is_not_waited_for(ann: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "ASK_SECONDS", 0.1)
+    monkeypatch.setattr(protocol, "ASK_SECONDS", 0.1)
     ann.write("d/a.txt", "one")
     record = record_of(ann)
     with answering(record, None):
-        assert talk.changes(record, None) is None
+        assert protocol.ask_changes(record, None) is None
         assert list(look(ann).files) == ["d/a.txt"]
 
 
 def test_a_socket_that_a_killed_watcher_left_is_no_watcher(ann: Place) -> None:
     record = record_of(ann)
     left = socket.socket(socket.AF_UNIX)
-    with talk.socket_path(record) as path:
+    with protocol.socket_path(record) as path:
         left.bind(path)
     left.close()
     ann.write("a.txt", "one")
-    assert talk.changes(record, None) is None
+    assert protocol.ask_changes(record, None) is None
     assert list(look(ann).files) == ["a.txt"]
     with watched(ann.folder, record):
-        assert talk.changes(record, None) is not None
+        assert protocol.ask_changes(record, None) is not None
 
 
 # --- stores of others
@@ -251,8 +251,8 @@ def test_a_store_of_the_last_version_is_brought_up(tmp_path: Path) -> None:
     sql.commit()
     sql.close()
     db = Database(tmp_path / "state.db")
-    assert db.disk.looked() is None
-    assert db.disk.asides() == {}
+    assert db.scan_record.last_scan() is None
+    assert db.scan_record.exclusions() == {}
     assert set(db.folders()) == {"d/"}
     db.close()
 
@@ -278,9 +278,9 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
 
 def test_what_is_kept_in_place_of_a_look_is_none() -> None:
     for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), ENCODE([[b"w", 1]]), "text"):
-        assert scan_record.looked(kept) is None
-    last = Looked(Token(b"w" * 16, 5), 7)
-    assert scan_record.looked(ENCODE(last)) == last
+        assert scan_record.decode_last_scan(kept) is None
+    last = LastScan(Token(b"w" * 16, 5), 7)
+    assert scan_record.decode_last_scan(ENCODE(last)) == last
 
 
 def test_now_and_then_a_look_goes_everywhere(ann: Place) -> None:
@@ -292,5 +292,5 @@ def test_now_and_then_a_look_goes_everywhere(ann: Place) -> None:
             with ann.device() as device:
                 now = device.now() + timedelta(seconds=later)
                 device.now = lambda now=now: now  # type: ignore[misc]
-                found = device.look_around(lean=True).files["d/a.txt"].digest
+                found = device.scan(lean=True).files["d/a.txt"].digest
             assert (found == digest(b"one")) == everywhere

@@ -42,7 +42,7 @@ def play(root: Path, seed: int) -> None:
                 for _ in range(changing.chance.randrange(ACTS)):
                     changing.act()
                 with place.device() as device:
-                    found = device.look_around(lean=True)
+                    found = device.scan(lean=True)
                     judge(device, found, changing)
                     know_other_paths(device, found, changing)
             assert not running.ended
@@ -81,10 +81,10 @@ def play_busily(root: Path, seed: int) -> None:
                 )
                 while busy.poll() is None:
                     with place.device() as device:
-                        device.look_around(lean=True)
+                        device.scan(lean=True)
                 assert busy.returncode == 0
                 with place.device() as device:
-                    judge(device, device.look_around(lean=True), changing)
+                    judge(device, device.scan(lean=True), changing)
             assert not running.ended
     finally:
         subprocess.run(["chmod", "-R", "u+rwX", place.folder], check=True)
@@ -110,7 +110,7 @@ def judge(device: WorkingCopy, found: Scan, changing: Changing) -> None:
         sorted(disk.keys() - sealed.keys()),
         sorted(sealed.keys() - disk.keys()),
     )
-    assert device.db.against_seal() == expected, tale
+    assert device.db.changes_since_seal() == expected, tale
 
 
 def know_other_paths(device: WorkingCopy, found: Scan, changing: Changing) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from localstore.errors import NotWatchable
-from localstore.watch import mounts, talk
+from localstore.watch import mounts, protocol
 from localstore.watch.inotify import Inotify
+from localstore.watch.protocol import Changes, Token
 from localstore.watch.server import watch
-from localstore.watch.talk import Changes, Token
-from localstore.watch.tree import KEPT, Tree
+from localstore.watch.tree import REMEMBERED, Tree
 from tests.localstore.watch.watching import watched
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,13 +63,13 @@ def alone(folder: Path, record: Path, *before: str) -> Iterator[subprocess.Popen
 
 
 def now(record: Path) -> Token:
-    found = talk.changes(record, None)
+    found = protocol.ask_changes(record, None)
     assert found is not None
     return found.token
 
 
 def since(record: Path, token: Token) -> Changes:
-    found = talk.changes(record, token)
+    found = protocol.ask_changes(record, token)
     assert found is not None
     return found
 
@@ -105,7 +105,7 @@ def test_ignored_folders_and_links_are_not_watched(folder: Path, record: Path) -
     (folder / "link").symlink_to(folder.parent)
     (folder / ".gitignore").write_text("out/\n")
     with watched(folder, record) as running:
-        watching = talk.about(record)
+        watching = protocol.ask_info(record)
         assert watching is not None
         assert watching.directories == 3  # the folder, src, and nested in case it is no repository some day
         token = now(record)
@@ -143,20 +143,20 @@ def test_after_too_many_events_it_knows_nothing_and_starts_over(folder: Path, re
 
 
 def test_remembers_only_so_many_folders(folder: Path) -> None:
-    for number in range(KEPT + 1):
+    for number in range(REMEMBERED + 1):
         (folder / f"d{number}").mkdir()
     inotify = Inotify()
     tree = Tree(folder, inotify)
     begun = tree.serial
-    for number in range(KEPT + 1):
+    for number in range(REMEMBERED + 1):
         (folder / f"d{number}/x").touch()
         if number % 1000 == 0:
-            tree.take()
-    tree.take()
+            tree.process_events()
+    tree.process_events()
     assert tree.since(begun) is None
     found = tree.since(tree.serial - 10)
     assert found is not None
-    assert f"d{KEPT}/" in found[0]
+    assert f"d{REMEMBERED}/" in found[0]
     inotify.close()
 
 
@@ -165,8 +165,8 @@ def test_remembers_only_so_many_folders(folder: Path) -> None:
 
 def test_who_speaks_rubbish_or_not_at_all_holds_nobody_up(folder: Path, record: Path) -> None:
     with watched(folder, record) as running:
-        for said in (b"", b"\xc1", b"x" * 100_000, talk.ENCODE({"type": "since-1", "token": "?"})):
-            with socket.socket(socket.AF_UNIX) as peer, talk.socket_path(record) as path:
+        for said in (b"", b"\xc1", b"x" * 100_000, protocol.ENCODE({"type": "since-1", "token": "?"})):
+            with socket.socket(socket.AF_UNIX) as peer, protocol.socket_path(record) as path:
                 peer.connect(path)
                 try:
                     peer.sendall(said)
@@ -174,7 +174,7 @@ def test_who_speaks_rubbish_or_not_at_all_holds_nobody_up(folder: Path, record: 
                     assert peer.recv(10) == b""
                 except ConnectionError:
                     pass
-        with socket.socket(socket.AF_UNIX) as silent, talk.socket_path(record) as path:
+        with socket.socket(socket.AF_UNIX) as silent, protocol.socket_path(record) as path:
             silent.connect(path)
             assert now(record)
         assert not running.ended
@@ -182,8 +182,8 @@ def test_who_speaks_rubbish_or_not_at_all_holds_nobody_up(folder: Path, record: 
 
 def test_the_socket_is_for_its_owner(folder: Path, record: Path) -> None:
     with watched(folder, record):
-        assert (record / talk.SOCKET_NAME).stat().st_mode & 0o777 == 0o600
-    assert not (record / talk.SOCKET_NAME).exists()
+        assert (record / protocol.SOCKET_NAME).stat().st_mode & 0o777 == 0o600
+    assert not (record / protocol.SOCKET_NAME).exists()
 
 
 def test_long_paths_and_odd_names(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_long_paths_and_odd_names(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff\nname"))
     (folder / ".svc").mkdir(parents=True)
     with watched(folder, record):
-        watching = talk.about(record)
+        watching = protocol.ask_info(record)
         assert watching is not None
         assert watching.folder == os.fsencode(folder)
         token = now(record)
@@ -213,7 +213,7 @@ def test_a_killed_watcher_is_replaced(folder: Path, record: Path) -> None:
         token = now(record)
         process.send_signal(signal.SIGKILL)
         process.wait(20)
-    assert talk.changes(record, token) is None
+    assert protocol.ask_changes(record, token) is None
     with watched(folder, record):
         assert not since(record, token).known
 
@@ -252,13 +252,13 @@ def test_ends_when_the_folder_is_moved(folder: Path, record: Path, tmp_path: Pat
     (tmp_path / "elsewhere").rename(tmp_path / "above/folder")
     with watched(tmp_path / "above/folder", record) as running:
         (tmp_path / "above").rename(tmp_path / "renamed")
-        assert talk.changes(record, None) is None
+        assert protocol.ask_changes(record, None) is None
         assert running.over() == "the folder was moved or deleted"
 
 
 def test_ends_when_nobody_can_reach_it(folder: Path, record: Path) -> None:
     with watched(folder, record) as running:
-        (record / talk.SOCKET_NAME).unlink()
+        (record / protocol.SOCKET_NAME).unlink()
         assert running.over() == "its socket was removed"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from localstore.watch import talk
+from localstore.watch import protocol
 from localstore.watch.server import watch
 
 
@@ -44,5 +44,5 @@ def watched(folder: Path, record: Path) -> Iterator[Running]:
     try:
         yield running
     finally:
-        talk.stop(record)
+        protocol.ask_stop(record)
         running.over()

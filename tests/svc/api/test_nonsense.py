@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, get_origin
 
 import pytest
 
 from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.model.base import Page
 from localstore.core.storage.pack import PackWriter
 from svc.api import Api
 from svc.http.client import Http
+from tests.endpoints import endpoints
 from tests.svc.api.hostile import hostile, http
 from tests.svc.http.test_client import CREDENTIAL
 
-NOUNS = ("auth", "device", "history", "live", "node", "payload", "ref", "repo", "seal")
 # Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
-BYTES = {f"history.{name}" for name in ("archive", "pack", "raw")}
-BYTES |= {f"payload.{name}" for name in ("get", "get_pack", "manifest", "put", "put_manifest", "put_pack")}
-BYTES |= {"auth.logout", "auth.revoke", "device.revoke", "ref.delete"}
+BYTES = {"history.raw", "payload.get", "payload.get_pack", "payload.manifest"}
+BYTES |= {name for name, one in endpoints().items() if one.returns in (bytes, type(None))}
 
 NONSENSE = {
     "lists 100,000 deep": b"[" * 100_000 + b"]" * 100_000,
@@ -41,7 +43,16 @@ NONSENSE = {
 
 
 def calls(api: Api) -> Iterator[tuple[str, Callable[..., Any]]]:
-    for noun in NOUNS:
+    """Every endpoint, called plainly, and every call that does more than its endpoint."""
+    for name, endpoint in endpoints().items():
+        path = dict.fromkeys(re.findall(r"{([a-z0-9_]+)", endpoint.path), "x")
+        if endpoint.returns is bytes:
+            yield name, partial(api.http.read, endpoint, 1000, **path)
+        elif get_origin(endpoint.returns) is Page and endpoint.method == "GET":
+            yield name, partial(api.items, endpoint, **path)
+        else:
+            yield name, partial(api.send, endpoint, **path)
+    for noun in ("history", "payload", "repo"):
         for name, method in inspect.getmembers(getattr(api, noun), inspect.ismethod):
             if not name.startswith("_"):
                 yield f"{noun}.{name}", method
@@ -52,12 +63,10 @@ NAMES = [name for name, _ in calls(Api(Http("http://127.0.0.1:9")))]
 
 def arguments(method: Callable[..., Any]) -> dict[str, Any]:
     """Something of the right type for everything that the call needs."""
-    found = {}
-    for name, parameter in inspect.signature(method).parameters.items():
-        if parameter.default is not inspect.Parameter.empty:
-            continue
-        found[name] = GIVEN[name]
-    return found
+    if isinstance(method, partial):
+        return {}
+    needed = inspect.signature(method).parameters.values()
+    return {one.name: GIVEN[one.name] for one in needed if one.default is one.empty}
 
 
 def _pack() -> Any:
@@ -67,9 +76,7 @@ def _pack() -> Any:
 
 
 GIVEN: dict[str, Any] = {
-    "body": {},
     "repo_id": "r",
-    "branch": "main",
     "owner": "a",
     "name": "b",
     "full_name": "a/b",
@@ -82,18 +89,7 @@ GIVEN: dict[str, Any] = {
     "sha": "s",
     "seal_id": "s",
     "path": "p",
-    "prefix": "abcd",
     "cap": 1000,
-    "base": "a",
-    "head": "b",
-    "type": "branch",
-    "device_code": "d",
-    "session_id": "s",
-    "key_id": "k",
-    "restore_id": "r",
-    "changes": {},
-    "text": "t",
-    "sort": None,
 }
 
 

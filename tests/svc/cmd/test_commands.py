@@ -20,7 +20,7 @@ from localstore.core.errors import SvcError
 from localstore.core.identity.keys import seal_to
 from svc.cmd.frame.app import normalise
 from svc.cmd.frame.command import build
-from svc.cmd.frame.json_word import is_list_of, with_fields
+from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.http.session import Sessions
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment

@@ -76,7 +76,7 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     from localstore.sync.transfer.send import send
     from svc.api import connect
     from svc.api.sync_transport import BranchTransport
-    from svc.flows.working import begin
+    from svc.flows.common import begin
     from svc.http.session import Sessions
 
     (folder / "a.txt").write_text("live\n")
@@ -86,7 +86,7 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     transport = BranchTransport(connect(link.server, sessions), link.repo_id, "side")
     with opened(folder, home, transport, sessions.identity.device) as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         assert send(device).accepted == ["a.txt", "fresh.txt"]
     assert alice("repo", "branch-delete", "side", "--yes").code == 1
     assert alice("repo", "branch-delete", "side", "--yes", "--discard-live").code == 0

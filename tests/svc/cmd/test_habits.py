@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from svc.cmd.frame.foreign_commands import OTHER_NAMES, WORDS
 from svc.cmd.frame.specified import SPECIFIED, missing, not_built
 from svc.cmd.frame.table import COMMANDS, GROUPS
-from svc.cmd.frame.words import OTHER_NAMES, WORDS
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import Svc
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
-from svc.flows.working import begin
+from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -27,7 +27,7 @@ def live(place: Place) -> None:
     """Send without sealing."""
     with place.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         assert not send(device).lost
 
 

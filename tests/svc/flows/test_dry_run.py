@@ -18,7 +18,7 @@ from localstore.errors import EditsConflict
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from svc.flows import push
-from svc.flows.working import begin
+from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -57,7 +57,7 @@ def live(place: Place) -> None:
     """Edits that reach the branch and no seal."""
     with place.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
 
 

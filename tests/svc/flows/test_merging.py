@@ -11,10 +11,10 @@ from localstore.core.diff.text_merge import marked
 from localstore.core.identity.keys import DeviceKey
 from localstore.errors import EditsConflict
 from svc.flows import push
+from svc.flows.common import ConflictCopy
 from svc.flows.init import init
 from svc.flows.restore import restore
 from svc.flows.switch import Target, switch
-from svc.flows.working import Kept
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import LINK, Place
 from tests.svc.flows.merging import (
@@ -65,7 +65,7 @@ def test_pull_keeps_both_sides_of_a_conflict_and_records_it(people: tuple[Place,
     pulled = bob.pull("merge")
     in_conflict(bob, one_side(timeout(45)), other_side(timeout(60)))
     [kept] = pulled.conflicts
-    assert kept == Kept("app.py", kept.kept_as, kept.by, "4", "3")
+    assert kept == ConflictCopy("app.py", kept.kept_as, kept.by, "4", "3")
     with bob.device() as device:
         [record] = device.db.conflicts.list()
         texts = [device.objects.get(name or b"") for name in (record.base, record.theirs, record.mine)]

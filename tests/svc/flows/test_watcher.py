@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import exclusive
-from localstore.watch import talk
+from localstore.folder.lock import hold_lock
+from localstore.watch import protocol
 from localstore.watch.server import LOCK_NAME, LOG_NAME
-from svc.flows.watcher import running, start, stop
+from svc.flows.watcher import running_watchers, start, stop
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 from tests.svc.conftest import clean_environment
@@ -24,7 +24,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(tmp_path, ModelRelay(), "ann")
     for name, value in clean_environment(SVC_HOME=str(place.home.root)).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(talk, "ASK_SECONDS", 60.0)
+    monkeypatch.setattr(protocol, "ASK_SECONDS", 60.0)
     return place
 
 
@@ -35,20 +35,20 @@ def record_of(place: Place) -> Path:
 
 def test_starts_once_and_ends(place: Place) -> None:
     record = record_of(place)
-    assert running(place.home) == []
+    assert running_watchers(place.home) == []
     assert stop(record) is None
     found, new = start(place.folder, record)
     assert new
     assert found.pid != os.getpid()
     assert start(place.folder, record) == (found, False)
-    assert running(place.home) == [found]
+    assert running_watchers(place.home) == [found]
     place.write("new/a.txt", "one")
     with place.device() as device:
-        assert list(device.look_around(lean=True).files) == ["new/a.txt"]
+        assert list(device.scan(lean=True).files) == ["new/a.txt"]
     ended = stop(record)
     assert ended is not None
     assert ended.pid == found.pid
-    assert running(place.home) == []
+    assert running_watchers(place.home) == []
     assert (record / LOG_NAME).read_text().endswith("ended: told to end (svc watcher stop)\n")
 
 
@@ -67,14 +67,14 @@ def test_a_signal_ends_it_cleanly(place: Place) -> None:
     found, _ = start(place.folder, record)
     os.kill(found.pid, signal.SIGTERM)
     os.waitpid(found.pid, 0)
-    assert not (record / talk.SOCKET_NAME).exists()
+    assert not (record / protocol.SOCKET_NAME).exists()
     assert (record / LOG_NAME).read_text().endswith("ended: told to end (SIGTERM)\n")
 
 
 def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     record = record_of(place)
     found, _ = start(place.folder, record)
-    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONTROL_SECONDS", 0.2)
     os.kill(found.pid, signal.SIGSTOP)
     try:
         with pytest.raises(NotWatchable, match=f"does not answer; end it: kill -9 {found.pid}"):
@@ -83,7 +83,7 @@ def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.Mon
             start(place.folder, record)
     finally:
         os.kill(found.pid, signal.SIGCONT)
-    monkeypatch.setattr(talk, "MEET_SECONDS", 60.0)
+    monkeypatch.setattr(protocol, "CONTROL_SECONDS", 60.0)
     assert stop(record) is not None
 
 
@@ -97,7 +97,7 @@ def test_two_who_start_at_once_share_one(place: Place) -> None:
 
 
 def test_why_it_could_not_start_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "MEET_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONTROL_SECONDS", 0.2)
     record = record_of(place)
-    with exclusive(record / LOCK_NAME), pytest.raises(NotWatchable, match=f"process {os.getpid()} watches"):
+    with hold_lock(record / LOCK_NAME), pytest.raises(NotWatchable, match=f"process {os.getpid()} watches"):
         start(place.folder, record)

@@ -6,8 +6,10 @@ import gzip
 import json
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.errors import (
     NotFound,
     RateLimited,
@@ -19,16 +21,22 @@ from localstore.core.errors import (
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import parse, verify
 from localstore.core.limits import MIB
+from localstore.core.model import node, payload
+from localstore.core.model import ref as refs
 from localstore.core.model.auth import HandleTaken
-from localstore.core.model.base import Page
 from localstore.core.model.node import Version
-from localstore.core.model.ref import Ref, StaleHead
+from localstore.core.model.ref import StaleHead
+from localstore.core.model.repo import SearchQuery
 from svc.http import client as calling
 from svc.http.client import ATTEMPTS, EMPTY_PAGES, Credential, Http
 from tests.svc.api.hostile import Hostile, hostile, http
 
 KEY = DeviceKey.generate(b"\x07" * 32)
 CREDENTIAL = Credential("c2VjcmV0LXRva2Vu", KEY)
+ANY = Endpoint("POST", "/a", returns=Version)
+CREATE = Endpoint("POST", "/a", returns=Version, status=201)
+CHANGE = Endpoint("PATCH", "/api/v1/repos/{id}", returns=Version)
+UPLOAD = Endpoint("PUT", "/p", returns=Version, repeatable=True)
 VERSION = json.dumps(
     {
         "edition": "e",
@@ -73,7 +81,7 @@ def test_a_server_that_makes_no_sense_is_one_sentence(answer: bytes, said: str) 
     with hostile(answer) as server:
         caller, _ = talk(server)
         with pytest.raises(ServerMisbehaved) as raised:
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
     assert said in raised.value.detail
     assert server.origin in raised.value.detail
     assert "\n" not in raised.value.detail
@@ -84,16 +92,16 @@ def test_more_bytes_than_agreed_are_refused_while_they_arrive() -> None:
     with hostile(endless) as server:
         caller, _ = talk(server)
         with pytest.raises(ServerMisbehaved, match="more than 1048576 bytes"):
-            caller.call("GET", "/version", Version, cap=MIB)
+            caller.send(msgspec.structs.replace(node.VERSION, cap=MIB))
         declared = http("200 OK", b"").replace(b"Content-Length: 0", b"Content-Length: 99999999999")
     with hostile(declared) as server, pytest.raises(ServerMisbehaved, match="more than"):
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
 
 
 def test_escapes_of_a_server_never_reach_the_terminal() -> None:
     document = problem(409, "name_taken", detail="taken\x1b]0;owned\x07\u202e", title="\x1b[2J")
     with hostile(document) as server, pytest.raises(SvcError) as raised:
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
     assert raised.value.detail == "taken\\x1b]0;owned\\x07\\u202e"
 
 
@@ -104,7 +112,7 @@ def test_a_redirect_to_another_origin_is_not_followed(where: str) -> None:
     with hostile(http("307 Go", b"", "text/plain", f"Location: {where}")) as server:
         caller, _ = talk(server, CREDENTIAL)
         with pytest.raises(ServerMisbehaved, match="redirects to"):
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
         assert len(server.requests) == 1
 
 
@@ -112,17 +120,17 @@ def test_a_redirect_of_a_read_inside_the_origin_is_followed_and_circles_end() ->
     with hostile(
         http("307 Go", b"", "text/plain", "Location: /other?a=1"), http("200 OK", VERSION)
     ) as server:
-        assert talk(server)[0].call("GET", "/version", Version).version == "9"
+        assert talk(server)[0].send(node.VERSION).version == "9"
         assert server.requests[1].startswith(b"GET /other?a=1 ")
     circle = hostile(http("307 Go", b"", "text/plain", "Location: /version"))
     with circle as server, pytest.raises(ServerMisbehaved, match="circle"):
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
 
 
 def test_a_mutation_is_never_redirected() -> None:
     with hostile(http("307 Go", b"", "text/plain", "Location: /other")) as server:
         with pytest.raises(ServerMisbehaved, match="not followed"):
-            talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={})
+            talk(server, CREDENTIAL)[0].send(ANY, {})
         assert len(server.requests) == 1
 
 
@@ -131,19 +139,19 @@ def test_reads_wait_and_try_again_when_the_server_is_busy() -> None:
     limited = http("429 Slow", b"", "text/plain", "Retry-After: 2")
     with hostile(busy, limited, http("200 OK", VERSION)) as server:
         caller, waits = talk(server)
-        assert caller.call("GET", "/version", Version).version == "9"
+        assert caller.send(node.VERSION).version == "9"
         assert waits == [0.25, 2.0]
 
 
 def test_a_mutation_is_repeated_only_when_the_server_says_it_did_not_act() -> None:
     with hostile(http("503 Busy", b"", "text/plain")) as server:
         with pytest.raises(ServerMisbehaved):
-            talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={})
+            talk(server, CREDENTIAL)[0].send(ANY, {})
         assert len(server.requests) == 1
     limited = http("429 Slow", b"", "text/plain", "Retry-After: 1")
     with hostile(limited, http("201 Made", VERSION)) as server:
         caller, waits = talk(server, CREDENTIAL)
-        caller.call("POST", "/a", Version, body={})
+        caller.send(ANY, {})
         assert waits == [1.0]
         first, second = (_header(request, b"signature-input") for request in server.requests)
         assert first != second, "every attempt has a nonce of its own"
@@ -151,7 +159,7 @@ def test_a_mutation_is_repeated_only_when_the_server_says_it_did_not_act() -> No
 
 def test_a_creation_repeats_itself_under_one_idempotency_key() -> None:
     with hostile(b"", http("201 Made", VERSION)) as server:
-        talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={}, creates=True)
+        talk(server, CREDENTIAL)[0].send(CREATE, {})
         first, second = (_header(request, b"idempotency-key") for request in server.requests)
         assert first == second != b""
 
@@ -161,13 +169,13 @@ def test_patience_ends() -> None:
     with hostile(limited) as server:
         caller, waits = talk(server)
         with pytest.raises(SvcError):
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
         assert waits == []
     document = problem(429, "rate_limited", detail="slow down").replace(b"X\r\n", b"X\r\nRetry-After: 1\r\n")
     with hostile(document) as server:
         caller, waits = talk(server)
         with pytest.raises(RateLimited):
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
         assert len(waits) == ATTEMPTS - 1
 
 
@@ -176,21 +184,21 @@ def test_a_wrong_clock_is_corrected_once() -> None:
     refused = problem(401, "request_not_bound", detail="stale", server_time=theirs)
     with hostile(refused, http("200 OK", VERSION)) as server:
         caller, _ = talk(server, CREDENTIAL)
-        caller.call("POST", "/a?b=c", Version, body={"x": 1})
+        caller.send(msgspec.structs.replace(ANY, path="/a?b=c"), {"x": 1})
         assert _verified(server.requests[1], server.origin, theirs)
     with hostile(
         refused, problem(401, "request_not_bound", detail="stale", server_time=theirs + 999)
     ) as server:
         with pytest.raises(Unauthorized):
-            talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={})
+            talk(server, CREDENTIAL)[0].send(ANY, {})
         assert len(server.requests) == 2
 
 
 def test_mutations_are_signed_and_reads_carry_the_token_alone() -> None:
     with hostile(http("200 OK", VERSION)) as server:
         caller, _ = talk(server, CREDENTIAL)
-        caller.call("PATCH", "/api/v1/repos/a%2Fb", Version, query={"q": "ä b"}, body={"x": 1})
-        caller.call("GET", "/version", Version)
+        caller.send(CHANGE, {"x": 1}, SearchQuery(q="ä b"), id="a/b")
+        caller.send(node.VERSION)
         assert _verified(server.requests[0], server.origin, 1_800_000_000)
         assert _header(server.requests[1], b"authorization") == b"Bearer c2VjcmV0LXRva2Vu"
         assert _header(server.requests[1], b"signature") == b""
@@ -208,7 +216,7 @@ def test_a_stream_is_signed_by_its_blake3_and_opened_again_for_a_second_attempt(
 
     name = blake3(b"hello world").digest()
     with hostile(http("503 Busy", b"", "text/plain"), http("201 Made", VERSION)) as server:
-        talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, parts, 11, name)
+        talk(server, CREDENTIAL)[0].upload(UPLOAD, parts, 11, name)
         assert len(opened) == 2
         assert server.requests[1].endswith(b"\r\n\r\nhello world")
         assert _header(server.requests[1], b"content-length") == b"11"
@@ -222,13 +230,13 @@ def test_errors_of_the_relay_come_back_as_what_they_were() -> None:
         (problem(404, "not_found"), NotFound),
     ):
         with hostile(document) as server, pytest.raises(kind):
-            talk(server)[0].call("GET", "/x", Version)
+            talk(server)[0].send(node.VERSION)
 
 
 def test_a_list_that_repeats_its_cursor_ends() -> None:
     page = http("200 OK", b'{"items": [], "next_cursor": "again"}')
     with hostile(page) as server, pytest.raises(ServerMisbehaved, match="twice"):
-        list(talk(server)[0].pages("/refs", Ref))
+        list(talk(server)[0].items(refs.LIST, id="r"))
 
 
 def test_a_list_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,18 +249,17 @@ def test_a_list_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         for items in ([], [row])
     ]
     with hostile(*empty) as server, pytest.raises(ServerMisbehaved, match="without end"):
-        list(talk(server)[0].pages("/refs", Ref))
+        list(talk(server)[0].items(refs.LIST, id="r"))
     assert len(server.requests) == EMPTY_PAGES
     monkeypatch.setattr(calling, "PAGES_MAX", EMPTY_PAGES + 20)
     with hostile(*full) as server, pytest.raises(ServerMisbehaved, match="without end"):
-        list(talk(server)[0].pages("/refs", Ref))
+        list(talk(server)[0].items(refs.LIST, id="r"))
 
 
 def test_a_server_may_not_send_more_than_the_limit_asked_for() -> None:
     row = {"id": "1", "type": "tag", "name": "v", "head": None}
     with hostile(http("200 OK", json.dumps({"items": [row] * 9, "next_cursor": None}).encode())) as server:
-        assert len(list(talk(server)[0].pages("/refs", Ref, limit=3))) == 3
-    assert Page[Ref]
+        assert len(list(talk(server)[0].items(refs.LIST, limit=3, id="r"))) == 3
 
 
 def test_nobody_there_names_the_address_and_what_to_check() -> None:
@@ -260,7 +267,7 @@ def test_nobody_there_names_the_address_and_what_to_check() -> None:
     with hostile(b"") as server:
         origin = server.origin
     with pytest.raises(ServerUnreachable) as raised:
-        Http(origin, sleep=waits.append).call("GET", "/version", Version)
+        Http(origin, sleep=waits.append).send(node.VERSION)
     assert origin in raised.value.detail
     assert "SVC_SERVER" in raised.value.detail
     assert len(waits) == ATTEMPTS - 1
@@ -271,7 +278,7 @@ def test_a_server_that_goes_away_before_it_answers_is_unreachable() -> None:
         with hostile(answer) as server:
             caller, waits = talk(server)
             with pytest.raises(ServerUnreachable, match="cannot reach"):
-                caller.call("GET", "/version", Version)
+                caller.send(node.VERSION)
             assert len(waits) == ATTEMPTS - 1
 
 
@@ -281,14 +288,14 @@ def test_an_answer_that_breaks_off_says_how_far_it_came_and_what_to_do() -> None
     with hostile(half) as server:
         caller, _ = talk(server)
         with pytest.raises(ServerUnreachable, match=said + "check your network, then run the command again"):
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
         with (
             pytest.raises(ServerUnreachable, match=said + "check"),
-            caller.stream("POST", "/x", 99) as answer,
+            caller.stream(payload.GET_PACK, 99, id="r") as answer,
         ):
             list(answer)
         with pytest.raises(ServerUnreachable, match=said + "it may have been carried out all the same"):
-            caller.call("POST", "/version", Version, body={})
+            caller.send(ANY, {})
 
 
 def _header(request: bytes, name: bytes) -> bytes:

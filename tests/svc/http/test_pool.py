@@ -14,18 +14,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable, SvcError, TooLarge, UsageError
-from localstore.core.model.node import Version
+from localstore.core.model import history, node
 from svc.http import pool
 from svc.http.client import Http
 from svc.http.proxy import Proxy, proxy_for
 from tests.svc.api.hostile import Hostile, hostile, http
-from tests.svc.http.test_client import CREDENTIAL, VERSION, problem, talk
+from tests.svc.http.test_client import CREDENTIAL, UPLOAD, VERSION, problem, talk
 
 KEPT = http("200 OK", VERSION).replace(b"Connection: close\r\n", b"")
 
@@ -46,7 +47,7 @@ def asked(server: Hostile, caller: Http, times: int) -> int:
     """How many connections so many calls took."""
     before = len(server.requests)
     for _ in range(times):
-        assert caller.call("GET", "/version", Version).version == "9"
+        assert caller.send(node.VERSION).version == "9"
     return len(server.requests) - before
 
 
@@ -83,14 +84,14 @@ FRAMINGS = {
 @pytest.mark.parametrize("framing", FRAMINGS.values(), ids=FRAMINGS.keys())
 def test_an_answer_that_could_be_read_in_two_ways_is_refused(framing: bytes) -> None:
     with hostile(b"HTTP/1.1 200 OK\r\n" + framing) as server, pytest.raises(ServerMisbehaved) as raised:
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
     assert "does not speak HTTP as it should" in raised.value.detail
 
 
 def test_an_answer_that_was_not_read_ends_its_connection() -> None:
     with hostile(answering(2, KEPT), answering(9)) as server:
         caller, _ = talk(server)
-        with caller.stream("GET", "/x", 10_000):
+        with caller.stream(history.HISTORY_PACK, 10_000, id="r"):
             pass
         assert asked(server, caller, 2) == 1
         caller.close()
@@ -110,14 +111,14 @@ def test_a_server_may_answer_before_it_took_everything() -> None:
         yield from (b"x" * 65536 for _ in range(400))
 
     with hostile(refuse, unread=True) as server, pytest.raises(TooLarge, match="at most 5 bytes"):
-        talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, parts, 400 * 65536, bytes(32))
+        talk(server, CREDENTIAL)[0].upload(UPLOAD, parts, 400 * 65536, bytes(32))
 
 
 @pytest.mark.parametrize("sent", [b"four", b"sixsix"])
 def test_a_body_is_as_long_as_it_says_or_not_sent_whole(sent: bytes) -> None:
     with hostile(http("200 OK", VERSION)) as server:
         with pytest.raises(SvcError, match="not as long as"):
-            talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, lambda: iter((sent,)), 5, bytes(32))
+            talk(server, CREDENTIAL)[0].upload(UPLOAD, lambda: iter((sent,)), 5, bytes(32))
         assert all(b"sixsix" not in request for request in server.requests)
 
 
@@ -129,7 +130,7 @@ class _Numbered(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.connections.add(self.client_address)
-        number = self.path.rpartition("=")[2].encode()
+        number = self.path.rpartition("/")[2].encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(number)))
         self.end_headers()
@@ -145,9 +146,9 @@ def test_threads_share_a_client_and_a_call_inside_a_stream_has_a_connection_of_i
         caller = Http(f"http://127.0.0.1:{server.server_port}")
 
         def ask(number: int) -> bool:
-            return caller.read("/n", 100, query={"n": number}) == str(number).encode()
+            return caller.read(history.RAW, 100, id="r", sha="s", path=f"n/{number}") == str(number).encode()
 
-        with caller.stream("GET", "/n", 100, query={"n": 7}) as outer:
+        with caller.stream(history.RAW, 100, id="r", sha="s", path="n/7") as outer:
             assert ask(8)
             assert b"".join(outer) == b"7"
         assert len(_Numbered.connections) == 2
@@ -205,17 +206,15 @@ def test_a_server_proves_itself_by_a_certificate_that_the_system_trusts(
     with hostile(under_tls(certificate, KEPT), unread=True) as server:
         origin, waits = server.origin.replace("http:", "https:"), list[float]()
         with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
-            Http(origin, sleep=waits.append).call("GET", "/version", Version)
+            Http(origin, sleep=waits.append).send(node.VERSION)
         assert waits == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
-            Http(origin.replace("127.0.0.1", "localhost"), sleep=waits.append).call(
-                "GET", "/version", Version
-            )
+            Http(origin.replace("127.0.0.1", "localhost"), sleep=waits.append).send(node.VERSION)
         server.requests.clear()
         caller = Http(origin, sleep=waits.append)
-        assert caller.call("GET", "/version", Version).version == "9"
-        assert caller.call("GET", "/version", Version).version == "9"
+        assert caller.send(node.VERSION).version == "9"
+        assert caller.send(node.VERSION).version == "9"
         assert len(server.requests) == 1
         caller.close()
 
@@ -224,7 +223,7 @@ def test_a_server_without_tls_says_what_to_write() -> None:
     with hostile(b"HTTP/1.1 400 Bad\r\n\r\n") as server:
         origin = server.origin.replace("http:", "https:")
         with pytest.raises(ServerUnreachable, match="plain HTTP is written http://"):
-            Http(origin, sleep=lambda _: None).call("GET", "/version", Version)
+            Http(origin, sleep=lambda _: None).send(node.VERSION)
 
 
 # --- proxies
@@ -245,7 +244,12 @@ BASIC = b"Proxy-Authorization: Basic " + base64.b64encode(b"me:s p")
 def test_plain_http_is_asked_of_the_proxy(through: Callable[[str], None]) -> None:
     with hostile(http("200 OK", VERSION)) as proxy:
         through(proxy.origin.replace("//", "//me:s%20p@"))
-        assert Http("http://node.example:81").call("GET", "/version?a=b", Version).version == "9"
+        assert (
+            Http("http://node.example:81")
+            .send(msgspec.structs.replace(node.VERSION, path="/version?a=b"))
+            .version
+            == "9"
+        )
     assert proxy.requests[0].startswith(b"GET http://node.example:81/version?a=b HTTP/1.1\r\n")
     assert BASIC in proxy.requests[0]
     assert b"Host: node.example:81\r\n" in proxy.requests[0]
@@ -266,7 +270,7 @@ def test_tls_runs_through_the_proxy(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with hostile(serve, unread=True) as proxy:
         through(proxy.origin.replace("//", "//me:s%20p@"))
-        assert Http("https://127.0.0.1:4443").call("GET", "/version", Version).version == "9"
+        assert Http("https://127.0.0.1:4443").send(node.VERSION).version == "9"
     assert asked[0].startswith(b"CONNECT 127.0.0.1:4443 HTTP/1.1\r\nHost: 127.0.0.1:4443\r\n")
     assert BASIC in asked[0]
 
@@ -277,7 +281,7 @@ def test_a_proxy_may_want_tls_itself(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with hostile(under_tls(certificate, KEPT), unread=True) as proxy:
         through(proxy.origin.replace("http:", "https:"))
-        assert Http("http://node.example").call("GET", "/version", Version).version == "9"
+        assert Http("http://node.example").send(node.VERSION).version == "9"
 
 
 def test_a_socks_proxy_leads_to_the_server(through: Callable[[str], None]) -> None:
@@ -295,7 +299,7 @@ def test_a_socks_proxy_leads_to_the_server(through: Callable[[str], None]) -> No
 
     with hostile(serve, unread=True) as proxy:
         through(proxy.origin.replace("http://", "socks5://me:s%20p@"))
-        assert Http("http://node.example:81").call("GET", "/version", Version).version == "9"
+        assert Http("http://node.example:81").send(node.VERSION).version == "9"
     assert b"me\x03s p" in asked[0]
     assert b"node.example" in asked[1]
     assert asked[2].startswith(b"GET /version HTTP/1.1\r\n")
@@ -306,12 +310,12 @@ def test_a_proxy_that_refuses_is_named(through: Callable[[str], None]) -> None:
         through(proxy.origin)
         said = r"cannot reach https://node\.example \(the proxy 127\.0\.0\.1:\d+ answered 407 Who are you\)"
         with pytest.raises(ServerUnreachable, match=said):
-            Http("https://node.example", sleep=lambda _: None).call("GET", "/version", Version)
+            Http("https://node.example", sleep=lambda _: None).send(node.VERSION)
         assert all(b"CONNECT node.example:443 " in request for request in proxy.requests)
         with pytest.raises(ServerMisbehaved, match="answered 407"):
-            Http("http://node.example").call("GET", "/version", Version)
+            Http("http://node.example").send(node.VERSION)
     with pytest.raises(ServerUnreachable, match=r"\(the proxy 127\.0\.0\.1:\d+: .*refused"):
-        Http("https://node.example", sleep=lambda _: None).call("GET", "/version", Version)
+        Http("https://node.example", sleep=lambda _: None).send(node.VERSION)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +327,7 @@ def test_a_proxy_that_svc_cannot_use_is_one_sentence(named: str, through: Callab
     with pytest.raises(
         UsageError, match=r"write http://HOST:PORT, .* or name the server in NO_PROXY"
     ) as raised:
-        Http("https://node.example").call("GET", "/version", Version)
+        Http("https://node.example").send(node.VERSION)
     assert "secret" not in raised.value.detail
 
 

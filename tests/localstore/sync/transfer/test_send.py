@@ -22,7 +22,7 @@ from localstore.sync.capture import capture
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
-from svc.flows.working import begin
+from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
 
@@ -198,22 +198,22 @@ def test_the_first_edit_of_a_lane_is_kept_as_its_update(relay: ModelRelay, tmp_p
     ann.write("a.txt", text.replace("line 7\n", "line seven\n"))
     with ann.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
         entry, lane = device.entries["a.txt"], relay.branches["main"].files["a.txt"].lane
         update, whole = device.db.lane_state("a.txt") or (b"", True)
         assert (len(update) < 100, whole) == (True, False)
         assert lane is not None
-        ours = Lane.load(device.lane_state(entry) or b"")
+        ours = Lane.load(device.confirmed_state(entry) or b"")
         assert (ours.known(), ours.text()) == (lane.known(), ann.read("a.txt"))
     ann.write("a.txt", text.replace("line 7\n", "line 7!\n").replace("line 9\n", ""))
     with ann.device() as device:
         begin(device)
-        compose(device, device.look_around())
+        compose(device, device.scan())
         send(device)
         entry, lane = device.entries["a.txt"], relay.branches["main"].files["a.txt"].lane
         assert lane is not None
         assert device.db.lane_state("a.txt") == (lane.state(), True)
-        assert device.lane_state(entry) == lane.state()
+        assert device.confirmed_state(entry) == lane.state()
     assert ann.push().seal
     assert relay.tree("main") == {"a.txt": ann.read("a.txt")}

@@ -11,15 +11,15 @@ OVERHEAD times as long as what it holds: chunks have sizes, extensions and trail
 from __future__ import annotations
 
 HEAD_SECONDS, HEAD_BYTES = 60.0, 256 * 1024
-PATIENCE, SLOWEST_RATE = 300.0, 1024  # seconds of waiting in all, one more for so many bytes
+WAIT_SECONDS, SLOWEST_RATE = 300.0, 1024  # seconds of waiting in all, one more for so many bytes
 OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
-class OutOfPatience(Exception):
+class ConnectionLimitExceeded(Exception):
     """The server is too slow, or its answer never ends; the message continues a sentence about it."""
 
 
-class Patience:
+class ConnectionLimits:
     """What one request has taken so far. Moments and durations are seconds of a clock that only runs on."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Patience:
     def left(self, now: float) -> float | None:
         """Seconds that the server may still take; None before the first byte. OutOfPatience if none."""
         if not self.in_head:
-            left = PATIENCE + self._received / SLOWEST_RATE - self._waited
+            left = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:
             left = self._until - now
         else:
@@ -41,8 +41,10 @@ class Patience:
             raise self.too_slow()
         return left
 
-    def too_slow(self) -> OutOfPatience:
-        return OutOfPatience(f"sends {'the head of its' if self.in_head else 'its'} answer too slowly")
+    def too_slow(self) -> ConnectionLimitExceeded:
+        return ConnectionLimitExceeded(
+            f"sends {'the head of its' if self.in_head else 'its'} answer too slowly"
+        )
 
     def received(self, size: int, began: float, now: float) -> None:
         """So many bytes came, for which we waited since `began`."""
@@ -50,15 +52,15 @@ class Patience:
         if not self.in_head:
             self._waited += now - began
             if self._received > OVERHEAD * self.content + OVERHEAD_FREE:
-                raise OutOfPatience("wraps its answer in bytes without end")
+                raise ConnectionLimitExceeded("wraps its answer in bytes without end")
         elif first:
             self._until, self._waited = now + HEAD_SECONDS, 0.0
         elif self._received > HEAD_BYTES:
-            raise OutOfPatience("sends the head of an answer that never ends")
+            raise ConnectionLimitExceeded("sends the head of an answer that never ends")
 
     def sent(self, size: int, began: float, now: float) -> None:
         """So many bytes were taken from us, for which we waited since `began`."""
         self._waited += now - began
         self._sent += size
-        if self._waited > PATIENCE + self._sent / SLOWEST_RATE:
-            raise OutOfPatience("takes what is sent to it too slowly")
+        if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:
+            raise ConnectionLimitExceeded("takes what is sent to it too slowly")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
-from localstore.core.model.node import Version
+from localstore.core.model import node
 from svc.http import client as calling
-from svc.http import patience
+from svc.http import connection_limits
 from svc.http.client import STALLS, Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
-from tests.svc.http.test_client import CREDENTIAL, VERSION, talk
+from tests.svc.http.test_client import ANY, CREDENTIAL, UPLOAD, VERSION, talk
 
 STATUS = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = STATUS + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -23,9 +23,9 @@ CHUNKED = STATUS + b"Content-Type: application/json\r\nTransfer-Encoding: chunke
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds become tenths of them."""
-    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.1)
-    monkeypatch.setattr(patience, "PATIENCE", 0.2)
-    monkeypatch.setattr(patience, "SLOWEST_RATE", 10**9)
+    monkeypatch.setattr(connection_limits, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connection_limits, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(connection_limits, "SLOWEST_RATE", 10**9)
 
 
 HEADS = {
@@ -41,7 +41,7 @@ HEADS = {
 @pytest.mark.usefixtures("hasty")
 def test_a_head_that_drips_is_given_up_at_once(head: Answer) -> None:
     with hostile(head) as server, pytest.raises((ServerUnreachable, ServerMisbehaved)) as raised:
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
     said = raised.value.detail
     assert server.origin in said
     assert raised.value.exit == 1
@@ -54,9 +54,9 @@ def test_a_head_that_drips_is_given_up_at_once(head: Answer) -> None:
 def test_a_change_whose_answer_drips_may_have_been_made() -> None:
     with hostile(HEADS["headers that never end"]) as server:
         with pytest.raises(ServerUnreachable, match="may have been carried out all the same"):
-            talk(server, CREDENTIAL)[0].call("POST", "/a", Version, body={})
+            talk(server, CREDENTIAL)[0].send(ANY, {})
         with pytest.raises(ServerUnreachable, match="too slowly; check your network"):
-            talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, lambda: iter((b"x",)), 1, bytes(32))
+            talk(server, CREDENTIAL)[0].upload(UPLOAD, lambda: iter((b"x",)), 1, bytes(32))
 
 
 BODIES = {
@@ -72,7 +72,7 @@ BODIES = {
 @pytest.mark.usefixtures("hasty")
 def test_an_answer_that_comes_drop_by_drop_is_given_up(body: Answer) -> None:
     with hostile(body) as server, pytest.raises(ServerUnreachable, match="broke off after"):
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -81,7 +81,7 @@ def test_a_server_that_takes_an_upload_in_sips_is_given_up() -> None:
         yield from (b"x" * 65536 for _ in range(1600))
 
     with hostile(deaf=True) as server, pytest.raises(ServerUnreachable, match="takes what is sent to it"):
-        talk(server, CREDENTIAL)[0].upload("PUT", "/p", Version, parts, 1600 * 65536, bytes(32))
+        talk(server, CREDENTIAL)[0].upload(UPLOAD, parts, 1600 * 65536, bytes(32))
 
 
 def test_a_server_that_works_long_before_it_answers_is_waited_for(
@@ -94,12 +94,12 @@ def test_a_server_that_works_long_before_it_answers_is_waited_for(
         connection.sendall(http("200 OK", VERSION))
 
     with hostile(late) as server:
-        assert talk(server)[0].call("GET", "/version", Version).version == "9"
+        assert talk(server)[0].send(node.VERSION).version == "9"
     monkeypatch.setattr(calling, "READ_TIMEOUT", 0.1)
     with hostile(late) as server:
         caller, waits = talk(server)
         with pytest.raises(ServerUnreachable, match="cannot reach"):
-            caller.call("GET", "/version", Version)
+            caller.send(node.VERSION)
         assert len(waits) == STALLS - 1
 
 
@@ -122,19 +122,19 @@ FLOODS = {
 @pytest.mark.parametrize(("answer", "said"), FLOODS.values(), ids=FLOODS.keys())
 def test_a_head_or_a_wrapping_without_end_is_given_up(answer: Answer, said: str) -> None:
     with hostile(answer) as server, pytest.raises((ServerUnreachable, ServerMisbehaved), match=said):
-        talk(server)[0].call("GET", "/version", Version)
+        talk(server)[0].send(node.VERSION)
 
 
 def test_many_small_chunks_are_no_attack() -> None:
     body = b" " * 50_000 + VERSION
     chunks = b"".join(b"1\r\n%s\r\n" % body[at : at + 1] for at in range(len(body))) + b"0\r\n\r\n"
     with hostile(CHUNKED.replace(b"chunked\r\n", b"chunked\r\nConnection: close\r\n") + chunks) as server:
-        assert talk(server)[0].call("GET", "/version", Version).version == "9"
+        assert talk(server)[0].send(node.VERSION).version == "9"
 
 
 @pytest.mark.usefixtures("hasty")
 def test_every_request_of_a_kept_connection_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEAD_BYTES", 700)
+    monkeypatch.setattr(connection_limits, "HEAD_BYTES", 700)
     kept = http("200 OK", VERSION).replace(b"Connection: close\r\n", b"X-Pad: %s\r\n" % (b"1" * 300))
     asked = []
 
@@ -147,7 +147,7 @@ def test_every_request_of_a_kept_connection_is_counted_anew(monkeypatch: pytest.
     with hostile(answer) as server:
         caller, _ = talk(server)
         for _ in range(5):
-            assert caller.call("GET", "/version", Version).version == "9"
+            assert caller.send(node.VERSION).version == "9"
         caller.close()
     assert len(asked) == 4
 
@@ -158,4 +158,4 @@ def test_connections_through_a_proxy_are_counted_too(hasty: None, monkeypatch: p
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         with pytest.raises(ServerUnreachable, match="too slowly"):
-            Http("http://node.example").call("GET", "/version", Version)
+            Http("http://node.example").send(node.VERSION)

@@ -14,42 +14,42 @@ from localstore.core.encoding import digest as blake3
 from localstore.errors import CopyBusy
 from localstore.folder import lock
 from localstore.folder.files import Blocked
-from localstore.folder.stat_cache import look
+from localstore.folder.stat_cache import read_stat
 from localstore.record.database import PARTIAL, RESCUED, Database, Intent
 from localstore.record.objects import Objects
 from localstore.sync.working_copy import WorkingCopy
 
 
-def rescue(device: WorkingCopy) -> None:
+def rescue(copy: WorkingCopy) -> None:
     """Bring back, once for each former record of this folder, what its journal holds."""
-    done = (device.db.text(RESCUED) or "").split()
-    for record in device.home.former_records(device.folder):
+    done = (copy.db.text(RESCUED) or "").split()
+    for record in copy.home.previous_records(copy.folder):
         if record.name in done or not (record / "state.db").exists():
             continue
         try:
-            with lock.owned(record / "lock", device.folder, seconds=0):  # who owns one folder waits for none
-                _Former(device, record).bring_back()
+            with lock.own_working_copy(record / "lock", copy.folder, seconds=0):  # an owner waits for none
+                _OldRecord(copy, record).restore_files()
         except CopyBusy:
             continue  # its folder was moved elsewhere and lives
         done.append(record.name)
-        with device.db.step():
-            device.db.put(RESCUED, " ".join(done))
+        with copy.db.step():
+            copy.db.put(RESCUED, " ".join(done))
 
 
-class _Former:
+class _OldRecord:
     """One former record. It is read, never changed: the folder it belonged to may live under another name.
     A temporary file is ours to judge only if it lies here; its random name says whose it is."""
 
-    def __init__(self, device: WorkingCopy, record: Path) -> None:
-        self._device, self._record = device, record
+    def __init__(self, copy: WorkingCopy, record: Path) -> None:
+        self._copy, self._record = copy, record
         self._db = Database(record / "state.db")
         self._entries = self._db.entries()
         self._objects = Objects(record / "objects", self._db)
 
-    def bring_back(self) -> None:
+    def restore_files(self) -> None:
         try:
             for intent in self._db.intents():
-                info = self._device.files.stat(intent.temp)
+                info = self._copy.files.stat(intent.temp)
                 if info is not None:
                     self._one(intent, stat.S_ISREG(info.st_mode))
             for path, entry in self._entries.items():
@@ -58,7 +58,7 @@ class _Former:
         finally:
             self._objects.close()
             self._db.close()
-            self._device.files.forget()
+            self._copy.files.forget()
 
     def _one(self, intent: Intent, regular: bool) -> None:
         """Remove the temporary file if its bytes are known to be elsewhere; else it becomes a file."""
@@ -66,25 +66,25 @@ class _Former:
         known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         known.discard(None)
         torn = intent.state in ("writing", PARTIAL)
-        found = look(self._device.files, intent.temp) if regular else None
+        found = read_stat(self._copy.files, intent.temp) if regular else None
         if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
-            self._device.files.remove(intent.temp)
+            self._copy.files.remove(intent.temp)
             return
         if intent.new is not None or not self._moved(intent.temp, intent.path):
-            self._moved(intent.temp, self._device.spare(intent.path, intent.temp))
+            self._moved(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
 
     def _moved(self, temp: str, name: str) -> bool:
         """Whether the file could take this name."""
         try:
-            self._device.files.move(temp, name)
+            self._copy.files.move(temp, name)
         except (FileExistsError, Blocked):
             return False
         return True
 
     def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
         """A save was taken into the lane, and the lane never written: its text is kept beside the file."""
-        here = self._device.seen(path)
+        here = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
         if data is None or here is None or here != shadow or blake3(data) == here:
             return
-        self._device.files.create(self._device.spare(path), [data], None, sync=True)
+        self._copy.files.create(self._copy.claim_conflict_name(path), [data], None, sync=True)

@@ -20,7 +20,7 @@ SOCKET_NAME = "watcher.sock"
 QUESTION_BYTES = 4096
 ANSWER_BYTES = 1 << 20
 ASK_SECONDS = 1.0  # then a look goes its own way
-MEET_SECONDS = 5.0  # for who starts, ends or lists watchers
+CONTROL_SECONDS = 5.0  # for who starts, ends or lists watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -30,17 +30,17 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     serial: int
 
 
-class Since(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
+class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
     """What changed? None: tell only the moment."""
 
     token: Token | None
 
 
-class About(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
+class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
     pass
 
 
-class Stop(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
+class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
     pass
 
 
@@ -55,7 +55,7 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
     all: list[bytes]
 
 
-class Watching(msgspec.Struct, frozen=True, tag="watching-1"):
+class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
     """`since` in seconds of Unix time; `directories` that are watched."""
 
     folder: bytes
@@ -64,26 +64,26 @@ class Watching(msgspec.Struct, frozen=True, tag="watching-1"):
     directories: int
 
 
-Question = Since | About | Stop
+Question = ChangesQuestion | InfoQuestion | StopQuestion
 ENCODE = msgspec.msgpack.Encoder().encode
 
 
-def changes(record: Path, token: Token | None) -> Changes | None:
+def ask_changes(record: Path, token: Token | None) -> Changes | None:
     """What changed in the folder of this record since the token; None without a watcher that answers."""
-    answer = _ask(record, Since(token), ASK_SECONDS)
+    answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
     return answer if isinstance(answer, Changes) else None
 
 
-def about(record: Path) -> Watching | None:
+def ask_info(record: Path) -> WatcherInfo | None:
     """The watcher of this record; None without one that answers."""
-    answer = _ask(record, About(), MEET_SECONDS)
-    return answer if isinstance(answer, Watching) else None
+    answer = _ask(record, InfoQuestion(), CONTROL_SECONDS)
+    return answer if isinstance(answer, WatcherInfo) else None
 
 
-def stop(record: Path) -> Watching | None:
+def ask_stop(record: Path) -> WatcherInfo | None:
     """Have the watcher end; what it was, None if none answers."""
-    answer = _ask(record, Stop(), MEET_SECONDS)
-    return answer if isinstance(answer, Watching) else None
+    answer = _ask(record, StopQuestion(), CONTROL_SECONDS)
+    return answer if isinstance(answer, WatcherInfo) else None
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
     return None
 
 
-def _ask(record: Path, question: Question, seconds: float) -> Changes | Watching | None:
+def _ask(record: Path, question: Question, seconds: float) -> Changes | WatcherInfo | None:
     until = time.monotonic() + seconds
     with contextlib.suppress(OSError, msgspec.MsgspecError), socket_path(record) as path:
         with socket.socket(socket.AF_UNIX) as peer:
@@ -121,5 +121,5 @@ def _ask(record: Path, question: Question, seconds: float) -> Changes | Watching
             peer.sendall(ENCODE(question))
             peer.shutdown(socket.SHUT_WR)
             answer = read_all(peer, ANSWER_BYTES, until)
-        return None if answer is None else msgspec.msgpack.decode(answer, type=Changes | Watching)
+        return None if answer is None else msgspec.msgpack.decode(answer, type=Changes | WatcherInfo)
     return None

@@ -21,41 +21,41 @@ from localstore.sync.working_copy import WorkingCopy
 CLONING = "cloning"  # the seal that a clone writes, kept until all of it is here
 
 
-def take_up(device: WorkingCopy) -> None:
+def resume_clone(copy: WorkingCopy) -> None:
     """Make the beginning of a clone an ordinary working copy at the seal that it was cloned from: a pull then
     brings what is missing, and removes or replaces what the branch changed since. Nothing happens anywhere
     else."""
-    begun = device.db.text(CLONING)
-    if begun is None or device.last is not None:
+    begun = copy.db.text(CLONING)
+    if begun is None or copy.last_seal is not None:
         return
     try:
-        seal = device.transport.seal(begun)
-        tree = device.transport.tree(begun)
+        seal = copy.transport.seal(begun)
+        tree = copy.transport.tree(begun)
     except NotFound:  # the branch was deleted, or made again
-        recognise(device)
+        recognise(copy)
         return
-    files = verify.tree(tree, verify.seal(seal, begun, device.repo.repo_id))
-    here = written(device, files)
-    with device.db.step():
+    files = verify.tree(tree, verify.seal(seal, begun, copy.repo.repo_id))
+    here = files_written(copy, files)
+    with copy.db.step():
         for path in here:
-            if path not in device.entries:
+            if path not in copy.entries:
                 kind, digest, size = files[path]
-                device.save(known_by_bytes(path, kind, digest, size))
-    device.sealed_as(begun, dict(files), whole=True)
+                copy.save(known_by_bytes(path, kind, digest, size))
+    copy.record_seal(begun, dict(files), whole=True)
 
 
-def written(device: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
+def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
     """The files that an interrupted clone wrote whole, as they are now. Those whose write was cut short are
     removed, and what is missing is forgotten: to nobody it is a delete."""
-    scan = device.look_around()
-    torn = _torn(device, files, scan)
-    missing = [path for path in files if path in device.entries and scan.find(path) is None]
-    with device.db.step():
+    scan = copy.scan()
+    torn = _torn(copy, files, scan)
+    missing = [path for path in files if path in copy.entries and scan.find(path) is None]
+    with copy.db.step():
         for path in {*torn, *missing}:
-            device.forget(path)
+            copy.forget(path)
     for path in torn:
-        device.files.remove(path)
-    device.files.forget()
+        copy.files.remove(path)
+    copy.files.forget()
     return {
         path: stat
         for path, file in files.items()
@@ -63,7 +63,7 @@ def written(device: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, S
     }
 
 
-def _torn(device: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
+def _torn(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
     """Files that are shorter than they should be and hold the beginning of what they should hold."""
     short = {}
     for path, file in files.items():
@@ -76,9 +76,9 @@ def _torn(device: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> l
         if stat.size and files[path].kind != "chunked":  # such a file comes to its place whole
             inside.setdefault(files[path].digest, []).append(path)
     sizes = {digest: files[paths[0]].size for digest, paths in inside.items()}
-    for digest, data in device.fetch(sizes, keep=False):
+    for digest, data in copy.fetch(sizes, keep=False):
         for path in inside.get(digest, []):
-            there = device.files.read_up_to(path, short[path].size)
+            there = copy.files.read_up_to(path, short[path].size)
             if there is not None and data.startswith(there):
                 torn.append(path)
     return torn

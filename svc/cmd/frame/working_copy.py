@@ -17,59 +17,59 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
-from svc.flows.working import Kept
+from svc.flows.common import ConflictCopy
 
 if TYPE_CHECKING:
-    from svc.flows.left_out import LeftOut
+    from svc.flows.ignored_files import IgnoredFile
 
 MAY_WRITE = ("owner", "admin", "write")
-SHOWN = 20  # paths that a summary names before it counts the rest
+PATHS_NAMED = 20  # paths that a summary names before it counts the rest
 
 
 def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
     """The linked folder around here; from now on the command speaks to that link's server."""
-    return ctx.obj.in_folder()
+    return ctx.obj.linked_folder()
 
 
 @contextmanager
-def to_write(ctx: Ctx) -> Iterator[WorkingCopy]:
+def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, signed in and with this machine's key, for a command that sends."""
-    from svc.flows.registered import ensure_registered
+    from svc.flows.register_device import ensure_registered
 
     root, link = linked(ctx)
     api = ctx.api
     ensure_registered(api, ctx.obj.sessions)
     transport = BranchTransport(api, link.repo_id, link.branch)
     key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
-        yield device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
+        yield copy
 
 
 @contextmanager
-def to_read(ctx: Ctx) -> Iterator[WorkingCopy]:
+def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
     repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    key = None if link.shown else key_for(ctx, repo)
+    key = None if link.shown_seal else key_for(ctx, repo)
     transport = transport_of(ctx, link)
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
-        device.rename(repo.full_name, repo.class_)
-        yield device
+    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
+        copy.rename(repo.full_name, repo.class_)
+        yield copy
 
 
 @contextmanager
-def to_mend(ctx: Ctx) -> Iterator[WorkingCopy]:
+def copy_for_local_work(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that changes this folder alone, and asks the server no more than it
     must."""
     root, link = linked(ctx)
     transport = transport_of(ctx, link)
-    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter, turn=turn(ctx, link)) as device:
-        yield device
+    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
+        yield copy
 
 
 @contextmanager
-def to_look(ctx: Ctx) -> Iterator[WorkingCopy]:
+def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that changes nothing, and so need not wait for another one to end."""
     root, link = linked(ctx)
 
@@ -77,8 +77,8 @@ def to_look(ctx: Ctx) -> Iterator[WorkingCopy]:
         ctx.out.note(f"{holder} is working in {root}; this is how it stands meanwhile")
 
     look = Turn(ctx.command_path, waiting=beside, link=link)
-    with looked_at(root, ctx.obj.home, transport_of(ctx, link), ctx.out.meter, look) as device:
-        yield device
+    with looked_at(root, ctx.obj.home, transport_of(ctx, link), ctx.out.meter, look) as copy:
+        yield copy
 
 
 def turn(ctx: Ctx, link: RepoLink | None = None) -> Turn:
@@ -92,14 +92,14 @@ def turn(ctx: Ctx, link: RepoLink | None = None) -> Turn:
 
 def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
     """The server for what the folder is on: its branch, or the seal that it shows."""
-    if link.shown:
-        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown)
+    if link.shown_seal:
+        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(ctx.reader, link.repo_id, link.branch)
 
 
 def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
     """This machine's key, registered, where the caller may write to `repo`; None for readers."""
-    from svc.flows.registered import ensure_registered
+    from svc.flows.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
     if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
@@ -113,33 +113,33 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def named(paths: Iterable[str]) -> str:
+def path_list(paths: Iterable[str]) -> str:
     """Paths for a sentence, the first few by name."""
     found = list(paths)
-    more = len(found) - SHOWN
-    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(found) - PATHS_NAMED
+    return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
     """Files that did not travel, each with its reason."""
     for item in skipped:
-        ctx.out.note(f"skipped {item.path}: {why(item)}")
+        ctx.out.note(f"skipped {item.path}: {reason_with_sizes(item)}")
 
 
-def note_left_out(ctx: Ctx, tracked: Sequence[LeftOut], warnings: Sequence[str]) -> None:
+def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
     """Files of git that rules leave out, with what keeps them; names that some systems cannot hold."""
-    for item in tracked[:SHOWN]:
+    for item in tracked[:PATHS_NAMED]:
         dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
         ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
-    for warning in warnings[:SHOWN]:
+    for warning in warnings[:PATHS_NAMED]:
         ctx.out.note(warning)
-    if len(tracked) > SHOWN:
-        ctx.out.note(f"and {len(tracked) - SHOWN} more of git's files; see: svc status --ignored")
-    if len(warnings) > SHOWN:
-        ctx.out.note(f"and {len(warnings) - SHOWN} more names that not every system can hold")
+    if len(tracked) > PATHS_NAMED:
+        ctx.out.note(f"and {len(tracked) - PATHS_NAMED} more of git's files; see: svc status --ignored")
+    if len(warnings) > PATHS_NAMED:
+        ctx.out.note(f"and {len(warnings) - PATHS_NAMED} more names that not every system can hold")
 
 
-def why(item: Skipped) -> str:
+def reason_with_sizes(item: Skipped) -> str:
     """The reason, with the sizes where it is about them."""
     if item.cap is None:
         return item.reason
@@ -158,7 +158,7 @@ def handles(who: Iterable[str]) -> str:
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
     """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
-    return named(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
+    return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
@@ -167,14 +167,14 @@ def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
         ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
-def note_conflicts(ctx: Ctx, conflicts: Iterable[Kept], dry_run: bool = False) -> None:
+def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
     """Versions kept aside because two people changed the same lines, or replaced the same file. `dry_run`:
     they would be."""
     for one in conflicts:
         ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
 
 
-def _conflict(one: Kept, kept: str) -> str:
+def _conflict(one: ConflictCopy, kept: str) -> str:
     if one.lines is None or one.kept_lines is None:
         return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
     whose = f"@{one.by}'s version" if one.by else "the branch's version"
@@ -188,7 +188,7 @@ def _lines(ranges: str) -> str:
     return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
 
 
-def conflict_record(one: Kept) -> dict[str, object]:
+def conflict_record(one: ConflictCopy) -> dict[str, object]:
     return {
         "path": one.path,
         "kept_as": one.kept_as,

@@ -40,9 +40,9 @@ from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.pack import Pack
 from localstore.folder.files import Fetched
 from localstore.folder.link import renamed
-from localstore.folder.overlay import OverlayFiles, Promised
+from localstore.folder.overlay import OverlayFiles, Placeholder
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import look
+from localstore.folder.stat_cache import read_stat
 from localstore.folder.writer import temp_name
 from localstore.home import Home
 from localstore.record.database import Database, Row
@@ -55,61 +55,59 @@ SCRATCH = "rehearsal-"
 
 
 @contextmanager
-def rehearsal(device: WorkingCopy) -> Iterator[Rehearsed]:
+def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
     """The device again, whose commands have no effect on folder, records and relay."""
-    for left in device.record.glob(f"{SCRATCH}*"):  # of one that was killed
+    for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
-    with rehearsed(device, SCRATCH) as made:
+    with scratch_copy(copy, SCRATCH) as made:
         yield made
 
 
 @contextmanager
-def rehearsed(device: WorkingCopy, prefix: str) -> Iterator[Rehearsed]:
+def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
     """The same, in a folder of the record whose name begins so; nobody need own the working copy."""
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=device.record) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
-        real, copy = sqlite3.connect(device.record / "state.db"), sqlite3.connect(scratch / "state.db")
-        with closing(real), closing(copy):
-            real.backup(copy)
-        made = Rehearsed(device, scratch)
+        real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
+        with closing(real), closing(duplicate):
+            real.backup(duplicate)
+        made = DryRunCopy(copy, scratch)
         try:
             yield made
         finally:
             made.close()
 
 
-class Rehearsed(WorkingCopy):
+class DryRunCopy(WorkingCopy):
     """A device that only seems to change things. `taken`: what the relay would have, by path, of what was
     sent; None: nothing."""
 
-    def __init__(self, device: WorkingCopy, scratch: Path) -> None:
-        real = device.transport
-        super().__init__(
-            device.folder, device.repo, device.home, scratch, real, device.key, device.now, device.progress
-        )
+    def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
+        real = copy.transport
+        super().__init__(copy.folder, copy.repo, copy.home, scratch, real, copy.key, copy.now, copy.progress)
         self.files.close()
         self.objects.close()
-        self._overlay = OverlayFiles(device.folder, scratch / "files", self._bytes_of)
+        self._overlay = OverlayFiles(copy.folder, scratch / "files", self._bytes_of)
         self.files = self._overlay
-        self.objects = _Objects(device.record / "objects", scratch / "objects", self.db)
-        self.state = _State(device.folder, self.db)
-        self.home = _Home(device.home, scratch)
-        self.file_cap = device.file_cap
-        self.taken: dict[str, Row | None] = {}
-        self.turn_to(_Audience(real, self))
+        self.objects = _ScratchObjects(copy.record / "objects", scratch / "objects", self.db)
+        self.state = _UnwrittenState(copy.folder, self.db)
+        self.home = _ScratchHome(copy.home, scratch)
+        self.file_cap = copy.file_cap
+        self.sent_rows: dict[str, Row | None] = {}
+        self.use_transport(_DryRunTransport(real, self))
 
     def rename(self, repo: str, class_: str) -> None:
         self.repo = renamed(self.repo, repo, class_)
 
-    def look_around(self, lean: bool = False) -> Scan:
-        found = super().look_around(lean)
+    def scan(self, lean: bool = False) -> Scan:
+        found = super().scan(lean)
         touched = self._overlay.touched
         if touched:
-            fresh = [one for path in touched if (one := look(self.files, path)) is not None]
+            fresh = [one for path in touched if (one := read_stat(self.files, path)) is not None]
             here = {one.path for one in fresh}
             with self.db.step():
                 self.db.put_stats(fresh, [path for path in touched if path not in here])
-            found.lean(lambda: self.db.folders().values(), self.db.disk.file)
+            found.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
         return found
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -119,30 +117,30 @@ class Rehearsed(WorkingCopy):
             yield from super().fetch(sizes, keep)
             return
         for digest, size in sizes.items():
-            yield digest, Promised.of(digest, "blob", size)
+            yield digest, Placeholder.of(digest, "blob", size)
 
-    def arriving(self, digest: bytes, size: int) -> Fetched | None:
+    def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
         path = temp_name("")
-        self._overlay.promise(path, Promised.of(digest, "chunked", size))
+        self._overlay.promise(path, Placeholder.of(digest, "chunked", size))
         return Fetched(path)
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
         """Path → kind and digest, as the relay would have them."""
-        found: dict[str, Row | None] = {**self.db.rows(), **self.taken}
+        found: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
         return {path: (row.kind, row.digest) for path, row in found.items() if row is not None}
 
-    def _bytes_of(self, promise: Promised) -> bytes:
+    def _bytes_of(self, promise: Placeholder) -> bytes:
         found = dict(super().fetch({promise.digest: promise.size}, keep=False))
         if promise.digest not in found:
             raise ServerMisbehaved(f"the server did not send {promise.digest.hex()[:12]}; try again")
         return found[promise.digest]
 
 
-class _Audience(Transport):
+class _DryRunTransport(Transport):
     """The relay, listened to and told nothing."""
 
-    def __init__(self, real: Transport, device: Rehearsed) -> None:
-        self._real, self._device = real, device
+    def __init__(self, real: Transport, copy: DryRunCopy) -> None:
+        self._real, self._copy = real, copy
         self._seq = self._known = 0
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
@@ -150,7 +148,7 @@ class _Audience(Transport):
         answer = self._real.bootstrap(asked)
         self._known = answer.seq
         self._seq = max(self._seq, answer.seq)
-        taken = [_told(path, row) for path, row in self._device.taken.items()]
+        taken = [_to_wire(path, row) for path, row in self._copy.sent_rows.items()]
         return msgspec.structs.replace(answer, seq=self._seq, rows=[*answer.rows, *taken])
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
@@ -165,9 +163,7 @@ class _Audience(Transport):
         if update.kind == "delete" and row is None:
             return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
         kind = (
-            "text"
-            if update.kind == "create_text"
-            else kind_of_bytes(update.size or 0, self._device.repo_kind)
+            "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, self._copy.repo_kind)
         )
         content = unhex(update.blake3) if update.blake3 is not None else b""
         if row is not None and (row.kind, row.digest) == (kind, content):
@@ -176,19 +172,19 @@ class _Audience(Transport):
             return UpdateAnswer(n=update.n, result="stale")
         if update.kind == "delete":
             self._seq += 1
-            self._device.taken[update.path] = None
+            self._copy.sent_rows[update.path] = None
             return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
         made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
-        self._device.taken[update.path] = made
+        self._copy.sent_rows[update.path] = made
         return _ok(update, made)
 
     def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
         if row is None or row.gen != update.gen or row.kind != "text":
             return UpdateAnswer(n=update.n, result="stale")
-        entry, ops = self._device.entries[update.path], decoded_ops(update)
+        entry, ops = self._copy.entries[update.path], decoded_ops(update)
         if row.epoch not in (update.epoch, -1):
             return UpdateAnswer(n=update.n, result="epoch")
         if not update.typed and row.other > update.base:
@@ -197,24 +193,24 @@ class _Audience(Transport):
         if entry.pending == len(ops) and entry.want is not None:
             text = entry.want
         else:
-            lane = self._device.confirmed(entry)
+            lane = self._copy.confirmed_lane(entry)
             lane.replay(ops)
             text = lane.digest()
         self._seq += 1
         edited = row._replace(ver=self._seq, digest=text, live=True)
-        self._device.taken[update.path] = edited
+        self._copy.sent_rows[update.path] = edited
         return _ok(update, edited)
 
     def _row(self, path: str) -> Row | None:
-        taken = self._device.taken
-        return taken[path] if path in taken else self._device.db.row(path)
+        taken = self._copy.sent_rows
+        return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
         """Whether the file would be below a file, or where a directory is."""
         if any(self._row(above) is not None for above in parents(path)):
             return True
         prefix = path + "/"
-        return any(one.startswith(prefix) for one in self._device.frontier())
+        return any(one.startswith(prefix) for one in self._copy.frontier())
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return []
@@ -253,7 +249,7 @@ class _Audience(Transport):
         return self._real.tree(seal_id)
 
 
-def _told(path: str, row: Row | None) -> WireRow:
+def _to_wire(path: str, row: Row | None) -> WireRow:
     """A row as the relay tells it."""
     if row is None:
         return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
@@ -269,7 +265,7 @@ def _ok(update: LiveUpdate, row: Row) -> UpdateAnswer:
     )
 
 
-class _Objects(Objects):
+class _ScratchObjects(Objects):
     """The texts of the real record, and further ones in files of its own."""
 
     def __init__(self, real: Path, scratch: Path, db: Database) -> None:
@@ -285,7 +281,7 @@ class _Objects(Objects):
         return super()._path(number) if number >= self._first else self._real / f"{number}.pack"
 
 
-class _State(StateFile):
+class _UnwrittenState(StateFile):
     """`state.json` stays as it is."""
 
     def is_written(self) -> bool:
@@ -295,7 +291,7 @@ class _State(StateFile):
         """Nothing is written."""
 
 
-class _Home(Home):
+class _ScratchHome(Home):
     """The home, with a trash that goes when the rehearsal ends."""
 
     def __init__(self, real: Home, scratch: Path) -> None:

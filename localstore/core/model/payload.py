@@ -1,0 +1,44 @@
+"""Bytes by their BLAKE3: single payloads, packs of many, and which of them a repository lacks."""
+
+from __future__ import annotations
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.model.base import Count, Model
+
+
+class HaveAnswer(Model, frozen=True):
+    """`missing`: indices into the asked digests that the repository does not hold."""
+
+    missing: list[Count]
+
+
+class PackStored(Model, frozen=True):
+    """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
+
+    objects: Count
+    stored_bytes: Count
+
+
+class PayloadStored(Model, frozen=True):
+    blake3: str
+    size: Count
+
+
+class ChunkedStored(Model, frozen=True):
+    """A large file that the repository now holds: `blake3` and `size` (bytes) of the whole, and how many
+    chunks its manifest lists."""
+
+    blake3: str
+    size: Count
+    chunks: Count
+
+
+# Bytes are kept by their digest: sent twice they are there once, without an Idempotency-Key.
+_ONE = f"{REPO}/payloads/{{blake3}}"
+PUT = Endpoint("PUT", _ONE, returns=PayloadStored, status=201, repeatable=True)
+GET = Endpoint("GET", _ONE, returns=bytes)
+PUT_MANIFEST = Endpoint("PUT", f"{_ONE}/manifest", returns=ChunkedStored, status=201, repeatable=True)
+GET_MANIFEST = Endpoint("GET", f"{_ONE}/manifest", returns=bytes)
+HAVE = Endpoint("POST", f"{REPO}/have", returns=HaveAnswer, repeatable=True)
+PUT_PACK = Endpoint("POST", f"{REPO}/packs", returns=PackStored, status=201, repeatable=True, keyed=False)
+GET_PACK = Endpoint("POST", f"{REPO}/packs/fetch", returns=bytes, repeatable=True)

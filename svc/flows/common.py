@@ -1,0 +1,204 @@
+"""What the flows of a working copy share: the way in, and what an edit in the way is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import unhex
+from localstore.core.errors import SvcError
+from localstore.core.model.ref import NoBranch, Ref
+from localstore.core.names import MANIFEST
+from localstore.core.paths import terminal_safe
+from localstore.core.seal import SealPayload
+from localstore.core.storage.chunks import file_cap
+from localstore.errors import BranchGone, BranchReplaced
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.record.database import Row, SealedFile, SealedTree
+from localstore.record.entry import foreign_lane
+from localstore.sync import sealed_tree, verify
+from localstore.sync.conflicts import author_of
+from localstore.sync.interrupted_clone import resume_clone
+from localstore.sync.recognise import adopt_state_file, changes_since_last_seal, repair_state_file
+from localstore.sync.reconcile import attach_lanes, follow_epochs
+from localstore.sync.remote import connect, unsealed_authors
+from localstore.sync.sealing import adopt_unconfirmed_seal
+from localstore.sync.settle import recover
+from localstore.sync.working_copy import WorkingCopy
+
+
+def begin(copy: WorkingCopy) -> str | None:
+    """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
+    BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
+    recover(copy)
+    resume_clone(copy)
+    adopt_state_file(copy)
+    repair_state_file(copy)
+    if copy.key is None or copy.repo.shown_seal:
+        return _begin_reading(copy)
+    try:
+        told = connect(copy)
+    except NoBranch as missing:
+        raise missing_branch_error(copy, missing) from None
+    attach_lanes(copy)
+    follow_epochs(copy, told.rows)
+    adopt_unconfirmed_seal(copy, told.head)
+    return told.head
+
+
+def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
+    """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
+    if copy.last_seal is None and not copy.branch_id:
+        return missing
+    return BranchGone(copy.repo.branch, copy.last_seal, missing.extra["default"])
+
+
+def _require_same(copy: WorkingCopy, now: Ref) -> None:
+    known = copy.branch_id or copy.db.text("read_branch")
+    if known and now.id and now.id != known:
+        raise BranchReplaced(copy.repo.branch)
+
+
+def _begin_reading(copy: WorkingCopy) -> str | None:
+    """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
+    try:
+        now = copy.transport.ref()
+    except NoBranch as missing:
+        raise missing_branch_error(copy, missing) from None
+    _require_same(copy, now)
+    head = now.head
+    if now.id != copy.db.text("read_branch"):
+        with copy.db.step():
+            copy.db.put("read_branch", now.id)
+    if head is not None and head != copy.db.text("read_head"):
+        payload = verify.seal(copy.transport.seal(head), head, copy.repo.repo_id)
+        files = verify.tree(copy.transport.tree(head), payload)
+        with copy.db.step():
+            copy.db.put_rows(_rows(files), (), whole=True)
+            copy.db.put("read_head", head)
+    return head
+
+
+def _rows(files: dict[str, SealedFile]) -> list[Row]:
+    return [
+        Row(path, file.kind, foreign_lane(file.digest), 0, 0, 0, file.digest, file.size, False)
+        for path, file in files.items()
+    ]
+
+
+class NewHead(msgspec.Struct, frozen=True):
+    """What a verified seal has other than the folder's last one: path → its file, None for no file. `whole`:
+    these are all its files. `tree`: its directories, where the last seal's are known."""
+
+    changes: Mapping[str, SealedFile | None]
+    whole: bool
+    tree: SealedTree | None
+
+
+def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
+    """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
+    if head is None:
+        return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
+    seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
+    if not seals:
+        return None
+    handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
+    copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
+    payload = verify.seal(seals[0], head, copy.repo.repo_id)
+    return _as_frontier(copy, payload) or NewHead(verify.tree(copy.transport.tree(head), payload), True, None)
+
+
+def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
+    """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
+    edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
+    if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
+        return None
+    changes = copy.db.frontier_since_seal()
+    if copy.db.count_rows() > limits.TREE_ENTRIES:
+        return None
+    tree = sealed_tree.tree_after(copy, changes, unhex(payload.content_digest))
+    return None if tree is None else NewHead(changes, False, tree)
+
+
+def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
+    """Files of the last seal that are changed or removed here, whatever was sent of them since."""
+    _, changed, _, removed = changes_since_last_seal(copy, scan)
+    recorded = copy.db.unwritable()
+    return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
+
+
+def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
+    """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
+    flying = copy.db.flight_kinds()
+    found, new = [], []
+    for path in {*copy.db.may_need_update(), *flying}:
+        entry, stat = copy.entries.get(path), scan.find(path)
+        if scan.unknown(path):
+            continue
+        if entry is None:
+            new.append(path)
+        elif entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
+            found.append(path)
+    rows = copy.db.rows() if new else {}
+    for path in new:
+        row, stat = rows.get(path), scan.find(path)
+        if row is not None and stat is not None and row.digest != stat.digest:
+            found.append(path)
+    return sorted(found)
+
+
+def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
+    """The files of a seal, verified; of the folder's last one without a name."""
+    if seal is None or seal == copy.last_seal:
+        return copy.db.sealed()
+    payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
+    return verify.tree(copy.transport.tree(seal), payload)
+
+
+def update_file_cap(copy: WorkingCopy) -> str | None:
+    """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
+    if copy.files.stat(MANIFEST) is None:
+        copy.file_cap = file_cap(copy.repo_kind)
+        return None
+    from localstore.core.manifest import parse  # loads a YAML reader
+
+    manifest = parse(copy.files.read(MANIFEST))
+    copy.file_cap = manifest.file_cap(copy.repo_kind or manifest.kind or "")
+    return manifest.kind
+
+
+class ConflictCopy(msgspec.Struct, frozen=True):
+    """My version of `path`, which is called `kept_as` now. Of texts that could not be merged also which lines
+    stand against each other, here and there, and the handle of whoever wrote the other version, if that is
+    known."""
+
+    path: str
+    kept_as: str
+    by: str | None = None
+    lines: str | None = None
+    kept_lines: str | None = None
+
+
+def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
+    """What became a conflict copy in this run."""
+    found = []
+    for path, name in copy.conflicts:
+        clash = copy.db.conflicts.get(path)
+        if clash is not None and clash.kept_as == name:
+            found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
+        else:
+            found.append(ConflictCopy(path, name))
+    return found
+
+
+def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
+    """What was merged in this run and is no conflict."""
+    kept = {path for path, _ in copy.conflicts}
+    return {path: author_of(copy, path) for path in sorted(copy.merged - kept)}
+
+
+def unwritable(copy: WorkingCopy) -> list[Skipped]:
+    """Files of the branch that this folder cannot hold."""
+    return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

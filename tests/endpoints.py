@@ -1,0 +1,21 @@
+"""Every endpoint that the kernel declares."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from localstore.core import model
+from localstore.core.endpoint import Endpoint
+
+
+def endpoints() -> dict[str, Endpoint[Any]]:
+    """By module and constant: `ref.CREATE`."""
+    found: dict[str, Endpoint[Any]] = {}
+    for info in pkgutil.iter_modules(model.__path__):
+        module = importlib.import_module(f"{model.__name__}.{info.name}")
+        for name, value in vars(module).items():
+            if isinstance(value, Endpoint):
+                found[f"{info.name}.{name}"] = value
+    return found
