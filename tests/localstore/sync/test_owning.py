@@ -64,7 +64,7 @@ def test_a_round_sees_what_another_command_wrote_and_keeps_memory_where_none_did
     sealed = ann.push("second").seal
     with rounds.round() as copy:
         assert copy.entries is not entries
-        assert copy.last == sealed
+        assert copy.last_seal == sealed
         assert push(copy, "third").sent == [], "it is known to be sent"
     rounds.close()
 
@@ -99,7 +99,7 @@ def test_a_round_follows_a_folder_that_was_turned_or_linked_anew(relay: ModelRel
     link.write_repo(ann.folder, elsewhere)
     with rounds.round() as copy:
         assert copy.record != first, "another identity, another record"
-        assert copy.last is None
+        assert copy.last_seal is None
     rounds.close()
 
 
@@ -136,7 +136,7 @@ def test_who_only_looks_waits_for_nobody_and_leaves_nothing(
             copy.rename("else/where", "private")
         assert [one.command for one in told] == ["svc agent"]
         assert not list(owner.record.glob(f"{LOOK}*"))
-        assert owner.db.against_seal() == ([], [], []), "the owner has not looked yet"
+        assert owner.db.changes_since_seal() == ([], [], []), "the owner has not looked yet"
         assert push(owner, "second").sent == ["a.txt", "b.txt"]
     assert link.read_repo(ann.folder).repo == "a/b"
 
