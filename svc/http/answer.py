@@ -18,6 +18,7 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
+from svc.http.bounds import Stopped
 from svc.http.connection_limits import ConnectionLimitExceeded
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
             yield piece
     except ConnectionLimitExceeded as error:
         raise _interrupted(response, f"it {error}") from None
+    except Stopped as stop:
+        remedy = remedy_of(response.extensions.get(REPEATABLE, False))
+        raise stop.bound.error(_origin(response), remedy) from None
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _interrupted(response, why) from None

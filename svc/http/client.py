@@ -29,7 +29,7 @@ from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
-from svc.http import answer
+from svc.http import answer, bounds
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
@@ -199,6 +199,14 @@ class Http:
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
         """Send, read, and repeat what may be repeated. `keep` leaves the response open for the caller."""
+        try:
+            bounds.check(bounds.current())
+            return self._until_answered(outgoing, read, keep)
+        except bounds.Stopped as stop:
+            remedy = answer.remedy_of(outgoing.repeatable)
+            raise stop.bound.error(self.origin, remedy) from None
+
+    def _until_answered(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], keep: bool) -> T:
         httpx = load()
         attempt, corrected = 0, False
         while True:
@@ -207,7 +215,7 @@ class Http:
             try:
                 response = self._follow(outgoing)
             except httpx.TransportError as error:
-                self._sleep(self._after_failure(error, outgoing, attempt))
+                bounds.pause(self._after_failure(error, outgoing, attempt), self._sleep)
                 continue
             try:
                 wait = self._retry_after(response, outgoing, attempt)
@@ -220,7 +228,7 @@ class Http:
             finally:
                 if not kept:
                     response.close()
-            self._sleep(wait)
+            bounds.pause(wait, self._sleep)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
         """Seconds to wait before the next attempt; raises when there is none."""
