@@ -36,7 +36,7 @@ class Pool(httpx.BaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises httpx's errors, and OutOfPatience."""
+        """Raises httpx's errors, and ConnectionLimitExceeded."""
         asked = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
