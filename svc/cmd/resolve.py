@@ -22,9 +22,9 @@ from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working_copy import linked, turn
 from svc.console import Column, answers
 from svc.flows import resolve as flow
+from svc.flows.place.folder import turn
 
 LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
 SENTENCES = {
@@ -140,7 +140,7 @@ def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
         yield file
     except BaseException:
         if file.is_file() and file.read_bytes() != text:
-            target = shlex.quote(os.path.relpath(linked(ctx)[0] / path, ctx.obj.folder))
+            target = shlex.quote(os.path.relpath(ctx.obj.linked_folder()[0] / path, ctx.obj.folder))
             ctx.out.note(
                 f"what you wrote is kept in {file}; to use it, finish it there, then: "
                 f"cp {shlex.quote(str(file))} {target} && svc resolve {target} --theirs"
@@ -169,8 +169,8 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, without the server: a conflict and its texts are here."""
-    root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx)) as copy:
+    root, _ = ctx.obj.linked_folder()
+    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
         yield copy
 
 

@@ -11,9 +11,10 @@ import typer
 
 from localstore.core.errors import SvcError
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import copy_for_reading, note_left_out, reason_with_sizes, skipped_record
+from svc.cmd.frame.working_copy import note_left_out, reason_with_sizes, skipped_record
 from svc.console import Column, answers
 from svc.flows.background import BackgroundCall
+from svc.flows.place.folder import copy_for_reading
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
@@ -64,7 +65,7 @@ def status(
     svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
-    with copy_for_reading(ctx) as copy:
+    with copy_for_reading(ctx.obj) as copy:
         ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
         ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
         told = None if offline else BackgroundCall(ask)

@@ -1,197 +1,28 @@
-"""What a command knows: where it speaks, to which server, about which repository, as whom.
-
-Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
-remote, the server that SVC_TOKEN is for, the server signed in to last.
-"""
+"""What a command is called with: the place it works at (`svc.flows.place.where`) and where it writes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from localstore.core.errors import ConfirmationNeeded, Interrupted, Invalid, Unauthorized, UsageError
-from localstore.core.names import SCHEME, RepoAddress, parse_repo
-from localstore.errors import NotLinked
+from localstore.core.errors import ConfirmationNeeded, Interrupted
+from svc.flows.place.where import Where
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
-    from localstore.folder.link import RepoLink
-    from localstore.home import Home
     from svc.api import Api
     from svc.console import Out
-    from svc.http.session import Sessions
-
-_GIT_URL = r"(?m)^\s*url\s*=\s*\"?(svc://[^\s\"]+)"
-_GIT_CONFIG_MAX = 1024 * 1024
 
 
-class Run:
-    """One run of `svc`. `given`: the global options that were typed, by name."""
+class Run(Where):
+    """One run of `svc`."""
 
     def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
-        self.out, self.environment, self.folder = out, environment, folder
-        self.given: dict[str, Any] = {}
-
-    @cached_property
-    def home(self) -> Home:
-        from localstore.home import Home
-
-        return Home.default(self.environment)
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        from svc.http.session import Sessions
-
-        return Sessions(self.home.root)
-
-    @cached_property
-    def linked(self) -> tuple[Path, RepoLink] | None:
-        """The linked folder around here, with its link."""
-        from localstore.folder import link
-
-        try:
-            root = link.find(self.folder)
-            return root, link.read_repo(root)
-        except NotLinked:
-            return None
-
-    @cached_property
-    def named_repo(self) -> RepoAddress | None:
-        """The repository that a flag or the environment names; None: neither does."""
-        typed = self.given.get("repo") or self.environment.get("SVC_REPO")
-        return read_address(typed) if typed else None
-
-    @cached_property
-    def server(self) -> str:
-        """The origin to talk to. UsageError when nothing names one."""
-        from svc.http.origin import parse_origin
-
-        typed = self._typed_server()
-        if typed:
-            return parse_origin(typed[1])
-        if self.linked:
-            return parse_origin(self.linked[1].server)
-        from svc.http.session import script_token
-
-        script = script_token()
-        kept = script.origin if script else self.sessions.default_server()
-        if kept is None:
-            raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
-        return kept
-
-    def _typed_server(self) -> tuple[str, str] | None:
-        """(the flag or variable, what it says) that names a server. UsageError for two that disagree."""
-        flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
-        named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
-        beside = ("--server", flag) if flag else None
-        if beside is None and variable and self._names_repo == "SVC_REPO":
-            beside = ("SVC_SERVER", variable)
-        if named and beside and not _same_address(named[1], beside[1]):
-            raise UsageError(
-                f"{named[0]} names a repository on {named[1]}, and {beside[0]} says {beside[1]}; "
-                "use one of them"
-            )
-        return named or beside or (("SVC_SERVER", variable) if variable else None)
-
-    @property
-    def _names_repo(self) -> str:
-        """What named the repository, for a sentence."""
-        return "-R" if self.given.get("repo") else "SVC_REPO"
-
-    def linked_folder(self) -> tuple[Path, RepoLink]:
-        """The linked folder around here, for a command that works on it; from now on the command speaks to
-        that link's server. NotLinked, or UsageError where a flag or variable names something else."""
-        if self.linked is None:
-            raise NotLinked(str(self.folder))
-        link = self.linked[1]
-        self.require_server_of_link(link, "or go to a folder of that server")
-        named = self.named_repo
-        if named is not None and f"{named.owner}/{named.name}" != link.repo:
-            what = self._names_repo
-            raise UsageError(
-                f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
-                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
-            )
-        self.use_server(link.server)
-        return self.linked
-
-    def require_server_of_link(
-        self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
-    ) -> None:
-        """UsageError where a flag or variable names another server than that of the folder's repository."""
-        typed = self._typed_server()
-        if typed and not _same_address(typed[1], link.server):
-            raise UsageError(
-                f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"leave {typed[0]} away, {remedy}"
-            )
-
-    def set_repository(self, typed: str) -> None:
-        """The repository that an argument names; empty: none. UsageError where -R names another."""
-        if not typed:
-            return
-        address = read_address(typed)
-        if self.given.get("repo") and self.named_repo != address:
-            raise UsageError(f"{typed} and -R {self.given['repo']} are two repositories; name one")
-        self.given["repo"], self.named_repo = typed, address
-
-    def use_server(self, origin: str) -> None:
-        """Fix the server: a linked folder's commands go where its repository is."""
-        from svc.http.origin import parse_origin
-
-        self.__dict__["server"] = parse_origin(origin)
-
-    @cached_property
-    def reader(self) -> Api:
-        """The server, with this machine's session if there is a living one: public things need none."""
-        from svc.api import connect
-
-        try:
-            return connect(self.server, self.sessions)
-        except Unauthorized as ended:
-            if self.environment.get("SVC_TOKEN"):
-                raise
-            self.out.note(f"svc: {ended.detail}; reading without it")
-            return connect(self.server, self.sessions, anonymous=True)
-
-    @cached_property
-    def api(self) -> Api:
-        """The server, signed in. Unauthorized (exit 4) without a session."""
-        from svc.api import connect
-
-        found = connect(self.server, self.sessions)
-        if not found.signed_in:
-            raise Unauthorized(
-                f"this needs a session on {self.server}; run: svc login --server {self.server}"
-            )
-        return found
-
-    def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository this command is about, as the caller of that API may see it."""
-        if self.named_repo is None and self.linked:
-            link = self.linked[1]
-            self.require_server_of_link(link)
-            return connect().repo.linked(link.repo_id, link.repo)
-        address = self.named_repo or self._git_remote()
-        if address is None:
-            raise UsageError(
-                "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
-                "(svc repo init, svc repo clone)"
-            )
-        return connect().repo.find(address.owner, address.name)
-
-    def _git_remote(self) -> RepoAddress | None:
-        for folder in (self.folder, *self.folder.parents):
-            config = folder / ".git" / "config"
-            if config.is_file() and config.stat().st_size <= _GIT_CONFIG_MAX:
-                found = re.search(_GIT_URL, config.read_text("utf-8", "replace"))
-                return read_address(found[1]) if found else None
-        return None
+        super().__init__(environment, folder, out.note, out.meter)
+        self.out = out
 
 
 class Ctx(typer.Context):
@@ -219,23 +50,15 @@ class Ctx(typer.Context):
     @property
     def readable_repo(self) -> Repo:
         """The repository, for a command that reads it and may do so without a session."""
-        return self.obj.repo(lambda: self.obj.reader)
+        return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:
         """The branch this folder is on when it is linked to `repo`, else the default branch."""
-        linked = self.obj.linked
-        return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
+        return self.obj.branch_of(repo)
 
     def path_in_repo(self, typed: str) -> str:
         """A path as people type it here: in a linked folder relative to where they stand."""
-        linked = self.obj.linked
-        if linked is None or self.obj.named_repo is not None:
-            return typed
-        whole = Path(typed) if Path(typed).is_absolute() else self.obj.folder / typed
-        try:
-            return whole.resolve().relative_to(linked[0]).as_posix()
-        except ValueError:
-            raise UsageError(f"{typed} is outside of the linked folder {linked[0]}") from None
+        return self.obj.path_in_repo(typed)
 
     def confirm(self, action: str) -> None:
         """Go on only with a yes: `--yes`, or an answer at the terminal. `action` begins a sentence."""
@@ -245,17 +68,3 @@ class Ctx(typer.Context):
             raise ConfirmationNeeded(action)
         if not self.out.ask(f"{action}. Go on?"):
             raise Interrupted("nothing was changed")
-
-
-def read_address(typed: str) -> RepoAddress:
-    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`; UsageError for anything else."""
-    try:
-        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
-    except Invalid as error:
-        raise UsageError(error.detail) from None
-
-
-def _same_address(one: str, other: str) -> bool:
-    from svc.http.origin import parse_origin, same_server
-
-    return same_server(parse_origin(one), parse_origin(other))

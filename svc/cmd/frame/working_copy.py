@@ -1,20 +1,11 @@
-"""The working copy that a command is about, opened with the right key and server."""
+"""What commands say of a working copy: paths, what was skipped, merged, kept aside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.repo import Repo
-from localstore.folder.link import RepoLink
-from localstore.folder.lock import Holder
 from localstore.folder.scan_result import Skipped
-from localstore.sync.owning import Turn, looked_at, opened
-from localstore.sync.working_copy import WorkingCopy
-from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
 from svc.flows.common import ConflictCopy
@@ -24,88 +15,6 @@ if TYPE_CHECKING:
 
 MAY_WRITE = ("owner", "admin", "write")
 PATHS_NAMED = 20  # paths that a summary names before it counts the rest
-
-
-def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
-    """The linked folder around here; from now on the command speaks to that link's server."""
-    return ctx.obj.linked_folder()
-
-
-@contextmanager
-def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, signed in and with this machine's key, for a command that sends."""
-    from svc.flows.register_device import ensure_registered
-
-    root, link = linked(ctx)
-    api = ctx.api
-    ensure_registered(api, ctx.obj.sessions)
-    transport = BranchTransport(api, link.repo_id, link.branch)
-    key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
-        yield copy
-
-
-@contextmanager
-def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that brings things here: with this machine's key where it may write,
-    because the live frontier is for writers; else as sealed."""
-    root, link = linked(ctx)
-    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    key = None if link.shown_seal else key_for(ctx, repo)
-    transport = transport_of(ctx, link)
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
-        copy.rename(repo.full_name, repo.class_)
-        yield copy
-
-
-@contextmanager
-def copy_for_local_work(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that changes this folder alone, and asks the server no more than it
-    must."""
-    root, link = linked(ctx)
-    transport = transport_of(ctx, link)
-    with opened(root, ctx.obj.home, transport, progress=ctx.out.meter, turn=turn(ctx, link)) as copy:
-        yield copy
-
-
-@contextmanager
-def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that changes nothing, and so need not wait for another one to end."""
-    root, link = linked(ctx)
-
-    def beside(holder: Holder) -> None:
-        ctx.out.note(f"{holder} is working in {root}; this is how it stands meanwhile")
-
-    look = Turn(ctx.command_path, waiting=beside, link=link)
-    with looked_at(root, ctx.obj.home, transport_of(ctx, link), ctx.out.meter, look) as copy:
-        yield copy
-
-
-def turn(ctx: Ctx, link: RepoLink | None = None) -> Turn:
-    """How this command waits for its folder."""
-
-    def waiting(holder: Holder) -> None:
-        ctx.out.note(f"waiting for {holder} …")
-
-    return Turn(ctx.command_path, waiting=waiting, link=link)
-
-
-def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
-    """The server for what the folder is on: its branch, or the seal that it shows."""
-    if link.shown_seal:
-        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown_seal)
-    return BranchTransport(ctx.reader, link.repo_id, link.branch)
-
-
-def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
-    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
-    from svc.flows.register_device import ensure_registered
-
-    role = repo.viewer.role if repo.viewer else None
-    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
-        return None
-    ensure_registered(ctx.reader, ctx.obj.sessions)
-    return ctx.obj.sessions.identity.device
 
 
 def count(number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Branches and tags as people name them on the command line."""
+"""Branches, tags and seals as people name them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
 from localstore.errors import LinkDamaged, NotLinked
-from svc.cmd.frame.context import Ctx
+from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
@@ -27,14 +27,14 @@ CANDIDATES = 8  # seals that an error about a shortened id names
 
 
 class ResolvedRef(msgspec.Struct, frozen=True):
-    """What a word of the command line names. `head` None: a branch without a seal."""
+    """What a typed word names. `head` None: a branch without a seal."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
     head: str | None
 
 
-def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
+def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     """The branch, tag or seal of this name, in this order; a seal also by the beginning of its id, four
     characters or more. None if there is none. UsageError if several seals begin so."""
     if is_hex_digest(typed):
@@ -43,64 +43,64 @@ def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
         for kind in KINDS:
             with suppress(NotFound):
                 return ResolvedRef(
-                    kind, typed, ctx.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
+                    kind, typed, where.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
                 )
-    seal = abbreviated(ctx, repo, typed)
+    seal = abbreviated(where, repo, typed)
     return ResolvedRef("seal", seal, seal) if seal else None
 
 
-def resolve_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef:
-    """As `find`; NotFound if there is none."""
-    return find_ref(ctx, repo, typed) or _missing(repo, typed)
+def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
+    """As `find_ref`; NotFound if there is none."""
+    return find_ref(where, repo, typed) or _missing(repo, typed)
 
 
-def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+def seal_of(where: Where, repo: Repo, ref: str) -> str:
     """The seal id that a branch, tag or seal id names."""
-    found = resolve_ref(ctx, repo, ref)
+    found = resolve_ref(where, repo, ref)
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
     return found.head
 
 
-def default_ref(ctx: Ctx, repo: Repo) -> str:
-    """What a command starts from that names nothing: the seal that the folder shows, its branch, or, when
+def default_ref(where: Where, repo: Repo) -> str:
+    """What work starts from that names nothing: the seal that the folder shows, its branch, or, when
     that was deleted, its last seal; elsewhere the default branch."""
-    linked = ctx.obj.linked
+    linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
     if linked[1].shown_seal:
         return linked[1].shown_seal
     branch = linked[1].branch
     try:
-        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
+        where.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
     except NotFound:
-        last = last_seal(ctx)
+        last = last_seal(where)
         if last is None:
             raise NoBranch(branch, repo.default_branch) from None
-        ctx.out.note(f"branch {branch} was deleted; this starts from the last seal here, {last[:12]}")
+        where.note(f"branch {branch} was deleted; this starts from the last seal here, {last[:12]}")
         return last
     return branch
 
 
-def last_seal(ctx: Ctx) -> str | None:
+def last_seal(where: Where) -> str | None:
     """The last seal of the linked folder, as its link says; None without one."""
     from localstore.folder.link import read_last_seal
 
-    if ctx.obj.linked is None:
+    if where.linked is None:
         return None
     with suppress(NotLinked, LinkDamaged):
-        return read_last_seal(ctx.obj.linked[0])
+        return read_last_seal(where.linked[0])
     return None
 
 
-def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
+def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     """The seal whose id begins as typed, among those that branches and tags lead to, and this folder's last
     one. UsageError, with the candidates, if there are several."""
     if not ABBREVIATION.fullmatch(typed):
         return None
-    seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
+    seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
     found = {seal.id: seal.message for seal in seals}
-    mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
+    mine = last_seal(where) if where.linked and where.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")
     if len(found) > 1:
