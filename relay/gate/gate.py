@@ -29,6 +29,7 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.sync import PROTOCOL
 from relay.caller import Caller, Principal, Sight, View
 from relay.db import repo as repos
 from relay.db.engine.database import Contended, ForeignKeyViolation
@@ -41,7 +42,7 @@ from relay.http.routing import Anonymous, Browser, Read, Route, SignedIn, Write
 from relay.node import Node
 from relay.service.once import Once
 
-SUBPROTOCOLS = ("svc-sync.v1",)
+SUBPROTOCOLS = (PROTOCOL,)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 # Worth a second look by `_storable`. Each begins with one character: a set of them would be slow to find.
 _SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", rb"\[")]

@@ -29,6 +29,7 @@ T = TypeVar("T")
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
+SWITCHING_PROTOCOLS = 101
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
@@ -76,6 +77,16 @@ def opened(response: httpx.Response) -> httpx.Response:
     raise problem(response)
 
 
+def switched(response: httpx.Response) -> httpx.Response:
+    """The response itself, when the server speaks the other protocol now; else raises the error it
+    carries."""
+    if response.status_code == SWITCHING_PROTOCOLS:
+        return response
+    if response.is_success:
+        raise _misbehaved(response, f"answered {response.status_code} and opens no socket; check the address")
+    raise problem(response)
+
+
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
     when the connection ends before it does, or it comes drop by drop."""
@@ -107,9 +118,7 @@ def problem(response: httpx.Response) -> SvcError:
         return _misbehaved(
             response, f"answered {response.status_code} and not as a svc server does; check the address"
         )
-    safe = _safe(document)
-    if not isinstance(safe.get("detail"), str):
-        safe.pop("detail", None)
+    safe = safe_problem(document)
     error = from_problem(safe, response.status_code)
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
@@ -118,6 +127,14 @@ def problem(response: httpx.Response) -> SvcError:
     if isinstance(error, RateLimited) and "detail" not in safe:
         error.detail = "too many requests; wait a moment and try again"
     return error
+
+
+def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
+    """A problem document of a server, fit for a terminal."""
+    safe: dict[str, Any] = _safe(document)
+    if not isinstance(safe.get("detail"), str):
+        safe.pop("detail", None)
+    return safe
 
 
 def server_time(response: httpx.Response) -> float | None:

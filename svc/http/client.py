@@ -69,6 +69,12 @@ class Outgoing(msgspec.Struct):
     digest: ContentDigest | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
+    upgrades: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is not signed, and may be redirected inside the origin."""
+        return self.method in SAFE_METHODS and not self.upgrades
 
 
 class Http:
@@ -174,6 +180,12 @@ class Http:
         outgoing.headers["Content-Type"] = "application/octet-stream"
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
+    def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
+        """Ask to speak another protocol on a connection of its own, which the answer holds until it is
+        closed. The request is signed, and no redirect is followed."""
+        outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
+        return self._attempt(outgoing, answer.switched, keep=True)
+
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()
@@ -264,7 +276,7 @@ class Http:
             response.close()
             where = urljoin(self.origin + target, response.headers["location"])
             parts = urlsplit(where)
-            if outgoing.method not in SAFE_METHODS or f"{parts.scheme}://{parts.netloc}" != self.origin:
+            if not outgoing.is_read or f"{parts.scheme}://{parts.netloc}" != self.origin:
                 raise ServerMisbehaved(
                     f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If "
                     "the server moved, sign in at its new address: svc login --server URL"
@@ -293,7 +305,7 @@ class Http:
 
     def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
         request.headers["Authorization"] = credential.authorization
-        if outgoing.method in SAFE_METHODS:
+        if outgoing.is_read:
             return
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         body = outgoing.digest

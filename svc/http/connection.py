@@ -15,6 +15,7 @@ import httpcore
 from svc.http.bounds import Bounds, attached, check, current
 from svc.http.connection_limits import ConnectionLimits
 
+COUNTED = "svc.counted"  # the counted stream itself, among what a stream tells of itself
 SLICE = 16 * 1024  # bytes written between two looks at the clock
 
 
@@ -118,6 +119,8 @@ class CountedStream(httpcore.NetworkStream):
         return bound
 
     def get_extra_info(self, info: str) -> Any:
+        if info == COUNTED:
+            return self
         return self._stream.get_extra_info(info)
 
 

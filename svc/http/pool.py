@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpcore
 import httpx
 
-from svc.http.connection import CountedStream, CountingBackend
+from svc.http.connection import COUNTED, CountedStream, CountingBackend
 from svc.http.origin import is_loopback
 from svc.http.proxy import Proxy, proxy_for
 
@@ -51,7 +51,8 @@ class Pool(httpx.BaseTransport):
         )
         with self._errors():
             answer = self._pool.handle_request(asked)
-        stream = answer.extensions["network_stream"]
+        network_stream = answer.extensions["network_stream"]
+        stream: CountedStream = network_stream.get_extra_info(COUNTED)
         stream.limits.in_head = False
         body = _Body(self, answer, stream)
         try:
@@ -63,7 +64,10 @@ class Pool(httpx.BaseTransport):
             answer.status,
             headers=answer.headers,
             stream=body,
-            extensions={"reason_phrase": answer.extensions.get("reason_phrase", b"")},
+            extensions={
+                "reason_phrase": answer.extensions.get("reason_phrase", b""),
+                "network_stream": network_stream,  # an open socket's, once the server has switched protocols
+            },
         )
 
     def close(self) -> None:
