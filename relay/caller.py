@@ -18,18 +18,20 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core import limits
-from localstore.core.errors import Forbidden, NotBound, Unauthorized
-from localstore.core.model.repo import RepositoryArchived
+from localstore.core.errors import Forbidden, NotBound, NotFound, Unauthorized
+from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.repo import FilteredView, RepositoryArchived
+from localstore.core.rights import RANK, Operation
+from localstore.core.rights.policy import Policy
 from relay.base.clock import now_ms
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.identity import gate
 from relay.db.identity import nonce as nonces
 from relay.db.repo import RepoRow, Role
 from relay.http.address import network
 from relay.http.buffers import Buffers, Lease
 from relay.node import Node
-
-RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "admin": 4, "owner": 5}
 
 
 def account_name(account_id: str) -> str:
@@ -115,8 +117,27 @@ class Caller:
         async with self.node.db.write(*self._about(), *names) as tx:
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
+            await self._look_again(tx)
             yield tx
+            self._require_proven()
         self.nonce = None
+
+    async def _look_again(self, tx: Tx) -> None:
+        """Read once more, inside the transaction, what the gate has let the caller through by."""
+
+    async def still(self, tx: Tx, repo_id: str = "") -> Row:
+        """The row of the repository as the caller sees it in this transaction, of nulls where it is hidden or
+        missing. Unauthorized when the session was ended, its key revoked or its account disabled since the
+        gate let the request in."""
+        me = self.me
+        statement = gate.STILL_BY_KEY if me.via == "self" else gate.STILL_BY_SESSION
+        found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
+        if found is None:
+            raise Unauthorized("the session has ended; run: svc login", reason="ended")
+        return found
+
+    def _require_proven(self) -> None:
+        """Before the commit: whether the rules that the gate left to the service were asked."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if the request's nonce was spent by an earlier request. What is refused needs no
@@ -145,14 +166,86 @@ def _replayed() -> NotBound:
 
 @dataclass(slots=True)
 class View(Caller):
-    """A caller in front of a repository it may see. `role` None: reads a public one without being named."""
+    """A caller in front of a repository it may see, for one operation on it. `role` None: reads a public one
+    without being named. `policy`: what of its paths this caller sees; None: all. Every query for content asks
+    `sees`, and what cannot yet be answered in part asks `require_whole`."""
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
     role: Role | None = None
+    operation: Operation = None  # type: ignore[assignment]  # likewise
+    policy: Policy | None = None
+    _unproven: bool = False
 
     def _about(self) -> list[str]:
         """Writers of one repository take turns, whoever they are."""
         return [repo_name(self.repo.id)]
+
+    async def _look_again(self, tx: Tx) -> None:
+        """A write that waited acts on what is so now: `repo` and `role` are those of this transaction, and
+        what the gate would refuse by now is refused, in its words. Where the credential has merely expired
+        since, the request is carried out: it came in time."""
+        found = await self.still(tx, self.repo.id)
+        if found[0] is None:
+            raise NotFound
+        self.repo, self.role = repos.row(found), self.role_of(found)
+        self.require_allowed()
+        await self.load_policy(tx)
+
+    def require_allowed(self) -> None:
+        """What the table says about the operation, this caller and the state of the repository. Whether
+        somebody without the role is the author remains for the service to prove (`require_author`)."""
+        may = self.operation
+        me = self.principal
+        if me is not None and me.is_guest and not may.guest:
+            raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
+        if may.least is not None and not self.has(may.least) and not self._as_public(may):
+            if not may.author or me is None:
+                self.require(may.least)
+            self._unproven = True
+        if not may.archived:
+            self.require_active()
+
+    def _as_public(self, may: Operation) -> bool:
+        """Whether this is open to callers without a role, who see the repository because it is public."""
+        me = self.principal
+        return may.anonymous if me is None else may.guest if me.is_guest else may.stranger
+
+    def require_author(self, account_id: str) -> None:
+        """Forbidden unless the caller has the role that the operation asks for, or wrote its subject. Every
+        operation whose row says `author` asks this inside its transaction."""
+        may = self.operation
+        if may.least is not None and not self.has(may.least) and self.me.account_id != account_id:
+            self.require(may.least)
+        self._unproven = False
+
+    def _require_proven(self) -> None:
+        if self._unproven:
+            raise TypeError(f"{self.operation.name} asked nobody whether the caller is the author")
+
+    async def load_policy(self, tx: Tx | None = None) -> None:
+        """Read the rules that hide paths from this caller. Whoever writes sees everything."""
+        number = self.repo.policy
+        if number is None or self.has("write"):
+            self.policy = None
+        elif self.policy is None or self.policy.number != number:
+            if tx is None:
+                async with self.read() as own:
+                    rules = await own.all(repos.POLICY, repo_id=self.repo.id)
+            else:
+                rules = await tx.all(repos.POLICY, repo_id=self.repo.id)
+            self.policy = Policy(number, dict(map(tuple, rules)))
+
+    def sees(self, path: str) -> bool:
+        """Whether the caller sees a file at this path, in any seal."""
+        return self.policy is None or self.policy.sees(path)
+
+    def require_whole(self) -> None:
+        """FilteredView for a caller from whom paths are hidden: one answer, whatever is asked for."""
+        if self.policy is not None:
+            raise FilteredView(
+                f"some paths of {self.repo.full_name} are for its writers only, and this is not "
+                "answered in part; read files by their paths"
+            )
 
     def has(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]

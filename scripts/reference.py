@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from localstore.core.rights import Operation
 from scripts.error_tree import classes
 from scripts.reference_commands import commands
 from scripts.reference_environment import environment
@@ -90,7 +91,7 @@ def routes() -> str:
                 text.append(
                     _row(
                         f"`{route.method} {route.path}`",
-                        _access(route.access) + (f"; `{route.flag}`" if route.flag else ""),
+                        _who(route.operation) + (f"; `{route.flag}`" if route.flag else ""),
                         _bodies(route),
                         route.summary,
                     )
@@ -117,22 +118,52 @@ def _type_name(kind: object) -> str:
     return f"{name}[{', '.join(map(_type_name, inner))}]" if inner else name
 
 
-def _access(rule: object) -> str:
-    from relay.http.routing import Anonymous, Browser, Read, SignedIn, Write
+def _who(operation: Operation) -> str:
+    """Who may, as the table of rights says it."""
+    if operation.about == "node":
+        return "anybody"
+    if operation.about == "browser":
+        return "a browser session"
+    if operation.about == "account":
+        return "a session, also of a guest" if operation.guest else "a session"
+    least = operation.least or "read"
+    words = [
+        least if least == "owner" else f"{least} or above",
+        *(["its author"] if operation.author else []),
+    ]
+    if operation.stranger:
+        public = "anybody" if operation.anonymous else "a session" if operation.guest else "an account"
+        words.append(f"{public} if public")
+    if not operation.archived:
+        words.append("not while archived")
+    return "; ".join(words)
 
-    match rule:
-        case Anonymous():
-            return "anybody"
-        case SignedIn():
-            return "a session, also of a guest" if rule.guests else "a session"
-        case Browser():
-            return "a browser session"
-        case Read():
-            return "readers; anybody if public" if rule.anonymous else "readers with a session"
-        case Write():
-            return f"{rule.role}{', also while archived' if rule.archived else ''}"
-        case _:
-            raise TypeError(f"no words for the access rule {rule!r}")
+
+def rights() -> str:
+    """The table of rights, operations without a route too."""
+    from localstore.core.rights import CALLERS, OPERATIONS
+    from relay import routes as modules
+    from relay.http.routing import TABLE
+
+    modules.load()
+    served = {route.operation.name for route in TABLE}
+    text = [
+        "# Rights\n",
+        "Who may do what. `stranger`, `guest` and `anonymous` are callers without a role, in a public",
+        "repository; of a private one they see nothing. `author`: who wrote what is changed. `credential`:",
+        "what the token must include. A suspended repository is not found, whoever asks for whatever. An",
+        "operation marked with * has no route yet.\n",
+        _row("operation", *CALLERS, "archived", "credential", "edition"),
+        _row("---", *[":-:"] * len(CALLERS), ":-:", "---", "---"),
+    ]
+    for one in OPERATIONS.values():
+        marks = ["●" if one.allows(who) else "" for who in CALLERS]
+        archived = "" if one.about != "repository" else "●" if one.archived else "refused"
+        edition = "" if one.edition == "self-hosted-community" else one.edition
+        name = f"`{one.name}`" + ("" if one.name in served else "*")
+        browser = " by cookie" if one.about == "browser" else ""
+        text.append(_row(name, *marks, archived, one.needs + browser, edition))
+    return "\n".join(text) + "\n"
 
 
 def _spoken(code: str) -> str:
@@ -155,6 +186,7 @@ def _row(*cells: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "routes.md": routes,
+    "rights.md": rights,
     "environment.md": environment,
     "limits.md": limits,
     "errors.md": errors,

@@ -6,16 +6,26 @@ The three texts are in the working copy's object store, which drops none.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import NamedTuple
 
+# From each version of the table to the next.
 SCHEMA = """
 CREATE TABLE conflicts(path TEXT PRIMARY KEY, kept_as TEXT NOT NULL, base BLOB, theirs BLOB NOT NULL,
     mine BLOB NOT NULL, by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
 """
+SEVERAL = """
+ALTER TABLE conflicts RENAME TO one_each;
+CREATE TABLE conflicts(path TEXT NOT NULL, kept_as TEXT PRIMARY KEY, base BLOB, theirs BLOB NOT NULL,
+    mine BLOB NOT NULL, by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO conflicts SELECT * FROM one_each;
+DROP TABLE one_each;
+"""
 
 
 class RecordedConflict(NamedTuple):
-    """`path` shows theirs, and mine was kept whole as `kept_as`.
+    """`path` shows theirs, and mine was kept whole as `kept_as`. A path may have several, each
+    with a copy of its own.
 
     `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`:
     the handle of whoever made theirs, None if it is not known. `lines` of theirs and `kept_lines` of mine
@@ -39,19 +49,25 @@ class Conflicts:
         self._sql = sql
 
     def put(self, conflict: RecordedConflict) -> None:
-        """Record a conflict, for what was recorded of its path. The caller has stored the three texts."""
+        """Record a conflict, for what was recorded of its copy. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
     def list(self) -> list[RecordedConflict]:
-        """All, in the order of paths."""
-        return [RecordedConflict(*row) for row in self._sql.execute("SELECT * FROM conflicts ORDER BY path")]
+        """All, in the order of paths, those of one path in the order of their copies' names."""
+        rows = self._sql.execute("SELECT * FROM conflicts ORDER BY path, kept_as")
+        return [RecordedConflict(*row) for row in rows]
 
-    def get(self, path: str) -> RecordedConflict | None:
-        found = self._sql.execute("SELECT * FROM conflicts WHERE path=?", (path,)).fetchone()
+    def of(self, path: str) -> Sequence[RecordedConflict]:
+        """Those of one path, in the order of their copies' names."""
+        rows = self._sql.execute("SELECT * FROM conflicts WHERE path=? ORDER BY kept_as", (path,))
+        return [RecordedConflict(*row) for row in rows]
+
+    def get(self, kept_as: str) -> RecordedConflict | None:
+        found = self._sql.execute("SELECT * FROM conflicts WHERE kept_as=?", (kept_as,)).fetchone()
         return RecordedConflict(*found) if found else None
 
-    def remove(self, path: str) -> None:
-        self._sql.execute("DELETE FROM conflicts WHERE path=?", (path,))
+    def remove(self, kept_as: str) -> None:
+        self._sql.execute("DELETE FROM conflicts WHERE kept_as=?", (kept_as,))
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:

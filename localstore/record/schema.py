@@ -39,4 +39,5 @@ STEPS = (
     WHOLE,
     scan_record.MARKS,
     conflicts.SCHEMA,
+    conflicts.SEVERAL,
 )

@@ -37,6 +37,7 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
     copy.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
+    drop_unused(copy, path)
     copy.db.conflicts.put(
         RecordedConflict(
             path,
@@ -52,10 +53,11 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 
 
 def drop_unused(copy: WorkingCopy, path: str) -> None:
-    """Forget the clash of a path if no copy came of it: the file was saved or deleted in between."""
-    known = copy.db.conflicts.get(path)
-    if known is not None and not copy.exists(known.kept_as):
-        copy.db.conflicts.remove(path)
+    """Forget the clashes of a path of which no copy came (the file was saved or deleted in between), or is
+    left."""
+    for known in copy.db.conflicts.of(path):
+        if not copy.exists(known.kept_as):
+            copy.db.conflicts.remove(known.kept_as)
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:

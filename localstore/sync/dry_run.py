@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -142,6 +143,7 @@ class _DryRunTransport(Transport):
     def __init__(self, real: Transport, copy: DryRunCopy) -> None:
         self._real, self._copy = real, copy
         self._seq = self._known = 0
+        self._folders: Counter[str] = Counter()  # how many files the relay would have below each folder
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
         asked = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
@@ -152,6 +154,7 @@ class _DryRunTransport(Transport):
         return msgspec.structs.replace(answer, seq=self._seq, rows=[*answer.rows, *taken])
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
+        self._folders = Counter(above for path in self._copy.frontier() for above in parents(path))
         answers = [self._answer(update) for update in batch.updates]
         return UpdateAnswers(seq=self._seq, answers=answers)
 
@@ -173,12 +176,15 @@ class _DryRunTransport(Transport):
         if update.kind == "delete":
             self._seq += 1
             self._copy.sent_rows[update.path] = None
+            self._folders.subtract(parents(update.path))
             return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
         made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
         self._copy.sent_rows[update.path] = made
+        if row is None:
+            self._folders.update(parents(update.path))
         return _ok(update, made)
 
     def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
@@ -207,10 +213,7 @@ class _DryRunTransport(Transport):
 
     def _clashes(self, path: str) -> bool:
         """Whether the file would be below a file, or where a directory is."""
-        if any(self._row(above) is not None for above in parents(path)):
-            return True
-        prefix = path + "/"
-        return any(one.startswith(prefix) for one in self._copy.frontier())
+        return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return []

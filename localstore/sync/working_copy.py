@@ -253,13 +253,16 @@ class WorkingCopy:
         """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
         given; remembered for the report. A text that clashed has its name in the record of the clash."""
         name = self.free_name(path)
-        clash = self.db.conflicts.get(path)
-        if clash is not None and self.digest_on_disk(at or path) == clash.mine:
-            if self.exists(clash.kept_as) or clash.kept_as in self.entries:
-                if self.digest_on_disk(clash.kept_as) != clash.mine:
-                    self.db.conflicts.put(clash._replace(kept_as=name))
-            else:
+        text = self.digest_on_disk(at or path)
+        clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
+        if clashes:
+            clash = next((one for one in clashes if not self._taken(one.kept_as)), clashes[-1])
+            if not self._taken(clash.kept_as):
                 name = clash.kept_as
+            elif (
+                self.digest_on_disk(clash.kept_as) != clash.mine
+            ):  # its name was taken meanwhile, or the copy edited
+                self.db.conflicts.put(clash._replace(kept_as=name))
         self.conflicts.append((path, name))
         return name
 
@@ -267,10 +270,13 @@ class WorkingCopy:
         """A conflict name that nothing has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self.exists(name) or name in self.entries:
+        while self._taken(name):
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
+
+    def _taken(self, name: str) -> bool:
+        return self.exists(name) or name in self.entries
 
     def forget_and_move_aside(self, path: str) -> None:
         """Give the path up: drop its record first, then rename what is there, so that a crash between the

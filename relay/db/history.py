@@ -37,13 +37,11 @@ def _walk(start: ColumnElement[bool]) -> CTE:
 _HEAD = _walk(and_(seal.c.id == bindparam("head"), _REPO))
 _IN_WALK = _HEAD.join(seal, seal.c.id == _HEAD.c.id)
 _ORDER = (seal.c.generation.desc(), seal.c.created_at.desc(), seal.c.id)
-_TOUCHES = exists().where(
-    seal_change.c.seal_id == seal.c.id,
-    or_(
-        seal_change.c.path == bindparam("path"),
-        and_(seal_change.c.path > bindparam("below"), seal_change.c.path < bindparam("behind")),
-    ),
+_AT_PATH = or_(
+    seal_change.c.path == bindparam("path"),
+    and_(seal_change.c.path > bindparam("below"), seal_change.c.path < bindparam("behind")),
 )
+_TOUCHES = exists().where(seal_change.c.seal_id == seal.c.id, _AT_PATH)
 
 # The walk from `head`: reverse topological, the same for ever.
 WALK = (
@@ -62,6 +60,8 @@ WALK_PATH = (
     .limit(bindparam("limit"))
     .offset(bindparam("skip"))
 )
+# The paths that a seal changed at a path and below it.
+CHANGED = select(seal_change.c.path).where(seal_change.c.seal_id == bindparam("seal_id"), _AT_PATH)
 GENERATION = select(seal.c.generation).where(seal.c.id == bindparam("head"), _REPO)
 
 # Nodes of the graph around `ids`, a row for each parent: (id, generation, parent or None).

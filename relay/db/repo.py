@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from relay.db.engine.database import Row
 from relay.db.schema.account import account
-from relay.db.schema.repo import collaborator, repo, repo_alias
+from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
 from relay.db.schema.seal import seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
@@ -45,6 +45,7 @@ class RepoRow(msgspec.Struct, frozen=True):
     tree_key_id: str
     created_at: int
     updated_at: int
+    policy: int | None = None
 
     def __repr__(self) -> str:
         return f"RepoRow({self.id!r})"  # not the tree key
@@ -73,6 +74,7 @@ COLUMNS = (
     repo.c.tree_key_id,
     repo.c.created_at,
     repo.c.updated_at,
+    repo.c.policy,
 )
 PUBLIC = repo.c["class"].in_(("published_public", "public_fork"))
 ALIVE = repo.c.state.in_(("active", "archived"))
@@ -161,6 +163,10 @@ RECENT = (
     )
     .order_by(repo.c.updated_at.desc(), repo.c.id.desc())
     .limit(bindparam("limit"))
+)
+
+POLICY = select(path_policy.c.path, path_policy.c.visibility).where(
+    path_policy.c.repo_id == bindparam("repo_id")
 )
 
 # Writes.

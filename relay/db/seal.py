@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sqlalchemy import and_, bindparam, delete, insert, select
 
@@ -11,6 +12,8 @@ from relay.db.engine.database import Row, Tx
 from relay.db.schema.account import account, device_key
 from relay.db.schema.seal import prepare, seal, seal_change, seal_parent
 
+Purpose = Literal["seal", "seals", "merge"]
+"""Of what is prepared: a seal of the frontier, seals from explicit trees, a proposal's merge."""
 SHORTEST = 8  # hex digits of a seal id that may stand for it
 _ID_DIGITS = 64
 
@@ -40,7 +43,11 @@ class SealRow:
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
+    """`purpose` says which door may land it, `subject` for what: None, or a proposal's number."""
+
     id: str
+    purpose: Purpose
+    subject: str | None
     branch_id: str
     account_id: str
     device_key_id: str
@@ -99,6 +106,8 @@ INSERT_CHANGE = insert(seal_change)
 PREPARE = insert(prepare)
 PREPARED = select(
     prepare.c.id,
+    prepare.c.purpose,
+    prepare.c.subject,
     prepare.c.branch_id,
     prepare.c.account_id,
     prepare.c.device_key_id,
@@ -109,9 +118,11 @@ PREPARED = select(
 ).where(prepare.c.id == bindparam("prepare_id"))
 DROP_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
 _OWN_PREPARED = and_(
-    prepare.c.branch_id == bindparam("branch_id"), prepare.c.device_key_id == bindparam("device_key_id")
+    prepare.c.branch_id == bindparam("branch_id"),
+    prepare.c.device_key_id == bindparam("device_key_id"),
+    prepare.c.purpose == bindparam("purpose"),
 )
-# All that a device prepared for the branch but the latest.
+# All that a device prepared for the branch and this purpose but the latest.
 CROWD_OUT = delete(prepare).where(
     _OWN_PREPARED,
     prepare.c.id.not_in(

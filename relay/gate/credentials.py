@@ -27,26 +27,11 @@ from relay.db.identity import gate
 from relay.db.identity import session as sessions
 from relay.http import cookies
 from relay.http.body import Incoming
-from relay.http.routing import Anonymous, Read, Route, SignedIn, Write
+from relay.http.routing import Route
 from relay.node import Node
 from relay.signing.sign_in import Verdict
 
 USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
-
-Op = Literal["read", "write", "admin"]
-
-
-def op_of(route: Route) -> Op:
-    """The operation a token must include for this route."""
-    access = route.access
-    open_to_all = isinstance(access, Anonymous) or (isinstance(access, Read) and access.anonymous)
-    if route.method in SAFE_METHODS or open_to_all:  # a POST that anybody may send carries a question
-        return "read"
-    if isinstance(access, SignedIn):
-        return access.op
-    if isinstance(access, Write) and access.role in ("owner", "admin"):
-        return "admin"
-    return "write"
 
 
 class Credentials:
@@ -54,10 +39,10 @@ class Credentials:
 
     def __init__(self, node: Node, route: Route) -> None:
         self._node = node
-        self._op = op_of(route)
+        self._op = route.operation.needs
         self._streamed = route.stream
-        self._open_to_all = isinstance(route.access, Anonymous)
-        self._seen = isinstance(route.access, (Read, Write))  # with the session the gate reads the repository
+        self._open_to_all = route.operation.about == "node"
+        self._seen = route.about_repo  # with the session the gate reads the repository
         self._about_repo = route.path.startswith("/api/v1/repos/{id}")
         self._audience = request_signature.authority_of(node.config.public_url)
         self._cookie = cookies.session_name(node.config)

@@ -20,6 +20,7 @@ from sanic.request import Request
 from localstore.core.errors import (
     BadRequest,
     Conflict,
+    EditionLacks,
     Forbidden,
     Invalid,
     NotFound,
@@ -30,7 +31,9 @@ from localstore.core.errors import (
 )
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.sync import PROTOCOL
-from relay.caller import Caller, Principal, Sight, View
+from localstore.core.rights import Operation
+from relay.base.edition import EDITION
+from relay.caller import Caller, Sight, View
 from relay.db import repo as repos
 from relay.db.engine.database import Contended, ForeignKeyViolation
 from relay.gate import credentials
@@ -38,7 +41,7 @@ from relay.http.address import client_address, network
 from relay.http.body import Incoming
 from relay.http.buffers import Lease
 from relay.http.reply import Answer, encode
-from relay.http.routing import Anonymous, Browser, Read, Route, SignedIn, Write
+from relay.http.routing import Route
 from relay.node import Node
 from relay.service.once import Once
 
@@ -58,10 +61,9 @@ def handler_of(route: Route, node: Node) -> Handle:
     """The function that answers requests for this route. What it raises, `relay.http.app` answers."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
     who = credentials.Credentials(node, route)
-    sees = route.access if isinstance(route.access, (Read, Write)) else None
+    operation, sees = route.operation, route.about_repo
     speaks = "socket" in route.wants
     asked = route.wants - {"socket"}
-    grows = route.grows
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         ctx = request.ctx
@@ -80,12 +82,11 @@ def handler_of(route: Route, node: Node) -> Handle:
             node.limiter.admit_account(route, caller.principal.account_id)
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
-            if sees is None:
-                arguments["caller"] = _admitted(route, caller)
+            if sees:
+                arguments["view"] = caller = await _view(operation, caller, params["id"])
             else:
-                arguments["view"] = caller = await _view(sees, caller, params["id"])
-                if grows:
-                    node.reserve.require()
+                arguments["caller"] = _admitted(operation, caller)
+            _require_node_can(operation, node)
             if route.query:
                 arguments["query"] = _query(request, route.query)
             if decode_body:
@@ -143,28 +144,19 @@ async def _converse(route: Route, request: Request, caller: Caller, wanted: dict
     return Answer(None)
 
 
-def _admitted(route: Route, caller: Caller) -> Caller:
-    """The caller, for a route about no repository; or raise why not."""
-    access = route.access
-    match access:
-        case Anonymous():
-            pass
-        case SignedIn():
-            if caller.me.is_guest and not access.guests:
-                raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
-        case Browser():
-            if caller.me.via != "cookie":
-                raise Forbidden("this decision is taken in a browser session, not with a token")
-        case _:
-            raise TypeError(f"{route.name} declares an access rule the gate does not know")
+def _admitted(operation: Operation, caller: Caller) -> Caller:
+    """The caller, for an operation on no repository; or raise why not."""
+    if operation.about == "account" and caller.me.is_guest and not operation.guest:
+        raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
+    if operation.about == "browser" and caller.me.via != "cookie":
+        raise Forbidden("this decision is taken in a browser session, not with a token")
     return caller
 
 
-async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
+async def _view(operation: Operation, caller: Caller, repo_id: str) -> View:
     """The repository with the caller's role, in one query that holds the visibility rule; a hidden repository
     and a missing one are the same answer at the same cost. For a session it is the query of the session."""
-    anonymous = isinstance(access, Read) and access.anonymous
-    if caller.principal is None and not anonymous:
+    if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _look(caller, repo_id)).row
     if row is None:
@@ -177,9 +169,11 @@ async def _view(access: Read | Write, caller: Caller, repo_id: str) -> View:
         lease=caller.lease,
         repo=repos.row(row),
         role=caller.role_of(row),
+        operation=operation,
     )
-    if isinstance(access, Write):
-        _may_write(view, access, view.me)
+    view.require_allowed()
+    if view.repo.policy is not None:
+        await view.load_policy()
     return view
 
 
@@ -188,12 +182,11 @@ async def _look(caller: Caller, repo_id: str) -> Sight:
     return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
 
 
-def _may_write(view: View, access: Write, principal: Principal) -> None:
-    if principal.is_guest:
-        raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
-    view.require(access.role)
-    if not access.archived:
-        view.require_active()
+def _require_node_can(operation: Operation, node: Node) -> None:
+    if not operation.in_edition(EDITION):
+        raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
+    if operation.grows:
+        node.reserve.require()
 
 
 def _require_plain(request: Request) -> None:

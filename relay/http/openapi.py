@@ -11,7 +11,7 @@ import msgspec
 
 from localstore.core.model.base import Problem
 from relay.base import edition
-from relay.http.routing import TABLE, Anonymous, Browser, Read, Route, SignedIn, Write
+from relay.http.routing import TABLE, Route
 
 TITLES = {
     200: "Already exists",
@@ -148,28 +148,24 @@ def _problems(route: Route) -> set[int]:
     codes = {401, 403, 429, *route.errors}  # a bad credential is refused wherever it is sent
     if route.params or route.flag:
         codes |= {400, 404, 422}
-    if not isinstance(route.access, Anonymous):
+    if route.operation.about != "node":
         codes |= {404}
     if route.body is not None or route.stream:
         codes |= {400, 408, 413, 415, 422}
     if route.query is not None or (route.method, route.status) == ("POST", 201):  # its Idempotency-Key
         codes |= {422}
-    if route.grows:
+    if route.operation.grows:
         codes |= {507}
     return codes
 
 
 def _security(route: Route) -> list[dict[str, list[str]]] | None:
-    match route.access:
-        case Anonymous():
-            return None
-        case Browser():
-            return [{"session": []}]
-        case Read(anonymous=True):
-            return [{}, *_SECURITY]
-        case SignedIn() | Read() | Write():
-            return list(_SECURITY)
-    raise TypeError(f"{route.name} declares an access rule this document does not know")
+    rights = route.operation
+    if rights.about == "node":
+        return None
+    if rights.about == "browser":
+        return [{"session": []}]
+    return [{}, *_SECURITY] if rights.anonymous else list(_SECURITY)
 
 
 def _schemes() -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The route table. A route declares who may call it; it cannot exist without.
+"""The route table. A route names its operation, whose row in `localstore.core.rights` says who may call it.
 
-    @serves(endpoints.LIST, access=Read(), flag="TR_REPOS_ENABLED")
+    @serves(endpoints.LIST, operation="ref.list", flag="TR_REPOS_ENABLED")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
         \"\"\"Branches and tags by name\"\"\"
         return await refs.page(view, query.type, query.cursor, query.limit)
@@ -26,49 +26,10 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.endpoint import Endpoint
+from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.limits import JSON_BODY
+from localstore.core.rights import OPERATIONS, Operation
 from relay.http.router import parameters
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may call. Subclasses are the only vocabulary; see each one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anonymous(Access):
-    """Anybody; a good credential is read when present. A stale cookie counts as none; a bad Authorization
-    header or signature is refused, since its sender meant it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SignedIn(Access):
-    """A session. `guests`: whether a guest session suffices. `op`: what a token must
-    include for a route that changes something; admin for keys, tokens and the account itself."""
-
-    guests: bool = False
-    op: typing.Literal["read", "write", "admin"] = "write"
-
-
-@dataclass(frozen=True, slots=True)
-class Browser(Access):
-    """A browser session by cookie: pages and decisions that no token may take (approving a sign-in)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Access):
-    """May see repository `{id}`. `anonymous`: without a session when it is public."""
-
-    anonymous: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Write(Access):
-    """Holds at least `role` in repository `{id}`. `archived`: also while it is archived."""
-
-    role: typing.Literal["owner", "admin", "write", "triage", "read"] = "write"
-    archived: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +76,7 @@ class Route:
 
     method: str
     path: str
-    access: Access
+    operation: Operation
     handler: Handler
     flag: str | None
     returns: Any
@@ -132,7 +93,6 @@ class Route:
     cost: int
     per_minute: int | None
     forms: bool
-    grows: bool  # puts something into a repository, which a nearly full node refuses
     name: str
     summary: str
 
@@ -141,10 +101,13 @@ class Route:
         """Whether a request that is sent again must get its first answer. Streamed bytes are kept by their
         digest: sent twice they are there once. Without an account there is nobody a key could belong to."""
         return (
-            (self.method, self.status) == ("POST", 201)
-            and not self.stream
-            and not isinstance(self.access, Anonymous)
+            (self.method, self.status) == ("POST", 201) and not self.stream and self.operation.about != "node"
         )
+
+    @property
+    def about_repo(self) -> bool:
+        """Whether the gate looks for the repository `{id}` of its path."""
+        return self.operation.about == "repository"
 
 
 TABLE: list[Route] = []
@@ -176,7 +139,7 @@ def route(
     method: str,
     path: str,
     *,
-    access: Access,
+    operation: str,
     flag: str | None = None,
     returns: Any = None,
     status: int = 200,
@@ -188,14 +151,16 @@ def route(
     cost: int = 1,
     per_minute: int | None = None,
     forms: bool = False,
-    grows: bool = True,
 ) -> Callable[[Handler], Handler]:
-    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `flag`: the feature
-    flag that must be on, else the constant 404. `errors`: statuses of refusals beside those every such route
-    has; `others`: good ones beside `status`. `max_body`: bytes. `cost`: tokens of the rate limit. `media`:
-    content type of the answer when it is not JSON. `per_minute`: a strict limit for each address. `forms`:
-    the body may also come from an HTML form. `grows` False: it writes to a repository, but puts nothing into
-    it that counts, so that a nearly full node carries it out."""
+    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: as the
+    table of rights calls it; KeyError for what is not there, TypeError for one on a repository at a path that
+    names none. `flag`: the feature flag that must be on, else the constant 404. `errors`: statuses of
+    refusals beside those every such route has; `others`: good ones beside `status`. `max_body`: bytes.
+    `cost`: tokens of the rate limit. `media`: content type of the answer when it is not JSON. `per_minute`: a
+    strict limit for each address. `forms`: the body may also come from an HTML form."""
+    rights = OPERATIONS[operation]
+    if rights.about == "repository" and not path.startswith(REPO):
+        raise TypeError(f"{operation} is about a repository, and {path} names none")
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -203,7 +168,7 @@ def route(
         declared = Route(
             method=method,
             path=path,
-            access=access,
+            operation=rights,
             handler=handler,
             flag=flag,
             returns=returns,
@@ -220,7 +185,6 @@ def route(
             cost=cost,
             per_minute=per_minute,
             forms=forms,
-            grows=grows and isinstance(access, Write) and method in ("POST", "PUT"),
             name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )

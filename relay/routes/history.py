@@ -23,7 +23,7 @@ from localstore.core.model.history import (
     UpdatesQuery,
 )
 from relay.caller import View
-from relay.http.routing import Read, Reply, Write, serves
+from relay.http.routing import Reply, serves
 from relay.service.history import archive as archives
 from relay.service.history import blame as blames
 from relay.service.history import compare as comparisons
@@ -33,7 +33,7 @@ from relay.service.history import history_pack as packs
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 
 
-@serves(endpoints.COMMITS, access=Read(), flag=FLAG)
+@serves(endpoints.COMMITS, operation="history.commits", flag=FLAG)
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
     if query.prefix is not None:
@@ -45,7 +45,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
 
 
-@serves(endpoints.LOG, access=Read(anonymous=False), flag=FLAG, cost=5)
+@serves(endpoints.LOG, operation="history.log", flag=FLAG, cost=5)
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
     if query.unverified:
@@ -53,13 +53,13 @@ async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     return await history.log(view, query.ref, query.cursor, query.limit)
 
 
-@serves(endpoints.SEAL, access=Read(anonymous=False), flag=FLAG)
+@serves(endpoints.SEAL, operation="seal.get", flag=FLAG)
 async def get_seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
     return await history.seal(view, seal_id)
 
 
-@serves(endpoints.SEAL_UPDATES, access=Write(archived=True), flag=FLAG, cost=10)
+@serves(endpoints.SEAL_UPDATES, operation="seal.updates", flag=FLAG, cost=10)
 async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
     """The live updates that a seal took in: who, from which device, which path, when; edits as signed"""
     if query.by == "path":
@@ -67,43 +67,50 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
     return await live_updates.page(view, seal_id, query.cursor, query.limit)
 
 
-@serves(endpoints.TREE, access=Read(), flag=FLAG)
+@serves(endpoints.TREE, operation="history.tree", flag=FLAG)
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
     return await history.tree(view, sha, query.path, query.recursive)
 
 
-@serves(endpoints.BLOB, access=Read(), flag=FLAG)
+@serves(endpoints.BLOB, operation="history.blob", flag=FLAG)
 async def get_blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content"""
     return await history.blob(view, sha, path)
 
 
-@serves(endpoints.RAW, access=Read(), flag=FLAG, media="*/*", others=(206, 304), errors=(416,))
+@serves(endpoints.RAW, operation="history.raw", flag=FLAG, media="*/*", others=(206, 304), errors=(416,))
 async def get_raw(view: View, sha: str, path: str) -> Reply:
     """The bytes of a file at a seal"""
     return await history.raw(view, sha, path)
 
 
-@serves(endpoints.ARCHIVE, access=Read(), flag=FLAG, media="application/gzip", others=(304,), cost=20)
+@serves(
+    endpoints.ARCHIVE,
+    operation="history.archive",
+    flag=FLAG,
+    media="application/gzip",
+    others=(304,),
+    cost=20,
+)
 async def get_archive(view: View, sha: str) -> Reply:
     """The whole tree at a seal as one gzip tarball"""
     return await archives.archive(view, sha)
 
 
-@serves(endpoints.HISTORY_PACK, access=Read(), flag=FLAG, media="application/x-tar", cost=20)
+@serves(endpoints.HISTORY_PACK, operation="history.pack", flag=FLAG, media="application/x-tar", cost=20)
 async def get_history_pack(view: View, query: PackQuery) -> Reply:
     """A slice of history: manifest.jsonl, then every file once"""
     return await packs.history_pack(view, query.from_, query.limit, query.skip)
 
 
-@serves(endpoints.COMPARE, access=Read(anonymous=False), flag=SEALING, cost=10)
+@serves(endpoints.COMPARE, operation="history.compare", flag=SEALING, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
     """What head brought since the merge base"""
     return await comparisons.compare(view, query.base, query.head, query.direct)
 
 
-@serves(endpoints.BLAME, access=Read(anonymous=False), flag=SEALING, cost=10)
+@serves(endpoints.BLAME, operation="history.blame", flag=SEALING, cost=10)
 async def get_blame(view: View, seal_id: str, path: str) -> Blame:
     """Which seal each line of a file came with"""
     return await blames.blame(view, seal_id, path)

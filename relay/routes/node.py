@@ -11,44 +11,44 @@ from relay.base.metrics import MEDIA
 from relay.caller import Caller
 from relay.http import openapi
 from relay.http.address import is_loopback
-from relay.http.routing import TABLE, Anonymous, Reply, route, serves
+from relay.http.routing import TABLE, Reply, route, serves
 from relay.service import node as nodes
 
 ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"
 ANY_ORIGIN = {"access-control-allow-origin": "*"}
 
 
-@serves(endpoints.HEALTH, access=Anonymous(), cost=0)
+@serves(endpoints.HEALTH, operation="node.health", cost=0)
 async def health(caller: Caller) -> Health:
     """The process answers"""
     return Health(status="ok")
 
 
-@serves(endpoints.READY, access=Anonymous(), errors=(503,), cost=0)
+@serves(endpoints.READY, operation="node.health", errors=(503,), cost=0)
 async def ready(caller: Caller) -> Reply:
     """Database and sync are up"""
     return _health(await nodes.ready(caller.node))
 
 
-@serves(endpoints.READYZ, access=Anonymous(), errors=(503,), cost=0)
+@serves(endpoints.READYZ, operation="node.health", errors=(503,), cost=0)
 async def readyz(caller: Caller) -> Reply:
     """Everything the node depends on is up"""
     return _health(await nodes.node_ready(caller.node))
 
 
-@serves(endpoints.VERSION, access=Anonymous())
+@serves(endpoints.VERSION, operation="node.describe")
 async def version(caller: Caller) -> Version:
     """Edition, version and source of this build"""
     return nodes.version(caller.node)
 
 
-@serves(endpoints.CONFIG, access=Anonymous())
+@serves(endpoints.CONFIG, operation="node.describe")
 async def client_config(caller: Caller) -> Reply:
     """Feature flags a client should honour, and the node"""
     return Reply(nodes.client_config(caller.node), headers=ANY_ORIGIN)
 
 
-@route("GET", "/api/v1/openapi.json", access=Anonymous())
+@route("GET", "/api/v1/openapi.json", operation="node.describe")
 async def openapi_document(caller: Caller) -> Reply:
     """This description of the interface (OpenAPI 3.1)"""
     flags = caller.node.config.flags
@@ -56,21 +56,21 @@ async def openapi_document(caller: Caller) -> Reply:
     return Reply(openapi.document(off), headers=ANY_ORIGIN)
 
 
-@route("GET", "/metrics", access=Anonymous(), media=MEDIA, errors=(404,), cost=0)
+@route("GET", "/metrics", operation="node.metrics", media=MEDIA, errors=(404,), cost=0)
 async def metrics(caller: Caller, request: Request) -> Reply:
     """Counters for Prometheus; on this machine, or with the admin secret in X-Admin-Secret"""
     figures = await nodes.gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
     return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
 
 
-@route("GET", "/source.tar.gz", access=Anonymous(), media="application/gzip", others=(206, 304), cost=10)
+@route("GET", "/source.tar.gz", operation="node.source", media="application/gzip", others=(206, 304), cost=10)
 async def source(caller: Caller) -> Reply:
     """The source code this node runs (AGPL-3.0-or-later, section 13)"""
     found = await nodes.source()
     return Reply(found, content_type="application/gzip", etag=f'"{hex_digest(found)}"')
 
 
-@route("GET", "/robots.txt", access=Anonymous(), media="text/plain")
+@route("GET", "/robots.txt", operation="page.static", media="text/plain")
 async def robots(caller: Caller) -> Reply:
     """Crawlers stay out of the interface"""
     return Reply(ROBOTS, content_type="text/plain; charset=utf-8", headers={"cache-control": "max-age=86400"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from localstore.core.model import repo as endpoints
 from localstore.core.model.repo import Coordinates
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Reply, serves
+from relay.http.routing import Reply, serves
 from relay.service import public
 
 
-@serves(endpoints.COORDINATES, access=Anonymous(), flag="TR_REPOS_ENABLED", others=(307,))
+@serves(endpoints.COORDINATES, operation="repo.coordinates", flag="TR_REPOS_ENABLED", others=(307,))
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
     """Public coordinates of a repository; a wrong kind is redirected"""
     found, right = await public.coordinates(caller, kind, owner, name)

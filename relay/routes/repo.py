@@ -6,21 +6,21 @@ from localstore.core.model import repo as endpoints
 from localstore.core.model.base import Page
 from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch, RepoQuery
 from relay.caller import Caller, View
-from relay.http.routing import Anonymous, Read, Reply, SignedIn, Write, serves
+from relay.http.routing import Reply, serves
 from relay.service import repo as repos
 from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
 
-@serves(endpoints.CREATE, access=SignedIn(), flag=FLAG, errors=(409, 503), cost=5)
+@serves(endpoints.CREATE, operation="repo.create", flag=FLAG, errors=(409, 503), cost=5)
 async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
     """Create a repository with its default branch"""
     made = await repos.create(caller, body, once)
     return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
 
 
-@serves(endpoints.LIST, access=Anonymous(), flag=FLAG)
+@serves(endpoints.LIST, operation="repo.list", flag=FLAG)
 async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see"""
     return await repos.page(
@@ -33,25 +33,25 @@ async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     )
 
 
-@serves(endpoints.GET, access=Read(anonymous=False), flag=FLAG)
+@serves(endpoints.GET, operation="repo.get", flag=FLAG)
 async def get_repo(view: View) -> Repo:
     """One repository"""
     return await repos.get(view)
 
 
-@serves(endpoints.UPDATE, access=Write("owner", archived=True), flag=FLAG, errors=(409,))
+@serves(endpoints.UPDATE, operation="repo.update", flag=FLAG, errors=(409,))
 async def update_repo(view: View, body: RepoPatch) -> Repo:
     """Change settings; the owner's alone"""
     return await repos.edit(view, body)
 
 
-@serves(endpoints.DELETE, access=Write("owner", archived=True), flag=FLAG)
+@serves(endpoints.DELETE, operation="repo.delete", flag=FLAG)
 async def delete_repo(view: View) -> Deleted:
     """Delete softly: restorable for 30 days"""
     return await repos.delete(view)
 
 
-@serves(endpoints.RESTORE, access=SignedIn(), flag=FLAG)
+@serves(endpoints.RESTORE, operation="repo.restore", flag=FLAG)
 async def restore_repo(caller: Caller, id: str) -> Repo:
     """Bring a deleted repository back"""
     return await repos.restore(caller, id)

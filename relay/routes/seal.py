@@ -15,7 +15,7 @@ from localstore.core.model.seal import (
     PrepareSealsRequest,
 )
 from relay.caller import View
-from relay.http.routing import Write, serves
+from relay.http.routing import serves
 from relay.service.once import Once
 from relay.service.sealing import seal, trees
 
@@ -23,25 +23,25 @@ FLAG = "TR_REPO_SEALING"
 TREES_BODY = 16 * MIB
 
 
-@serves(endpoints.PREPARE, access=Write(), flag=FLAG, errors=(409, 413))
+@serves(endpoints.PREPARE, operation="seal.prepare", flag=FLAG, errors=(409, 413))
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     """Fix the frontier's tree and the bytes to sign"""
     return await seal.prepare(view, branch, body)
 
 
-@serves(endpoints.FINALIZE, access=Write(), flag=FLAG, errors=(409, 410))
+@serves(endpoints.FINALIZE, operation="seal.finalize", flag=FLAG, errors=(409, 410))
 async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -> Seal:
     """Record the signed seal and move the branch's head"""
     return await seal.finalize(view, branch, body, once)
 
 
-@serves(endpoints.PREPARE_SEALS, access=Write(), flag=FLAG, max_body=TREES_BODY, errors=(409, 413))
+@serves(endpoints.PREPARE_SEALS, operation="seals.prepare", flag=FLAG, max_body=TREES_BODY, errors=(409, 413))
 async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of seals made from explicit trees"""
     return await trees.prepare(view, body)
 
 
-@serves(endpoints.FINALIZE_SEALS, access=Write(), flag=FLAG, errors=(409, 410))
+@serves(endpoints.FINALIZE_SEALS, operation="seals.finalize", flag=FLAG, errors=(409, 410))
 async def finalize_seals(view: View, body: FinalizeSealsRequest, once: Once) -> Page[Seal]:
     """Record signed seals and move the branch's head once"""
     return await trees.finalize(view, body, once)

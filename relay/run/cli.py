@@ -243,12 +243,8 @@ def _routes(asked: argparse.Namespace) -> int:
     routes.load()
     for route in sorted(TABLE, key=lambda r: (r.path, r.method)):
         flag = route.flag or "-"
-        print(f"{route.method:6} {route.path:64} {_access(route.access):28} {flag}")
+        print(f"{route.method:6} {route.path:64} {route.operation.name:28} {flag}")
     return 0
-
-
-def _access(rule: object) -> str:
-    return repr(rule).removesuffix("()")
 
 
 def _scheme(config: object) -> str:

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 from localstore.core.errors import NotFound, Unavailable
@@ -31,6 +32,8 @@ from relay.node import Node
 
 PROBE_BYTES = 16 * KIB  # more than a file system keeps beside its inodes
 ROOMS = ("svc", "tui", "relay", "localstore", "llm")
+BESIDE = ("pyproject.toml", "requirements.lock", "README.md")  # in a checkout only
+LICENCE = "licenses/LICENSE"  # in the metadata of every installation
 SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
 Check = Callable[[Node], Awaitable[None]]
 
@@ -98,14 +101,19 @@ async def source() -> bytes:
 def _source() -> bytes:
     root = Path(__file__).resolve().parents[2]
     files = sorted(file for room in ROOMS for file in (root / room).rglob("*") if file.suffix in SOURCES)
+    contents = {file.relative_to(root).as_posix(): file for file in files}
+    contents |= {name: root / name for name in BESIDE if (root / name).is_file()}
+    for installed in metadata.files("svc") or ():
+        if installed.match(LICENCE):
+            contents["LICENSE"] = Path(str(installed.locate()))
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w") as tar,
     ):
-        for file in files:
+        for name, file in sorted(contents.items()):
             data = file.read_bytes()
-            entry = tarfile.TarInfo(f"svc-{edition.VERSION}/{file.relative_to(root).as_posix()}")
+            entry = tarfile.TarInfo(f"svc-{edition.VERSION}/{name}")
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
     return packed.getvalue()

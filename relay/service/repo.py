@@ -42,6 +42,7 @@ async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     made = _new(me, me.handle, body)
     async with caller.write() as tx:
+        await caller.still(tx)
         if (before := await once.answer(tx, me, Repo)) is not None:
             return before
         caller.node.reserve.require()
@@ -99,13 +100,17 @@ async def page(
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
     """Change settings. An archived repository takes nothing but its unarchiving."""
-    old = view.repo
-    _check_archived(view, patch)
-    new_name = names.repository_name(patch.name) if patch.name is not None else old.name
-    new_class = _class_for(old, patch.visibility)
-    description = _description(old.description if patch.description is None else patch.description)
-    state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
-    async with view.write(account_name(old.owner_id)) as tx:  # whose names are taken and reserved
+    if patch.name is not None:
+        names.repository_name(patch.name)
+    if patch.description is not None:
+        _description(patch.description)
+    async with view.write(account_name(view.repo.owner_id)) as tx:  # whose names are taken and reserved
+        old = view.repo
+        _check_archived(view, patch)
+        new_name = old.name if patch.name is None else names.repository_name(patch.name)
+        new_class = _class_for(old, patch.visibility)
+        description = old.description if patch.description is None else patch.description
+        state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
         branch = await _default_branch(tx, old, patch.default_branch)
         now = now_ms()
         if new_name != old.name:
@@ -147,6 +152,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
+        await caller.still(tx)
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)
@@ -249,6 +255,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
         "updated_at": made.updated_at,
         "deleted_at": None,
         "purge_at": None,
+        "policy": None,
     }
 
 

@@ -105,7 +105,7 @@ def _blocks(
         if oneline:
             yield f"{one.id[:12]} {changes.subject(one.message)}\n"
         else:
-            yield ("\n" if at else "") + changes.heading(one) + ("\n" if patch or stat else "")
+            yield ("\n" if at else "") + changes.heading(one, ctx.out) + ("\n" if patch or stat else "")
         if stat:
             yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
         if patch:

@@ -26,7 +26,13 @@ from svc.console import Column, answers
 from svc.flows import resolve as flow
 from svc.flows.place.folder import turn
 
-LIST = (Column("path"), Column("kept_as"), Column("lines"), Column("kept_lines"), Column("by"))
+LIST = (
+    Column("path", kind="name"),
+    Column("kept_as", kind="name"),
+    Column("lines", spare=2),
+    Column("kept_lines", spare=3),
+    Column("by", spare=1),
+)
 SENTENCES = {
     "mine": "Resolved {path}: it is your version now",
     "theirs": "Resolved {path}: it stays as it is",
@@ -43,7 +49,8 @@ def conflicts(ctx: Ctx) -> None:
     """List files of which two versions stand against each other
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
-    the two differ, BY who made the first. svc resolve PATH ends a conflict.
+    the two differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
+    the copy.
 
     Examples:
     svc conflicts
@@ -112,7 +119,7 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
             _report(ctx, flow.resolve(copy, conflict, "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
-    with _merge_file(ctx, record.path, text) as file:
+    with _merge_file(ctx, conflict, text) as file:
         if tool:
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
@@ -130,20 +137,24 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 
 @contextmanager
-def _merge_file(ctx: Ctx, path: str, text: bytes) -> Iterator[Path]:
-    """The text in a file of this name, outside of the working copy. The file goes, except when the context is
-    left with an error and somebody had changed it: then its place is told."""
+def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[Path]:
+    """The text in a file of the path's name, outside of the working copy. The file goes, except when the
+    context is left with an error and somebody had changed it: then its place is told."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    file = folder / Path(path).name
+    file = folder / Path(conflict.record.path).name
     file.write_bytes(text)
     try:
         yield file
     except BaseException:
         if file.is_file() and file.read_bytes() != text:
-            target = shlex.quote(os.path.relpath(ctx.obj.linked_folder()[0] / path, ctx.obj.folder))
+            root = ctx.obj.linked_folder()[0]
+            target, name = (
+                shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
+                for path in (conflict.record.path, conflict.name)
+            )
             ctx.out.note(
                 f"what you wrote is kept in {file}; to use it, finish it there, then: "
-                f"cp {shlex.quote(str(file))} {target} && svc resolve {target} --theirs"
+                f"cp {shlex.quote(str(file))} {target} && svc resolve {name} --theirs"
             )
         else:
             shutil.rmtree(folder, ignore_errors=True)

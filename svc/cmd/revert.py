@@ -29,8 +29,9 @@ def revert(
 ) -> None:
     """Take the changes of one seal back, as edits of this folder
 
-    What came after it stays: texts are merged by lines. Where later changes overlap, the files are named and
-    nothing is changed. What the files held moves to a trash folder. Push when you have looked at the result.
+    What came after it stays: texts are merged by lines and words. Where later changes overlap, the files
+    are named and nothing is changed. What the files held moves to a trash folder. Push when you have
+    looked at the result.
 
     Examples:
     svc revert 3f2a91

@@ -13,7 +13,7 @@ from localstore.core.model.history import ChangedFile, Seal
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.log import author
-from svc.console import Column, answers
+from svc.console import Column, Out, answers
 from svc.flows.history.show import show as show_seal
 from svc.flows.place.refs import default_ref, seal_of
 
@@ -66,20 +66,20 @@ def show(
         }
         ctx.out.record(record, COLUMNS, Seal)
     else:
-        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out.width), diff=True)
+        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
 
 
 def _text(
-    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, width: int
+    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
 ) -> str:
-    head, _, rest = changes.heading(one).partition("\nDate:")
+    head, _, rest = changes.heading(one, out).partition("\nDate:")
     verified = f"no: {fault}" if fault else "yes, by the signature of this device, checked here"
     if fault is None and one.key.revoked_at is not None:
-        verified += f"; its key was revoked {one.key.revoked_at}"
+        verified += f"; its key was revoked {out.when(one.key.revoked_at)}"
     text = f"{head}\nDevice: {one.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
     if name_only:
         return text + changes.names(files)
-    text += changes.stat(files, width)
+    text += changes.stat(files, out.width)
     return text if stat else f"{text}\n{changes.patches(files)}"

@@ -18,7 +18,7 @@ from svc.flows.place.folder import copy_for_reading
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
-ROWS = (Column("state", kind="state"), Column("path"), Column("reason"))
+ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason"))
 FIELDS = tuple(
     Column(name)
     for name in (

@@ -140,7 +140,16 @@ class Out:
         print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
 
     def error(self, error: SvcError) -> None:
-        self.fail(error.detail or error.title)
+        self.fail(self.worded(error))
+
+    def worded(self, error: SvcError) -> str:
+        """The sentence of an error. A moment in it that the error has as a member too, `…_at`, is written
+        as all others: `2 h ago` on a terminal."""
+        sentence = error.detail or error.title
+        for name, moment in error.extra.items():
+            if name.endswith("_at") and isinstance(moment, str) and moment:
+                sentence = sentence.replace(f"at {moment}", self.when(moment))
+        return sentence
 
     def fail(self, sentence: str) -> None:
         self.meter.clear()
@@ -167,6 +176,10 @@ class Out:
     def when(self, moment: str) -> str:
         """A moment for a sentence: `in 29 d` on a terminal, the whole time elsewhere."""
         return age(moment, _now()) if self.terminal else f"at {moment}"
+
+    def moment(self, moment: str) -> str:
+        """A moment in a page about one thing: `2 h ago` before the whole time on a terminal."""
+        return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 
     @property
     def width(self) -> int:

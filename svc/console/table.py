@@ -13,8 +13,10 @@ from localstore.core.paths import terminal_safe
 
 Record = dict[str, Any]
 ID_CHARS, ID_CHARS_NARROW = 12, 7  # of a seal id or key id on a terminal, and where there is little room
-LINE_MIN, BESIDE_CODE_MIN, COLUMN_MIN = 12, 8, 3  # characters to which a column is cut
+LINE_MIN, BESIDE_CODE_MIN, NAME_MIN, COLUMN_MIN = 12, 8, 12, 3  # characters to which a column is cut
+LINE_ROOM, NAME_ROOM = 24, 24  # of a line before ids and times are shortened, of a name before texts
 CODE_ROOM, CODE_MIN = 40, 10  # characters of code in a line: for which others are left out, and at least
+WHOLE = ("code", "name")  # kinds that go on in the next line
 STATES = {  # colours that repeat what the word says
     **dict.fromkeys(("new", "active", "registered"), "green"),
     **dict.fromkeys(("changed", "archived", "unchecked", "skipped"), "yellow"),
@@ -24,12 +26,13 @@ STATES = {  # colours that repeat what the word says
 
 class Column(msgspec.Struct, frozen=True):
     """One field of a list or record. `get` derives it from the whole record; without it the field is the
-    member called `name`. `kind` says how people read it; programs always get the whole value. `spare`: how
-    dispensable the column is on a narrow terminal, from 1 on; 0 stays."""
+    member called `name`. `kind` says how people read it; programs always get the whole value. A `name` is
+    what people type again, a path or a branch, and is shown whole. `spare`: how dispensable the column is
+    on a narrow terminal, from 1 on; 0 stays."""
 
     name: str
     get: Callable[[Record], Any] | None = None
-    kind: Literal["text", "time", "size", "id", "line", "state", "code"] = "text"
+    kind: Literal["text", "time", "size", "id", "line", "state", "code", "name"] = "text"
     spare: int = 0
 
     @property
@@ -85,8 +88,9 @@ def aligned(
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
     """A header and one line for each record, fitted into `width` columns: ids and times in short, spare
-    columns left out (their headers go to `left_out`), texts cut. Code is never cut, it goes on in the next
-    line. A column that is empty in every record is left away. `tint(text, colour)` colours states."""
+    columns left out (their headers go to `left_out`), texts cut. Code and names are never cut, they go on
+    in the next line. A column that is empty in every record is left away. `tint(text, colour)` colours
+    states."""
     found = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
     shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -110,7 +114,7 @@ class _Table:
 
     def fit(self) -> list[str]:
         """Shorten what may be, the least needed first. The headers of the columns that were left out."""
-        self._cut("line", LINE_MIN)
+        self._cut("line", LINE_ROOM)
         if self._over():
             self._shorten()
         if self._code():
@@ -119,17 +123,23 @@ class _Table:
         while self._crowded() and (spare := max(column.spare for column in self.columns)):
             gone.append(self._leave_out(spare))
         least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
-        for kinds in (("text",), ("line", "state", "id", "size", "time", "text")):
-            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > least:
+        rest = ("line", "state", "id", "size", "time", "text", "name")
+        for kinds, narrow in (
+            (("name",), NAME_ROOM),
+            (("text",), least),
+            (("name",), NAME_MIN),
+            (rest, least),
+        ):
+            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > narrow:
                 self.widths[widest[1]] -= 1
         for at in self._code():
             self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """The line of a record, and further ones where its code is longer than its column."""
+        """The line of a record, and further ones where its code or a name is longer than its column."""
         parts = zip(row, self.widths, self.columns, strict=True)
-        pieces = [_pieces(text, wide) if each.kind == "code" else [text] for text, wide, each in parts]
+        pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
             texts = [each[number] if number < len(each) else "" for each in pieces]
             fitted = map(_fit, texts, self.widths)

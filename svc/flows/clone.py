@@ -34,7 +34,7 @@ from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, conflict_copies
-from svc.flows.executable import mark
+from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
 
 BATCH = 1000
@@ -91,13 +91,14 @@ def clone(
         files = verify.tree(transport.tree(head), payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
         here = {} if begun is None else files_written(copy, files)
-        skipped, stats = _write(copy, files, rows, here)
-        copy.files.sync()
-        clear(copy)
-        copy.record_clone(head, files, stats)
-        if key is not None:
-            attach_lanes(copy)
-        mark(copy, files)
+        with marking(copy):
+            skipped, stats = _write(copy, files, rows, here)
+            copy.files.sync()
+            clear(copy)
+            copy.record_clone(head, files, stats)
+            if key is not None:
+                attach_lanes(copy)
+            mark(copy, files)
         copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
         return Cloned(folder, head, len(files) - len(skipped), size, skipped, conflict_copies(copy))

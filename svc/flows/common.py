@@ -27,6 +27,7 @@ from localstore.sync.remote import connect, unsealed_authors
 from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
@@ -34,6 +35,7 @@ def begin(copy: WorkingCopy) -> str | None:
     BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
     recover(copy)
     resume_clone(copy)
+    mark_interrupted(copy)
     adopt_state_file(copy)
     repair_state_file(copy)
     if copy.key is None or copy.repo.shown_seal:
@@ -185,8 +187,8 @@ def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
     """What became a conflict copy in this run."""
     found = []
     for path, name in copy.conflicts:
-        clash = copy.db.conflicts.get(path)
-        if clash is not None and clash.kept_as == name:
+        clash = copy.db.conflicts.get(name)
+        if clash is not None and clash.path == path:
             found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
             found.append(ConflictCopy(path, name))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -24,6 +25,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 LINE_CHARS = 200  # that one pattern may have in the manifest
 KEY = "executable"
+UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives them
 
 
 class Executable(msgspec.Struct):
@@ -36,15 +38,33 @@ class Executable(msgspec.Struct):
     written: bool = False
 
 
+@contextmanager
+def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
+    """Around writing files and `mark` of them: a command that is killed within leaves a note for the next.
+    `needed`: a manifest may come; one that is here counts by itself."""
+    noted = needed or _listed(copy) is not None
+    if noted:
+        copy.db.put(UNMARKED, 1)
+    yield
+    if noted:
+        copy.db.put(UNMARKED, None)
+
+
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
     """Make those of the paths executable that the manifest lists, for everybody who may read them."""
     listed = _listed(copy)
-    if listed is None:
-        return
-    for path in paths:
-        if listed(path):
-            _set(copy, path)
-    copy.files.forget()
+    if listed is not None:
+        for path in paths:
+            if listed(path):
+                copy.files.make_executable(path)
+        copy.files.forget()
+
+
+def mark_interrupted(copy: WorkingCopy) -> None:
+    """Mark all files of the branch here, if a command was killed between writing and marking some."""
+    if copy.db.number(UNMARKED):
+        mark(copy, copy.entries)
+        copy.db.put(UNMARKED, None)
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
@@ -71,20 +91,6 @@ def executable(copy: WorkingCopy, write: bool) -> Executable:
 def _is_executable(copy: WorkingCopy, path: str) -> bool:
     info = copy.files.stat(path)
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
-
-
-def _set(copy: WorkingCopy, path: str) -> None:
-    """No link is followed, neither as the file nor on the way to it."""
-    try:
-        fd, info = copy.files.opened(path)
-    except OSError:
-        return
-    try:
-        wanted = info.st_mode | (info.st_mode & 0o444) >> 2
-        if wanted != info.st_mode:
-            os.fchmod(fd, stat.S_IMODE(wanted))
-    finally:
-        os.close(fd)
 
 
 def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:

@@ -29,7 +29,7 @@ from svc.flows.common import (
     unwritable,
     verified_head,
 )
-from svc.flows.executable import mark
+from svc.flows.executable import mark, marking
 
 Mode = Literal["plain", "merge", "force"]
 
@@ -74,9 +74,10 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
     capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
-    changed = reconcile(copy, scan)
-    clear(copy)
-    mark(copy, copy.entries.keys() if MANIFEST in changed else changed)
+    with marking(copy, new is not None):
+        changed = reconcile(copy, scan)
+        clear(copy)
+        mark(copy, copy.entries.keys() if MANIFEST in changed else changed)
     if new is not None:
         copy.record_seal(head, new.changes, whole=new.whole, tree=new.tree)
     return Pulled(

@@ -9,7 +9,8 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.encoding import digest
-from localstore.core.errors import ClientError, NotFound
+from localstore.core.errors import ClientError, NotFound, UsageError
+from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import kind_of
 from localstore.record.conflicts import RecordedConflict
 from localstore.sync.settle import recover, replace
@@ -20,11 +21,13 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file."""
+    """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file.
+    `name`: what to call it by, the copy where the path has several."""
 
     record: RecordedConflict
     theirs: bytes | None
     mine: bytes | None
+    name: str
 
 
 class Texts(msgspec.Struct, frozen=True):
@@ -53,17 +56,28 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
     over = [record for record in found if not copy.exists(record.kept_as)]
     with copy.db.step():
         for record in over:
-            copy.db.conflicts.remove(record.path)
+            copy.db.conflicts.remove(record.kept_as)
     return [record for record in found if record not in over], over
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
-    """The conflict of this path; the copy's name is as good. NotFound if there is none."""
+    """The conflict of this path or of this copy. NotFound if there is none, UsageError where a path has
+    several: then the copy must be named."""
     recover(copy)
-    for record in copy.db.conflicts.list():
-        if path in (record.path, record.kept_as):
-            return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as))
-    raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+    named = copy.db.conflicts.get(path)
+    found = [named] if named is not None else list(copy.db.conflicts.of(path))
+    if not found:
+        raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+    left = [record for record in found if copy.exists(record.kept_as)]
+    if len(left) > 1:
+        copies = " or ".join(terminal_safe(record.kept_as) for record in left)
+        raise UsageError(
+            f"{path} has {len(left)} conflicts; name the copy that is meant: svc resolve {copies}"
+        )
+    record = (left or found)[0]
+    alone = len(copy.db.conflicts.of(record.path)) == 1
+    name = record.path if alone else record.kept_as
+    return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as), name)
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
@@ -76,7 +90,7 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
         if data is None or kind_of(data) != "text":
             what = "is no text any more" if copy.exists(path) else "was deleted"
             raise ClientError(
-                f"{path} {what}; choose one version: svc resolve {record.path} --mine or --theirs"
+                f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )
         sides.append(data)
     return Texts(base or b"", *sides)
@@ -98,17 +112,17 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
     order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
     record = conflict.record
-    if open_conflict(copy, record.path) != conflict:
+    if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
-            f"run svc resolve {record.path} again"
+            f"run svc resolve {conflict.name} again"
         )
     replaced = None
     if text is not None and digest(text) != conflict.theirs:
         replaced = replace(copy, record.path, digest(text), text, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
-        copy.db.conflicts.remove(record.path)
+        copy.db.conflicts.remove(record.kept_as)
     copy.files.forget()
     return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
 
@@ -116,5 +130,5 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
     """Drop the record of a conflict whose copy was deleted."""
     with copy.db.step():
-        copy.db.conflicts.remove(conflict.record.path)
+        copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.diff.line_merge import merge
+from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
+from localstore.core.limits import TEXT_FILE
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
@@ -42,8 +43,8 @@ class _Plan(msgspec.Struct):
 
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
     """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
-    lines; Conflict names the files where that is not possible, and nothing is changed then. UsageError for a
-    seal with two parents."""
+    the one rule; Conflict names the files where that is not possible, and nothing is changed then. UsageError
+    for a seal with two parents."""
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     if len(payload.parents) > 1:
@@ -102,7 +103,7 @@ def _plan(
         plan.conflicts.append(path)
         return
     found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
-    if found.conflicts:
+    if found.conflicts or len(found.text) > TEXT_FILE:
         plan.conflicts.append(path)
     elif digest(found.text) != mine.digest:
         plan.merged[path] = found.text

@@ -30,6 +30,7 @@ RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
 SWITCHING_PROTOCOLS = 101
+BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
@@ -149,10 +150,7 @@ def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None
     try:
-        content = response.extensions.get("svc.problem")
-        if content is None:
-            content = response.extensions["svc.problem"] = _read(response, PROBLEM_MAX)
-        found = msgspec.json.decode(content)
+        found = msgspec.json.decode(_read(response, PROBLEM_MAX))
     except (ServerMisbehaved, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get("code"), str) else None
@@ -175,6 +173,20 @@ def _media(response: httpx.Response) -> str:
 
 
 def _read(response: httpx.Response, cap: int) -> bytes:
+    """The whole body. It arrives once; whoever reads it again gets the same, an error too."""
+    kept: bytes | SvcError | None = response.extensions.get(BODY)
+    if kept is None:
+        try:
+            kept = _received(response, cap)
+        except SvcError as error:
+            kept = error
+        response.extensions[BODY] = kept
+    if isinstance(kept, SvcError):
+        raise kept
+    return kept
+
+
+def _received(response: httpx.Response, cap: int) -> bytes:
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")

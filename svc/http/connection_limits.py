@@ -30,8 +30,8 @@ class ConnectionLimits:
         self._until: float | None = None  # when the head must have ended
 
     def left(self, now: float) -> float | None:
-        """Seconds that the server may still take; None before the first byte. ConnectionLimitExceeded if
-        none."""
+        """Seconds that the server may still take; None before the first byte. Raises
+        ConnectionLimitExceeded if none are left."""
         if not self.in_head:
             left = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:

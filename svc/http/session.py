@@ -130,7 +130,8 @@ class Sessions:
             return None
         if session.seconds_left(now or datetime.now(UTC)) <= 0:
             raise Unauthorized(
-                f"the session on {origin} ended at {session.expires_at}; run: svc login --server {origin}"
+                f"the session on {origin} ended at {session.expires_at}; run: svc login --server {origin}",
+                ended_at=session.expires_at,
             )
         return Credential(session.token, self.identity.device)
 

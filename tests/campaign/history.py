@@ -1,7 +1,7 @@
 """Random histories of several machines with the real client, the real relay and a bad road between them.
 
-A word (see `person`) is given up only when somebody who saw it took it away; every other word must be found
-at the end, in a branch or in a trash folder. One seed is one history.
+A word (see `person`) is given up only when somebody who saw it took it away, or one of its copies in their
+folder; every other word must be found at the end, in a branch or in a trash folder. One seed is one history.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class History:
         return found
 
     def give_up(self, before: Counter[bytes], after: Counter[bytes]) -> None:
-        self.given_up |= set(before) - set(after)
+        self.given_up |= set(before - after)
 
     def edit(self, machine: Machine) -> None:
         """One thing that a person does to the folder, and which words came and went with it."""

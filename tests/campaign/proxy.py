@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -71,6 +72,8 @@ class Proxy:
             end(client, reset=True)
             return
         server.settimeout(None)
+        for way in (client, server):
+            way.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         said = bytearray()
         back = threading.Thread(
             target=self.pump, args=(server, client, "down", weather, bytearray()), daemon=True
@@ -125,6 +128,8 @@ class Proxy:
 def end(connection: socket.socket, reset: bool) -> None:
     try:
         if reset:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)  # who still reads from it in another thread holds it open
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
         else:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.campaign.conftest import Place
 from tests.campaign.world import Machine
@@ -93,3 +99,60 @@ def test_the_own_repository_works_when_it_is_cloned(place: Place) -> None:
     bob = place.machine("bob")
     assert "scripts/quickstart" in programs
     assert executable(bob) == programs
+
+
+def _dies_at(where: str) -> Callable[[], None]:
+    """For `before`: the command is killed when it calls this function of `svc.flows`, `module:name`."""
+
+    def change() -> None:
+        module, _, name = where.partition(":")
+
+        def die(*_: object) -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(importlib.import_module(f"svc.flows.{module}"), name, die)
+
+    return change
+
+
+def _listed_scripts(place: Place) -> list[str]:
+    paths = [f"scripts/{n}.sh" for n in range(4)]
+    for path in paths:
+        script(place, path)
+    place.write(place.ann, ".svc.yaml", 'executable: ["scripts/*"]\n')
+    place.ann.ok("push", "-m", "first")
+    return paths
+
+
+@pytest.mark.parametrize("where", ["clone:mark", "clone:clear"])
+def test_what_an_interrupted_clone_wrote_gets_its_bits_from_a_pull(place: Place, where: str) -> None:
+    paths = _listed_scripts(place)
+    bob = place.machine("bob", clone=False)
+    words = ("repo", "clone", place.repo, str(bob.folder))
+    killed = bob.run(*words, where=place.base, before=_dies_at(where))
+    assert (killed.code, executable(bob)) == (-signal.SIGKILL, [])
+    place.write(place.ann, "other", "x\n")
+    place.ann.ok("push", "-m", "second")
+    bob.ok("pull")
+    assert executable(bob) == paths
+
+
+def test_what_an_interrupted_pull_wrote_gets_its_bits_from_the_next(place: Place) -> None:
+    place.write(place.ann, "plain.txt", "x\n")
+    place.ann.ok("push", "-m", "nothing to run")
+    bob = place.machine("bob")
+    paths = _listed_scripts(place)
+    assert bob.run("pull", before=_dies_at("pull:mark")).code == -signal.SIGKILL
+    assert (executable(bob), set(bob.files()) >= set(paths)) == ([], True)
+    bob.ok("pull")
+    assert executable(bob) == paths
+
+
+def test_a_dry_run_sets_no_bit(place: Place) -> None:
+    script(place, "run")
+    place.ann.ok("push", "-m", "first")
+    bob = place.machine("bob")
+    place.write(place.ann, ".svc.yaml", "executable: [run]\n")
+    place.ann.ok("push", "-m", "listed")
+    bob.ok("pull", "--dry-run")
+    assert executable(bob) == []

@@ -167,6 +167,23 @@ def _versions_that_are_not_as_they_were(place: Place) -> None:
     bob.ok("push", "-m", "resolved")
 
 
+@row("usage", "resolve")
+def _two_conflicts_of_one_path(place: Place) -> None:
+    bob, first = _conflict(place)
+    place.write(place.ann, "page.txt", PAGE.replace("three", "ann again"))
+    place.ann.ok("push", "-m", "again")
+    place.write(bob, "page.txt", PAGE.replace("three", "bob again"))
+    bob.ok("pull", "--merge")
+    said = refused(bob, "resolve", "page.txt", "--mine", says="resolve page.sync-conflict-").err
+    copies = said.partition("svc resolve ")[2].strip().split(" or ")
+    assert first in copies
+    for copy in copies:
+        bob.ok("resolve", copy, "--mine")
+    assert bob.ok("conflicts", "--json", "path").json() == []
+    assert PAGE.replace("three", "ann again").encode() in bob.trash()
+    bob.ok("push", "-m", "resolved")
+
+
 @row("not_found", "conflicts")
 def _a_path_without_a_conflict(place: Place) -> None:
     bob, _ = _conflict(place)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
 import msgspec
 
 from tests import buckets, databases
@@ -40,16 +44,17 @@ class Ran:
 class Node:
     """The relay and the road to it. `address` stays the same however often the relay dies."""
 
-    def __init__(self, base: Path, address: str | None = None) -> None:
-        """`address`: somebody else's road leads to the relay, and that is its public address."""
-        self.base = base
+    def __init__(self, base: Path, address: str | None = None, forks: bool = False) -> None:
+        """`address`: somebody else's road leads to the relay, and that is its public address. `forks`: the
+        relay is a fork that has its code loaded already, so that it can die often."""
+        self.base, self.forks = base, forks
         self.control = base / "weather.json"
         self.serial = 0
         self.port = 0
         data = base / "data"
         self.stores = {**databases.variables(data), **buckets.variables(data)}
         self.url = self.stores.get("DATABASE_URL") or f"sqlite:///{data / 'relay.db'}"
-        self.relay: subprocess.Popen[str] | None = None
+        self.relay: subprocess.Popen[str] | Fork | None = None
         self.proxy: subprocess.Popen[str] | None = None
         self.turn()
         self.address = address or self._build_road()
@@ -79,26 +84,21 @@ class Node:
 
     def start(self, preexec: Any = None) -> None:
         environment = clean_environment(TR_PUBLIC_URL=self.address, TR_RATE_LIMITS="false", **self.stores)
+        words = ["serve", "--dev", "--port", "0", "--data", str(self.base / "data")]
         with self.log.open("a") as log:
-            self.relay = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "relay",
-                    "serve",
-                    "--dev",
-                    "--port",
-                    "0",
-                    "--data",
-                    str(self.base / "data"),
-                ],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=ROOT,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=preexec,
+            self.relay = (
+                Fork(words, log, environment)
+                if self.forks
+                else subprocess.Popen(
+                    [sys.executable, "-m", "relay", *words],
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    cwd=ROOT,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=preexec,
+                )
             )
         assert self.relay.stdout is not None
         line = self.relay.stdout.readline()
@@ -109,7 +109,8 @@ class Node:
 
     def kill(self) -> None:
         assert self.relay is not None
-        os.killpg(self.relay.pid, signal.SIGKILL)
+        if self.relay.poll() is None:
+            os.killpg(self.relay.pid, signal.SIGKILL)
         self.relay.wait(20)
 
     def close(self) -> None:
@@ -127,6 +128,55 @@ class Node:
         return databases.rows(self.url, statement, *values)
 
 
+class Fork:
+    """A relay in a fork of this process, with a session of its own; used like a Popen."""
+
+    def __init__(self, words: list[str], log: IO[str], environment: dict[str, str]) -> None:
+        import relay.run.cli
+        import relay.run.server
+
+        out, into = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.code: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                os.dup2(into, 1)
+                os.dup2(log.fileno(), 2)
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                os.closerange(3, 1024)
+                sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+                os.environ.clear()
+                os.environ.update(environment)
+                os.chdir(ROOT)
+                os._exit(relay.run.cli.main(words))
+            finally:
+                os._exit(70)
+        os.close(into)
+        self.stdout = os.fdopen(out)
+
+    def poll(self) -> int | None:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def wait(self, seconds: float) -> int:
+        end = time.monotonic() + seconds
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise Broken("the relay does not end")
+            time.sleep(0.01)
+        assert self.code is not None
+        return self.code
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+
 class Machine:
     """One device: its own home and folder. A command runs in a fork that has svc loaded already."""
 
@@ -142,12 +192,7 @@ class Machine:
         self, *words: str, die_at: int | None = None, where: Path | None = None, before: Any = None
     ) -> Running:
         """Start a command. `die_at` kills it at that call of a function of ours or of the system."""
-        import svc.cmd.frame.app
-        import svc.flows.clone
-        import svc.flows.login
-        import svc.flows.push
-        import svc.flows.switch  # noqa: F401
-
+        _load()
         out, err = (self.output / "out").open("w+"), (self.output / "err").open("w+")
         sys.stdout.flush()
         sys.stderr.flush()
@@ -211,6 +256,18 @@ class Machine:
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+
+@cache
+def _load() -> None:
+    """Import once what commands import when they run, so that the forks need not."""
+    import svc.cmd
+
+    for package in (svc, svc.cmd):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    httpx.Client().close()
 
 
 def _die_at(number: int) -> None:

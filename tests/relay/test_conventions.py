@@ -16,7 +16,7 @@ from localstore.core.identity.bearer import from_text, parse_script_token
 from localstore.core.identity.capability import Guard
 from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
 from relay import routes
-from relay.http.routing import TABLE, Anonymous, Read, Route
+from relay.http.routing import TABLE, Route
 from tests.endpoints import endpoints
 from tests.relay.auth.people import PASSWORD, Device
 from tests.relay.conftest import Account, Relay
@@ -41,7 +41,7 @@ def filled(route: Route, **values: str) -> str:
 
 
 def is_open(route: Route) -> bool:
-    return isinstance(route.access, Anonymous) or (isinstance(route.access, Read) and route.access.anonymous)
+    return route.operation.anonymous
 
 
 OPEN = [route for route in TABLE if is_open(route)]

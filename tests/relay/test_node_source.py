@@ -17,6 +17,10 @@ def test_the_source_link_leads_to_the_running_code(relay: Relay) -> None:
     assert packed.headers["content-type"] == "application/gzip"
     with tarfile.open(fileobj=io.BytesIO(packed.content)) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
+        folder = tar.getnames()[0].partition("/")[0]
+        licence = tar.extractfile(f"{folder}/LICENSE")
+        assert licence is not None
+        assert b"GNU AFFERO GENERAL PUBLIC LICENSE" in licence.read()
     assert {"relay/routes/node.py", "localstore/core/seal.py", "svc/__main__.py"} <= names
     assert httpx.get(link).content == packed.content
     name = packed.headers["etag"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from localstore.core.endpoint import REPO, Endpoint
-from localstore.core.errors import Conflict
+from localstore.core.errors import Conflict, Forbidden
 from localstore.core.model.base import Model, Page, PageQuery
 
 
@@ -19,6 +19,12 @@ class RepositoryArchived(Conflict):
     """The repository is archived and takes no writes; unarchive it first."""
 
     code = "repository_archived"
+
+
+class FilteredView(Forbidden):
+    """Some paths are for the repository's writers only, and what is asked for is not answered in part."""
+
+    code = "filtered_view"
 
 
 class ClassImmutable(Conflict):

@@ -31,6 +31,7 @@ NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
 PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is made again after a pull
 TOO_COSTLY = ("update_invalid", "too_large")  # codes of a refused edit: its lane, or the budget, has no room
 ENVELOPE = 4096  # bytes of a batch beside its updates
+KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored together
 
 
 class Sent(msgspec.Struct):
@@ -149,6 +150,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
         with copy.db.step():
             copy.db.put(REUSED, 1)
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
+    _keep_texts(copy, answered)
     states = _adopted_states(copy, answered)
     made: dict[str, tuple[PathRecord, bytes | None]] = {}
     edited: list[PathRecord] = []
@@ -248,8 +250,6 @@ def _made(
     """The file has a new lane, which begins with the bytes that were sent; its state if it has a history."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
-    if kind == "text" and not copy.objects.has(digest):
-        _keep_text(copy, update.path, digest)
     made = PathRecord(
         path=update.path,
         kind=kind,
@@ -265,11 +265,19 @@ def _made(
     return made, state
 
 
-def _keep_text(copy: WorkingCopy, path: str, digest: bytes) -> None:
-    """A text that the relay had already was not packed here: keep it from the disk while it is there."""
-    data = _bytes_of(copy, path, digest)
-    if data is not None and kind_of(data) == "text":
-        copy.objects.add([(digest, data)])
+def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
+    """Texts that the relay had already were not packed here: keep them from the disk while they are there."""
+    kept: dict[bytes, bytes] = {}
+    for update, answer in answered:
+        if answer.result == "ok" and update.kind == "create_text":
+            digest = unhex(update.blake3 or "")
+            data = None if copy.objects.has(digest) else _bytes_of(copy, update.path, digest)
+            if data is not None and kind_of(data) == "text":
+                kept[digest] = data
+            if sum(map(len, kept.values())) > KEPT_AT_ONCE:
+                copy.objects.add(kept.items())
+                kept = {}
+    copy.objects.add(kept.items())
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:

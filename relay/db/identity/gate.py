@@ -1,4 +1,5 @@
-"""The gate's one statement: the session of a token, and the repository of the path as its account sees it."""
+"""The gate's one statement: the session of a token, and the repository of the path as its account sees it.
+And what a write transaction reads again of both."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from sqlalchemy import and_, bindparam, select
 from relay.db import repo as repos
 from relay.db.engine.database import Row
 from relay.db.identity import session as sessions
-from relay.db.schema.account import account
+from relay.db.schema.account import account, device_key, session
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("repo_id")
@@ -27,6 +28,42 @@ LIVE_AND_VISIBLE = (
         .outerjoin(account, account.c.id == repo.c.owner_id)
     )
     .where(sessions.IS_LIVE)
+)
+
+
+# The same inside a write transaction: columns of `repos.VISIBLE`. No row: the session, or the key that signs
+# by itself, was revoked, or its account disabled. A repository that is hidden by now leaves its columns null.
+
+
+def _still(credentials: Any, lives: Any) -> Any:
+    """`credentials`: sessions or keys, joined with `session` or `device_key`."""
+    holder = sessions.HOLDER
+    return (
+        select(*repos.COLUMNS, repos.ROLE)
+        .select_from(
+            credentials.join(holder, holder.c.id == bindparam("account"))
+            .outerjoin(
+                collaborator,
+                and_(collaborator.c.repo_id == _REPO, collaborator.c.account_id == bindparam("account")),
+            )
+            .outerjoin(repo, and_(repo.c.id == _REPO, repos.VISIBLE_TO_ME))
+            .outerjoin(account, account.c.id == repo.c.owner_id)
+        )
+        .where(lives, holder.c.disabled_at.is_(None), device_key.c.revoked_at.is_(None))
+    )
+
+
+_OF_ACCOUNT: Any = bindparam("account")
+STILL_BY_SESSION = _still(
+    session.outerjoin(device_key, device_key.c.id == session.c.device_key_id),
+    and_(
+        session.c.id == bindparam("credential"),
+        session.c.account_id == _OF_ACCOUNT,
+        session.c.revoked_at.is_(None),
+    ),
+)
+STILL_BY_KEY = _still(
+    device_key, and_(device_key.c.id == bindparam("credential"), device_key.c.account_id == _OF_ACCOUNT)
 )
 
 

@@ -49,24 +49,24 @@ _OPEN = and_(session.c.revoked_at.is_(None), session.c.expires_at > bindparam("n
 
 # The session lives, its account does, and the registered key it is bound to, if any, was not revoked. In
 # parts, because the gate reads the repository in the same statement (`relay.db.identity.gate`).
-_HOLDER = account.alias("holder")
+HOLDER = account.alias("holder")
 LIVE_COLUMNS = (
     session.c.kind,
     session.c.device_key_id,
     session.c.expires_at,
     session.c.last_used_at,
-    _HOLDER.c.kind,
-    _HOLDER.c.handle,
-    _HOLDER.c.phase,
+    HOLDER.c.kind,
+    HOLDER.c.handle,
+    HOLDER.c.phase,
 )
-LIVE_FROM = session.join(_HOLDER, _HOLDER.c.id == session.c.account_id).outerjoin(
+LIVE_FROM = session.join(HOLDER, HOLDER.c.id == session.c.account_id).outerjoin(
     device_key, device_key.c.id == session.c.device_key_id
 )
 IS_LIVE = and_(
     session.c.id == bindparam("session_id"),
     session.c.account_id == bindparam("account"),
     _OPEN,
-    _HOLDER.c.disabled_at.is_(None),
+    HOLDER.c.disabled_at.is_(None),
     device_key.c.revoked_at.is_(None),
 )
 LIVE = select(*LIVE_COLUMNS).select_from(LIVE_FROM).where(IS_LIVE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
 
-from relay.db.schema.base import at, metadata
+from relay.db.schema.base import BY_KEY, at, metadata
 
 repo = Table(
     "repo",
@@ -25,6 +25,7 @@ repo = Table(
     at("updated_at"),
     at("deleted_at", True),
     at("purge_at", True),
+    Column("policy", BigInteger),  # number of its path policy; None: who sees it sees all of it
     UniqueConstraint("owner_id", "name"),
 )
 
@@ -35,6 +36,16 @@ repo_alias = Table(
     Column("name", String, primary_key=True),
     Column("repo_id", ForeignKey("repo.id"), nullable=False),
     at("expires_at"),
+)
+
+# Who sees a path and what is below it, unless a longer one says otherwise. A change raises `repo.policy`.
+path_policy = Table(
+    "path_policy",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("visibility", String, nullable=False),  # public, private, open
+    **BY_KEY,
 )
 
 collaborator = Table(

@@ -16,7 +16,7 @@ from relay.base.clock import rfc3339
 from relay.caller import Caller
 from relay.gate.gate import FORM
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, SignedIn, route, serves
+from relay.http.routing import Reply, route, serves
 from relay.pages import HTML, redirect, visit
 from relay.service.identity import session as sessions
 from relay.service.identity.session import Made
@@ -29,7 +29,7 @@ class ReturnQuery(Model, frozen=True):
     own: bool = False
 
 
-@serves(endpoints.GUEST_LOGIN, access=Anonymous(), errors=(403, 429), per_minute=60)
+@serves(endpoints.GUEST_LOGIN, operation="session.guest", errors=(403, 429), per_minute=60)
 async def guest_login(caller: Caller, request: Request) -> Reply:
     """A guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):
@@ -39,13 +39,13 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     return Reply(made.grant(), status=201, cookies=(cookie,))
 
 
-@serves(endpoints.USER_INFO, access=Anonymous(), errors=(401,))
+@serves(endpoints.USER_INFO, operation="session.info", errors=(401,))
 async def userinfo(caller: Caller) -> UserInfo:
     """Who is signed in, and how"""
     return await sessions.user_info(caller)
 
 
-@serves(endpoints.REFRESH, access=Anonymous(), errors=(401, 403, 409), per_minute=120)
+@serves(endpoints.REFRESH, operation="session.refresh", errors=(401, 403, 409), per_minute=120)
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A fresh access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
@@ -71,7 +71,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
 @route(
     "GET",
     cookies.REFRESH_PATH,
-    access=Anonymous(),
+    operation="session.refresh",
     media=HTML,
     status=303,
     others=(200,),
@@ -96,7 +96,7 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     return redirect(return_to, cookies=signed_in(caller, made))
 
 
-@serves(endpoints.LOGOUT, access=Anonymous(), others=(303, 307), errors=(403,))
+@serves(endpoints.LOGOUT, operation="session.end", others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
@@ -106,20 +106,20 @@ async def logout(caller: Caller, request: Request) -> Reply:
     return await _sign_out(caller, request)
 
 
-@serves(endpoints.LOGOUT_BY_REFRESH, access=Anonymous(), others=(303,), errors=(403,))
+@serves(endpoints.LOGOUT_BY_REFRESH, operation="session.end", others=(303,), errors=(403,))
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
     """The same where the browser sends its refresh token too; from a page of this node only"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
-@serves(endpoints.SESSIONS, access=SignedIn(guests=True))
+@serves(endpoints.SESSIONS, operation="session.list")
 async def list_sessions(caller: Caller, query: PageQuery) -> Page[Session]:
     """One's own open sessions and script tokens, newest first"""
     return await sessions.page(caller, query.cursor, query.limit)
 
 
-@serves(endpoints.REVOKE, access=SignedIn(guests=True, op="admin"))
+@serves(endpoints.REVOKE, operation="session.revoke")
 async def revoke_session(caller: Caller, id: str) -> Reply:
     """End one of one's own sessions or script tokens, at once"""
     await sessions.revoke(caller, id)

@@ -12,23 +12,23 @@ from localstore.core.model.auth import (
     TokenRequest,
 )
 from relay.caller import Caller
-from relay.http.routing import Anonymous, Browser, serves
+from relay.http.routing import serves
 from relay.service.identity import device_grant
 
 
-@serves(endpoints.DEVICE_CODE, access=Anonymous(), errors=(429,))
+@serves(endpoints.DEVICE_CODE, operation="terminal.start", errors=(429,))
 async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     """Start a terminal's sign-in"""
     return await device_grant.start(caller, body)
 
 
-@serves(endpoints.APPROVE, access=Browser(), errors=(403, 404, 410, 429))
+@serves(endpoints.APPROVE, operation="terminal.approve", errors=(403, 404, 410, 429))
 async def approve(caller: Caller, body: Approval) -> ApprovalStatus:
     """Approve or deny a waiting terminal, by its fingerprint"""
     return await device_grant.decide(caller, body)
 
 
-@serves(endpoints.CLAIM, access=Anonymous(), errors=(400,), forms=True)
+@serves(endpoints.CLAIM, operation="terminal.claim", errors=(400,), forms=True)
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """Claim the approved session, sealed to the terminal's transport key"""
     return await device_grant.claim(caller, body)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import Handle, HandleChoice
 from relay.caller import Caller
-from relay.http.routing import SignedIn, serves
+from relay.http.routing import serves
 from relay.service.identity import account as accounts
 
 
-@serves(endpoints.HANDLE, access=SignedIn(guests=True))
+@serves(endpoints.HANDLE, operation="handle.get")
 async def mine(caller: Caller) -> Handle:
     """One's own handle"""
     return await accounts.handle(caller)
 
 
-@serves(endpoints.CHANGE_HANDLE, access=SignedIn(op="admin"), errors=(409,))
+@serves(endpoints.CHANGE_HANDLE, operation="handle.change", errors=(409,))
 async def change(caller: Caller, body: HandleChoice) -> Handle:
     """Take another handle; repositories stay reachable under the former one for 90 days"""
     return await accounts.change_handle(caller, body.handle)

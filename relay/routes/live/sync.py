@@ -9,7 +9,7 @@ from sanic.request import Request
 from localstore.core.model import sync as endpoints
 from localstore.core.model.sync import PollAnswer, PollRequest
 from relay.caller import Caller
-from relay.http.routing import SignedIn, route, serves
+from relay.http.routing import route, serves
 from relay.http.websocket import Socket
 from relay.service.live import sync
 from relay.service.live.sync import Conversation
@@ -17,7 +17,7 @@ from relay.service.live.sync import Conversation
 SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
 
 
-@route("GET", endpoints.SOCKET_PATH, access=SignedIn(guests=True))
+@route("GET", endpoints.SOCKET_PATH, operation="sync.listen")
 async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))
@@ -39,7 +39,7 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     await Conversation(caller, send, receive).run()
 
 
-@serves(endpoints.POLL, access=SignedIn(guests=True))
+@serves(endpoints.POLL, operation="sync.poll")
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of repositories since the last poll"""
     return await sync.poll(caller, body)

@@ -12,7 +12,7 @@ from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import Model
 from relay.caller import Caller
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, route
+from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
 from relay.service.identity import session as sessions
 from relay.service.identity import token as tokens
@@ -32,7 +32,7 @@ class SettingsQuery(Model, frozen=True):
     again: bool = False
 
 
-@route("GET", HERE, access=Anonymous(), media=HTML, others=(303,), errors=(404,))
+@route("GET", HERE, operation="page.settings", media=HTML, others=(303,), errors=(404,))
 async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Reply:
     """One's own tokens and sessions"""
     if query.tab != "tokens":
@@ -43,7 +43,7 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
     return await _settings(caller, wish, again=query.again, cursor=query.cursor)
 
 
-@route("POST", HERE + "/tokens", access=Anonymous(), media=HTML, forms=True, others=(303,))
+@route("POST", HERE + "/tokens", operation="page.settings", media=HTML, forms=True, others=(303,))
 async def create_token(caller: Caller, request: Request, body: ScriptTokenRequest) -> Reply:
     """Make a token for scripts and show it once"""
     cookies.require_own_page(caller.node.config, request)
@@ -56,7 +56,7 @@ async def create_token(caller: Caller, request: Request, body: ScriptTokenReques
         return await _settings(caller, body, error)
 
 
-@route("POST", HERE + "/tokens/{id}/revoke", access=Anonymous(), media=HTML, status=303)
+@route("POST", HERE + "/tokens/{id}/revoke", operation="page.settings", media=HTML, status=303)
 async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
     """End a session or token"""
     cookies.require_own_page(caller.node.config, request)

@@ -8,7 +8,7 @@ from localstore.core.errors import BadRequest, SvcError
 from localstore.core.model.base import Model
 from relay.caller import Caller
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, route
+from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, stylesheet
 from relay.pages.visit import local_path
 from relay.routes.identity.auth import signed_in
@@ -30,37 +30,39 @@ class LoginForm(Model, frozen=True):
     return_to: str = "/"
 
 
-@route("GET", "/assets/style.css", access=Anonymous(), media="text/css")
+@route("GET", "/assets/style.css", operation="page.static", media="text/css")
 async def style() -> Reply:
     """The stylesheet of these pages"""
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
-@route("GET", "/", access=Anonymous(), status=303)
+@route("GET", "/", operation="page.sign_in", status=303)
 async def home() -> Reply:
     """Where signing in leads when nothing else was asked for"""
     return redirect("/settings?tab=tokens")
 
 
-@route("GET", "/auth/login", access=Anonymous(), media=HTML, errors=(400,))
+@route("GET", "/auth/login", operation="page.sign_in", media=HTML, errors=(400,))
 async def login_page(caller: Caller, query: LoginQuery) -> Reply:
     """Sign in with an account of this node"""
     return _login_page(caller, query)
 
 
-@route("GET", "/auth/sign-up", access=Anonymous(), media=HTML, errors=(400, 403))
+@route("GET", "/auth/sign-up", operation="page.sign_in", media=HTML, errors=(400, 403))
 async def sign_up_page(caller: Caller, query: LoginQuery) -> Reply:
     """Create an account of this node"""
     return _login_page(caller, query, sign_up=True)
 
 
-@route("POST", "/auth/login", access=Anonymous(), media=HTML, forms=True, others=(303,))
+@route("POST", "/auth/login", operation="page.sign_in", media=HTML, forms=True, others=(303,))
 async def login(caller: Caller, request: Request, body: LoginForm) -> Reply:
     """Sign in by password"""
     return await _sign_in(caller, request, body, sign_up=False)
 
 
-@route("POST", "/auth/sign-up", access=Anonymous(), media=HTML, forms=True, others=(303,), errors=(409,))
+@route(
+    "POST", "/auth/sign-up", operation="page.sign_in", media=HTML, forms=True, others=(303,), errors=(409,)
+)
 async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
     """Create an account and sign in"""
     return await _sign_in(caller, request, body, sign_up=True)

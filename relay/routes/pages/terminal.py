@@ -12,7 +12,7 @@ from localstore.core.model.base import Model
 from relay.caller import Caller
 from relay.db.identity.device_grant import DeviceCodeRow
 from relay.http import cookies
-from relay.http.routing import Anonymous, Reply, route
+from relay.http.routing import Reply, route
 from relay.pages import HTML, page, visit
 from relay.service.identity import device_grant
 
@@ -32,7 +32,7 @@ class DecisionForm(Model, frozen=True):
     decision: Literal["approve", "deny"]
 
 
-@route("GET", HERE, access=Anonymous(), media=HTML, others=(303,), errors=(400, 404, 410))
+@route("GET", HERE, operation="page.terminal", media=HTML, others=(303,), errors=(400, 404, 410))
 async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery) -> Reply:
     """Show a waiting terminal and ask whether to let it in"""
     if not visit.lasts(caller):
@@ -48,7 +48,7 @@ async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery
         return _authorize(caller, error)
 
 
-@route("POST", HERE, access=Anonymous(), media=HTML, forms=True, others=(303,), errors=(404, 410))
+@route("POST", HERE, operation="page.terminal", media=HTML, forms=True, others=(303,), errors=(404, 410))
 async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Reply:
     """Let the terminal in, or not"""
     cookies.require_own_page(caller.node.config, request)

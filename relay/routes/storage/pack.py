@@ -7,7 +7,7 @@ from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model import payload as endpoints
 from localstore.core.model.payload import HaveAnswer, PackStored
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, serves
+from relay.http.routing import Reply, Upload, serves
 from relay.routes.storage.payload import FLAG
 from relay.service.storage import pack as packs
 from relay.service.storage.chunked import BYTES
@@ -15,13 +15,15 @@ from relay.service.storage.chunked import BYTES
 DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 
 
-@serves(endpoints.HAVE, access=Write(), flag=FLAG, errors=(413, 422), max_body=DIGESTS, stream=True)
+@serves(endpoints.HAVE, operation="pack.have", flag=FLAG, errors=(413, 422), max_body=DIGESTS, stream=True)
 async def have(view: View, upload: Upload) -> HaveAnswer:
     """Which of these objects (32 bytes a digest) the repository lacks"""
     return await packs.have(view, await packs.read_digests(upload))
 
 
-@serves(endpoints.PUT_PACK, access=Write(), flag=FLAG, errors=(413, 422), max_body=PACK_BYTES, stream=True)
+@serves(
+    endpoints.PUT_PACK, operation="pack.store", flag=FLAG, errors=(413, 422), max_body=PACK_BYTES, stream=True
+)
 async def store_pack(view: View, upload: Upload) -> PackStored:
     """Store every object of a pack, or none"""
     return await packs.store(view, upload)
@@ -29,7 +31,7 @@ async def store_pack(view: View, upload: Upload) -> PackStored:
 
 @serves(
     endpoints.GET_PACK,
-    access=Read(),
+    operation="pack.fetch",
     flag=FLAG,
     errors=(413, 422),
     max_body=DIGESTS,

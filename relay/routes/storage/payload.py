@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.model import payload as endpoints
 from relay.caller import View
-from relay.http.routing import Read, Reply, Upload, Write, serves
+from relay.http.routing import Reply, Upload, serves
 from relay.service.storage import payload as payloads
 from relay.service.storage.chunked import BYTES
 
@@ -14,7 +14,7 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(
     endpoints.PUT,
-    access=Write(),
+    operation="payload.put",
     flag=FLAG,
     others=(200,),
     errors=(413, 422),
@@ -27,14 +27,19 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
     return Reply(stored, 201 if new else 200)
 
 
-@serves(endpoints.GET, access=Read(anonymous=False), flag=FLAG, others=(206, 304), errors=(416,), media=BYTES)
+@serves(endpoints.GET, operation="payload.get", flag=FLAG, others=(206, 304), errors=(416,), media=BYTES)
 async def get_payload(view: View, blake3: str) -> Reply:
     """Bytes by their BLAKE3; with ETag and ranges"""
     return await payloads.get(view, blake3)
 
 
 @serves(
-    endpoints.PUT_MANIFEST, access=Write(), flag=FLAG, errors=(413, 422), max_body=CHUNK_MANIFEST, stream=True
+    endpoints.PUT_MANIFEST,
+    operation="payload.put_manifest",
+    flag=FLAG,
+    errors=(413, 422),
+    max_body=CHUNK_MANIFEST,
+    stream=True,
 )
 async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
     """Say which stored chunks make a large file; 200 when the repository has it already"""
@@ -42,7 +47,7 @@ async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
     return Reply(stored, 201 if new else 200)
 
 
-@serves(endpoints.GET_MANIFEST, access=Read(anonymous=False), flag=FLAG, errors=(422,))
+@serves(endpoints.GET_MANIFEST, operation="payload.get_manifest", flag=FLAG, errors=(422,))
 async def get_manifest(view: View, blake3: str) -> Reply:
     """The chunks of a large file, in order"""
     return await payloads.get_manifest(view, blake3)

@@ -13,7 +13,7 @@ from relay.caller import View
 from relay.db.seal import SealRow
 from relay.http.routing import Reply
 from relay.service.history import sealed
-from relay.service.history.history import caching
+from relay.service.history.history import caching, tag
 
 GZIP = 16 + zlib.MAX_WBITS  # zlib's own gzip header: no name, no time
 LEVEL = 6
@@ -28,7 +28,7 @@ async def archive(view: View, sha: str) -> Reply:
     return Reply(
         stream=_compressed(_tar(view, found, name)),
         content_type="application/gzip",
-        etag=f'"{found.id}-{name}"',
+        etag=tag(view, f"{found.id}-{name}"),
         headers={
             "cache-control": caching(view),
             "content-disposition": f'attachment; filename="{name}.tar.gz"',

@@ -352,7 +352,10 @@ async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 
 
 async def _kept(work: _Work, versions: list[_Version]) -> int | None:
-    """The newest version whose owners are kept; they are loaded."""
+    """The newest version whose owners are kept; they are loaded. What is kept was found by somebody who sees
+    every path that a file came from."""
+    if work.view.policy is not None:
+        return None
     ids = [one.seal_id for one in versions]
     where = {"repo_id": work.view.repo.id, "path": work.path}
     async with work.view.read() as tx:
@@ -367,9 +370,9 @@ async def _kept(work: _Work, versions: list[_Version]) -> int | None:
 
 
 async def _keep(work: _Work, version: _Version | None) -> None:
-    if version is None:
-        return
     work.unkept = 0
+    if version is None or work.view.policy is not None:
+        return
     runs = [(end - start, owner) for start, end, owner in kernel.ranges(work.owners[version.seal_id])]
     async with work.view.node.db.write() as tx:
         await tx.run(

@@ -140,16 +140,29 @@ async def touching(view: View, head: str, path: str, skip: int, size: int) -> tu
     limit = size + BEGINNINGS
     async with view.read() as tx:
         await _generation(tx, view, head)
+        if view.policy is not None and not view.policy.may_see_below(path):
+            return [], None  # as of a path that never was
         candidates = await tx.all(
             walks.WALK_PATH, head=head, repo_id=view.repo.id, limit=limit, skip=skip, floor=0, **span
         )
     found: list[str] = []
     for at, (seal_id, generation, root) in enumerate(candidates, skip):
-        if generation > walks.FIRST or await sealed.holds(view, bytes(root), path):
+        if await _touched(view, seal_id, generation, bytes(root), span):
             if len(found) == size:
                 return found, at
             found.append(seal_id)
     return found, skip + limit if len(candidates) == limit else None
+
+
+async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
+    """Whether a candidate changed something at the path, or below, that the caller sees."""
+    if generation == walks.FIRST:
+        return await sealed.holds(view, root, span["path"])
+    if view.policy is None or view.policy.sees_all_below(span["path"]):
+        return True
+    async with view.read() as tx:
+        changed = await tx.all(walks.CHANGED, seal_id=seal_id, **span)
+    return any(view.sees(path) for (path,) in changed)
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
@@ -204,10 +217,10 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         content_digest=found.root.hex(),
         path=path,
         recursive=recursive,
-        filtered=False,
+        filtered=view.policy is not None,
         entries=listed,
-        tree_key=b64u(view.repo.tree_key),
-        tree_key_id=view.repo.tree_key_id,
+        tree_key=b64u(view.repo.tree_key) if view.policy is None else None,
+        tree_key_id=view.repo.tree_key_id if view.policy is None else None,
     )
 
 
@@ -266,5 +279,14 @@ def sniff(data: bytes) -> str:
 
 def caching(view: View) -> str:
     """Cache-Control of what a seal id names. The bytes never change, but who may read them does: a cache asks
-    again after PUBLIC_SECONDS, or every time where they are private, and gets a 304 for what it holds."""
-    return f"public, max-age={PUBLIC_SECONDS}" if view.repo.public else "private, no-cache"
+    again after PUBLIC_SECONDS, or every time where they are private, and gets a 304 for what it holds. Where
+    paths have a policy it depends on the caller, and no cache answers one caller with another's."""
+    open_to_all = view.repo.public and view.repo.policy is None
+    return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
+
+
+def tag(view: View, name: str) -> str:
+    """An etag of what `name` says, as this caller sees it: who sees other paths has another one."""
+    if view.repo.policy is None:
+        return f'"{name}"'
+    return f'"{name}-{view.repo.policy}-{"whole" if view.policy is None else "filtered"}"'

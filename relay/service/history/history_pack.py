@@ -126,7 +126,9 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 
 
 async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
-    whole = {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id, "filtered": False}
+    whole = _said(view)
+    if view.policy is None:
+        whole |= {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id}
     await manifest.write(_open(row, whole) + b',"tree":[')
     comma = b""
     async for path, file in sealed.files(view, row.root):
@@ -153,8 +155,12 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    await manifest.write(_open(row, {"filtered": False}) + b',"changes":' + listed + b"}\n")
+    await manifest.write(_open(row, _said(view)) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
+
+
+def _said(view: View) -> dict[str, object]:
+    return {"filtered": view.policy is not None}
 
 
 def _changes(brought: dict[str, TreeEntry | None]) -> bytes:

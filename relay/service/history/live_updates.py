@@ -89,6 +89,7 @@ async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -
 
 async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
     """The updates that the seal took in, in order. A page of long ones ends early."""
+    view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
     found: list[tuple[Author, Change, Edit | None]] = []
@@ -116,6 +117,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
     """Who changed which path from which device, how often, and when first and last; by path."""
+    view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")
     tallies: dict[tuple[str, ...], _Tally] = {}

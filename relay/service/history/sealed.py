@@ -14,6 +14,7 @@ from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import MIB
+from localstore.core.rights.policy import Policy
 from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.read import Change
@@ -74,7 +75,7 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
 
 
 async def entry(view: View, root: bytes, path: str) -> TreeEntry:
-    """The file at `path`. PathInvalid for what can be no path."""
+    """The file at `path`. PathInvalid for what can be no path; NotFound for what is not there, or hidden."""
     tree.check_path(path)
     found = await entries(view, root, [path])
     if path not in found:
@@ -83,8 +84,8 @@ async def entry(view: View, root: bytes, path: str) -> TreeEntry:
 
 
 async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
-    """The files among `paths`."""
-    wanted = list(paths)
+    """The files among `paths` that the caller sees."""
+    wanted = [path for path in paths if view.sees(path)]
     return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
 
 
@@ -98,20 +99,40 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
-    """The directory at `path`, "" being the root."""
+    """The directory at `path`, "" being the root, as the caller sees it. A directory of which nothing is seen
+    is not there; one that is seen in part has the size of that part."""
     if path:
         tree.check_path(path)
-    return await trees.drive(tree.list_directory(root, path), _loader(view))
+    found = await trees.drive(tree.list_directory(root, path), _loader(view))
+    if view.policy is None:
+        return found
+    seen = [one for child in found if (one := await _seen(view, view.policy, path, child)) is not None]
+    if path and not seen:
+        raise NotFound
+    return seen
+
+
+async def _seen(view: View, policy: Policy, above: str, child: Child) -> Child | None:
+    path = join(above, child.name)
+    if child.kind != "dir":
+        return child if policy.sees(path) else None
+    if policy.sees_all_below(path):
+        return child
+    size, some = 0, False
+    async for _, file in _walk(view, path, [child]):
+        size, some = size + file.size, True
+    return Child(child.name, child.kind, child.digest, size) if some else None
 
 
 async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """What differs between two trees: path → (old, new), None where a side has no such file."""
-    return await trees.drive(tree.diff(old, new), _loader(view))
+    """What differs between two trees where the caller sees them: path → (old, new), None where a side has no
+    such file. A file that moved out of sight, or into it, went or came."""
+    found = await trees.drive(tree.diff(old, new), _loader(view))
+    return found if view.policy is None else {path: one for path, one in found.items() if view.sees(path)}
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, TreeEntry]]:
-    """Every file at or below `prefix`, in the order of their paths. In memory are the directories above the
-    file at hand, and some of those that come next; the caller's lease holds large ones."""
+    """Every file at or below `prefix` that the caller sees, in the order of their paths."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -120,13 +141,22 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
         top = [child for child in await children(view, root, above) if child.name == name]
         if not top:
             raise NotFound
+    async for found in _walk(view, prefix, top):
+        yield found
+
+
+async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[tuple[str, TreeEntry]]:
+    """The files of `top`, which is at `prefix`. In memory are the directories above the file at hand, and
+    some of those that come next; the caller's lease holds large ones."""
+    policy = view.policy
     stack = [(prefix, child) for child in top]
     met = held = 0
     ready: dict[bytes, bytes] = {}
     while stack:
         path, child = stack.pop()
         if child.kind != "dir":
-            yield path, child.entry
+            if view.sees(path):
+                yield path, child.entry
             met += 1
             if met % TURN == 0:
                 await asyncio.sleep(0)  # others have a turn: this may go on for a million files
@@ -139,7 +169,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
             more = len(raw) * DECODED - held
             held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
         below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
-        stack += [(join(path, one.name), one) for one in below]
+        ways = [(join(path, one.name), one) for one in below]
+        stack += ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
 
 
 async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -27,6 +27,7 @@ async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes, and the last states of the older epochs that are kept."""
     if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
+    view.require_whole()
     node = view.node
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:

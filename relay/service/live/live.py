@@ -12,7 +12,7 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.encoding import b64u, hex_digest
-from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge, Unavailable
+from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, Unavailable
 from localstore.core.identity.keys import verify
 from localstore.core.lane import update as updates
 from localstore.core.model.live import (
@@ -27,7 +27,6 @@ from localstore.core.model.live import (
 )
 from localstore.core.names import MANIFEST
 from relay.caller import View
-from relay.db import repo as repos
 from relay.db.engine.database import Look, Tx
 from relay.db.live import lane as rows
 from relay.db.live import replica as replica_rows
@@ -55,6 +54,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
     if not 0 <= body.since <= updates.NUMBER_MAX or not 0 <= body.n <= updates.NUMBER_MAX:
         raise Invalid("since and n are between 0 and 2**53-1")
     async with view.write() as tx:
+        view.require_whole()
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         key = await _my_key(tx.one, view, body.device_key_id)
         if body.replica is None:
@@ -136,8 +136,6 @@ async def _take(
     texts: frozenset[bytes],
     known: _Known | None,
 ) -> tuple[Batch, UpdateAnswers]:
-    if known is not None:
-        await _require_still_writer(tx, view)  # much may have happened meanwhile
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
@@ -223,15 +221,6 @@ async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
     trial = _begun(work, bench)
     await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
     return _Known(work, trial, bench)
-
-
-async def _require_still_writer(tx: Tx, view: View) -> None:
-    row = await tx.one(repos.VISIBLE, id=view.repo.id, account=view.me.account_id)
-    if row is None:
-        raise NotFound
-    now = dataclasses.replace(view, repo=repos.row(row), role=view.role_of(row))
-    now.require("write")
-    now.require_active()
 
 
 def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -30,10 +31,11 @@ from relay.db import repo as repos
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.live import lane as lanes
+from relay.db.live import live_batch
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
-from relay.db.seal import PrepareRow, SealRow
+from relay.db.seal import PrepareRow, Purpose, SealRow
 from relay.memory import trees
 from relay.service.history import content, live_updates
 from relay.service.live import epochs, frontier
@@ -71,7 +73,8 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
-    expires = await store(view, ref, key, ref.seq, [made], texts, built.directories, body)
+    plan = Plan("seal", ref, key, [made], at=ref.seq)
+    expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
         prepare_id=made.id,
         bytes=b64u(made.payload),
@@ -101,9 +104,10 @@ async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = 
         require_prepare_id(body.prepare_id)
         known = await find(tx, view.repo.id, [body.prepare_id])
         if known:
+            await require_landed_by("seal", tx, known[0])
             require_same(view, known[0], body.device_key_id)
             return to_wire(known[0])
-        prepared = await take_prepared(tx, view, ref, body.prepare_id, body.device_key_id)
+        prepared = await take_prepared("seal", tx, view, ref, body.prepare_id, body.device_key_id)
         if prepared.at_seq is None:
             raise NotFound
         key = await signing_key(tx, view, body.device_key_id)
@@ -142,12 +146,12 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
     return key
 
 
-async def take_prepared(tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str) -> PrepareRow:
-    """What was prepared under this id by this caller and key, while its time lasts."""
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if found is None:
-        raise NotFound
-    prepared = rows.prepared(found)
+async def take_prepared(
+    purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
+) -> PrepareRow:
+    """What was prepared under this id for this purpose by this caller and key, while its time lasts. What was
+    prepared for another purpose is as unknown as what nobody prepared."""
+    prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
     if prepared.device_key_id != device_key_id:
@@ -155,6 +159,27 @@ async def take_prepared(tx: Tx, view: View, ref: RefRow, prepare_id: str, device
     if prepared.expires_at <= now_ms():
         raise PrepareExpired("the time to sign this seal is over; nothing was sealed, push again")
     return prepared
+
+
+async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
+    """NotFound unless something was prepared under this id for this purpose."""
+    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    if found is None or rows.prepared(found).purpose != purpose:
+        raise NotFound
+    return rows.prepared(found)
+
+
+async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
+    """NotFound for a seal that landed through another door than a repeated finalize asks at. What a seal of a
+    frontier prepared is dropped as it lands, and its range of live updates stays; other prepares are kept for
+    as long as repeats are answered."""
+    if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
+        landed: str = "seal"
+    else:
+        found = await tx.one(rows.PREPARED, prepare_id=row.id)
+        landed = rows.prepared(found).purpose if found else "seals"
+    if landed != purpose:
+        raise NotFound
 
 
 async def move(tx: Tx, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
@@ -282,12 +307,22 @@ async def _built(
     return await trees.drive(steps, load, len(changes), known)
 
 
+@dataclass(slots=True, frozen=True)
+class Plan:
+    """Seals that wait for their signatures. `at`: the number of the frontier that they seal; None for seals
+    of explicit trees. `subject`: see `PrepareRow`."""
+
+    purpose: Purpose
+    ref: RefRow
+    key: KeyRow
+    drafts: list[Draft]
+    at: int | None = None
+    subject: str | None = None
+
+
 async def store(
     view: View,
-    ref: RefRow,
-    key: KeyRow,
-    at: int | None,
-    drafts: list[Draft],
+    plan: Plan,
     texts: Texts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
@@ -296,6 +331,7 @@ async def store(
     answers that `settling` needs no more; when what was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
+    ref, key = plan.ref, plan.key
     async with view.write() as tx:
         if texts.digests:
             await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
@@ -305,17 +341,17 @@ async def store(
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
         await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
-        crowded = {"branch_id": ref.id, "device_key_id": key.id, "keep": PREPARED_AT_ONCE - 1}
-        await tx.many(rows.CROWD_OUT, [crowded])
+        own = {"branch_id": ref.id, "device_key_id": key.id, "purpose": plan.purpose}
+        await tx.many(rows.CROWD_OUT, [{**own, "keep": PREPARED_AT_ONCE - 1}])
         await tx.run(
             rows.PREPARE,
-            id=drafts[-1].id,
-            branch_id=ref.id,
+            id=plan.drafts[-1].id,
+            **own,
+            subject=plan.subject,
             account_id=view.me.account_id,
-            device_key_id=key.id,
             expected_head=ref.head,
-            at_seq=at,
-            seals=msgspec.msgpack.encode(drafts),
+            at_seq=plan.at,
+            seals=msgspec.msgpack.encode(plan.drafts),
             expires_at=expires,
         )
     return expires

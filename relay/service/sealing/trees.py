@@ -95,7 +95,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
         chain = _Chain(view, tx)
         drafts = await _drafts(chain, ref, body, wanted)
         await _require_budget(chain, drafts[-1].root)
-    expires = await seal.store(view, ref, key, None, drafts, Texts(), chain.written)
+    expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[
@@ -114,12 +114,13 @@ async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BE
             return earlier
         known = await seal.find(tx, view.repo.id, [body.prepare_id])
         if known:
+            await seal.require_landed_by("seals", tx, known[0])
             drafts = await _remembered(tx, body.prepare_id)
             seal.require_same(view, known[0], body.device_key_id)
             found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
             return Page(items=[seal.to_wire(one) for one in found])
         ref = await _prepared_branch(tx, view, body.prepare_id)
-        prepared = await seal.take_prepared(tx, view, ref, body.prepare_id, body.device_key_id)
+        prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
         key = await seal.signing_key(tx, view, body.device_key_id)
         drafts = _DRAFTS.decode(prepared.seals)
         if len(drafts) != len(body.signatures):
@@ -273,10 +274,8 @@ async def _require_budget(chain: _Chain, root: bytes) -> None:
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     """The branch that this was prepared for."""
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if found is None or rows.prepared(found).at_seq is not None:
-        raise NotFound
-    branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=rows.prepared(found).branch_id)
+    prepared = await seal.prepared_for("seals", tx, prepare_id)
+    branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
         raise NotFound
     return refs.row(branch)

@@ -25,7 +25,7 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import ChunkManifest, ChunkRow
 from relay.base.clock import now_ms
-from relay.caller import View, repo_name
+from relay.caller import View
 from relay.db.engine.database import Database, Tx
 from relay.db.storage import chunked_file as rows
 from relay.db.storage.object import Located
@@ -61,8 +61,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
         if await held(tx, view.repo.id, [digest]):
             await touch(tx, view.repo.id, [digest])
             return stored, False
-    key = (view.repo.id, blake3_digest(raw))
-    await view.node.checks.join(key, admit(view.node, view.repo.id, manifest, raw))
+    key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))  # in the rights of whom it is
+    await view.node.checks.join(key, admit(view, manifest, raw))
     return stored, True
 
 
@@ -111,9 +111,10 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 # --- taking one in
 
 
-async def admit(node: Node, repo_id: str, wanted: ChunkManifest, raw: bytes) -> None:
-    """Read all chunks, compare, then make the file known; whoever asked may have gone meanwhile. `raw`: the
-    canonical bytes of `wanted`."""
+async def admit(view: View, wanted: ChunkManifest, raw: bytes) -> None:
+    """Read all chunks, compare, then make the file known, if the caller may by then; the request itself may
+    have ended meanwhile. `raw`: the canonical bytes of `wanted`."""
+    node, repo_id = view.node, view.repo.id
     whole = blake3()
     for part in _portions(wanted.chunks, CHECKED_CHUNKS):
         located = await _located(node, repo_id, part)
@@ -123,7 +124,7 @@ async def admit(node: Node, repo_id: str, wanted: ChunkManifest, raw: bytes) -> 
         raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
     name = blake3_digest(raw)
     placed = await node.objects.place({name: raw}, repo_id)
-    async with node.db.write(repo_name(repo_id)) as tx:
+    async with view.write() as tx:
         await node.objects.admit(tx, placed, repo_id, [name])
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
         await node.objects.touch(tx, digests)

@@ -62,8 +62,10 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 async def fetch(view: View, digests: Sequence[bytes]) -> Export:
     """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
-    lacks one. Tree directories name files that the caller may not see, so they are never handed out here."""
+    lacks one. Tree directories name files that the caller may not see, so they are never handed out here;
+    nor is anything to a caller from whom paths are hidden."""
     require_plaintext(view)
+    view.require_whole()
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):
         asked = list(dict.fromkeys(digests))

@@ -35,8 +35,10 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 
 async def get(view: View, name: str) -> Reply:
-    """The payload's bytes. What is no payload of this repository is not found, whoever else has it."""
+    """The payload's bytes. What is no payload of this repository is not found, whoever else has it. A digest
+    says nothing of a path, so that only a whole view is answered."""
     require_plaintext(view)
+    view.require_whole()
     digest = unhex(name)
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
@@ -58,8 +60,9 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
 
 
 async def get_manifest(view: View, name: str) -> Reply:
-    """Of which chunks the large file `name` is made."""
+    """Of which chunks the large file `name` is made; for whole views, as `get`."""
     require_plaintext(view)
+    view.require_whole()
     raw = await chunked.manifest(view, name)
     await view.lease.wait(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

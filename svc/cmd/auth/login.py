@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from localstore import known
 from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
@@ -139,7 +141,17 @@ def logout(ctx: Ctx) -> None:
         ctx.out.note(f"svc: {error.detail}")
         ctx.out.note("the session is forgotten here; on the server it lives until it expires")
     run.sessions.forget(origin)
+    _forget_seen(run.home.root, origin)
     ctx.out.done(f"Signed out of {origin}", {"server": origin}, (Column("server"),), value=origin)
+
+
+def _forget_seen(home: Path, origin: str) -> None:
+    """Drop what the terminal app keeps of the server: it is for who is signed in."""
+    file = home / known.FILE
+    if file.exists():
+        store = known.Store(file)
+        store.forget_server(origin)
+        store.close()
 
 
 def _show(ctx: Ctx, approval: object) -> None:

@@ -79,12 +79,24 @@ def _call(words: list[str], out: Out) -> int:
 def _usage(out: Out, error: Any) -> int:
     """Wrong arguments: what is wrong, how the command is written, where to read on."""
     say = getattr(error, "format_message", lambda: str(error))
-    out.fail(str(say()).rstrip("."))
     context = getattr(error, "ctx", None)
+    out.fail(str(say()).rstrip(".") + _instead(error))
     if context is not None:
         out.note(context.command.get_usage(context).strip())
         out.note(f"Read on: {context.command_path} --help")
     return EXIT_USAGE
+
+
+def _instead(error: Any) -> str:
+    """What to type for an option, or words, of git's or gh's; empty for any other mistake."""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    extra = "unexpected extra argument" in str(error)
+    if context is None or (option is None and not extra):
+        return ""
+    from svc.cmd.frame.foreign_commands import option_hint
+
+    hint = option_hint(context.command_path.partition(" ")[2], option)
+    return f"; {hint}" if hint else ""
 
 
 def _forget_stdout() -> None:

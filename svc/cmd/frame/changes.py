@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from localstore.core.model.history import ChangedFile, SealSummary
 from localstore.core.paths import terminal_safe
+from svc.console import Out
 from svc.console.table import cells
 
 GRAPH_MIN, NAME_MIN = 10, 20  # columns
@@ -17,10 +18,10 @@ def subject(message: str) -> str:
     return terminal_safe(message.strip().partition("\n")[0])
 
 
-def heading(seal: SealSummary) -> str:
+def heading(seal: SealSummary, out: Out) -> str:
     """Id, author, time and message, above a list of changes."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
-    lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {seal.created_at}", ""]
+    lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {out.moment(seal.created_at)}", ""]
     lines += [f"    {terminal_safe(line)}".rstrip() for line in seal.message.strip().splitlines()]
     return "\n".join([*lines, ""])
 

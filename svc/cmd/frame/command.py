@@ -123,7 +123,13 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         below = children(self.path)
         words = with_fields(args, self.params, lambda text, _others: text not in below, leading=True)
-        return super().parse_args(ctx, words or ["--help"])
+        return super().parse_args(ctx, words or self._nothing_typed(ctx))
+
+    def _nothing_typed(self, ctx: Any) -> list[str]:
+        """Bare `svc` opens the app where there is a terminal to draw on and a server to ask."""
+        if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
+            return ["tui"]
+        return ["--help"]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(children(self.path))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from localstore.core.errors import ConfirmationNeeded, Interrupted
+from localstore.core.errors import ConfirmationNeeded, Interrupted, SvcError
 from svc.flows.place.where import Where
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ class Run(Where):
     def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
         super().__init__(environment, folder, out.note, out.meter)
         self.out = out
+
+    @property
+    def draws(self) -> bool:
+        """Whether keys can be read and screens drawn: input and standard error are a terminal that can."""
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
+
+    def worded(self, error: SvcError) -> str:
+        return self.out.worded(error)
 
 
 class Ctx(typer.Context):

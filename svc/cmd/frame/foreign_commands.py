@@ -6,7 +6,10 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     "add": "there is nothing to add: svc push sends every change that no ignore rule names",
+    "alias": "aliases are your shell's: alias sp='svc push'",
     "am": 'there are no patches by mail; svc push -m "What changed" sends and seals your changes',
+    "amend": "a seal never changes; svc push seals what you mended as the next one",
+    "archive": "svc repo api repos/{id}/archive/SEAL.tar.gz prints the files of a seal",
     "bisect": "svc log PATH lists the seals that changed a file, svc restore PATH --source SEAL tries one",
     "branch": "svc repo branch lists branches, svc repo branch NAME makes one, svc switch NAME goes to it",
     "branches": "svc repo branch lists branches",
@@ -17,11 +20,19 @@ WORDS: dict[str, str] = {
     "clean": "svc status lists new files; delete what you do not want",
     "clone": "svc repo clone OWNER/NAME copies a repository into a new folder",
     "commit": 'a commit is called a seal: svc push -m "What changed" sends and seals your changes',
+    "completion": "svc completions SHELL prints a script for bash, zsh or fish",
     "config": "there are no settings to keep; flags and SVC_ variables are in svc --help and the guide",
+    "describe": "svc repo tag list shows which seals have names",
     "download": "svc repo clone OWNER/NAME",
     "fetch": "svc pull --dry-run looks, svc pull brings the changes",
+    "format-patch": "svc show SEAL prints the patch of a seal",
+    "fsck": "every seal is checked as it arrives; relay audit checks a whole relay",
+    "gc": "there is nothing to collect here; the relay does it by itself",
+    "gist": "svc repo create NAME makes a repository for a single file too",
     "grep": "the files are here: grep -r WORDS . searches them",
     "init": "svc repo create NAME makes a repository, svc repo init OWNER/NAME links this folder to it",
+    "lazygit": "svc status, svc log and svc show look at a folder",
+    "lfs": "large files need no extension: svc push sends them in pieces, svc repo clone brings them",
     "ls-files": "svc status lists what differs from the branch; every file that no rule ignores is sent",
     "merge": "svc pull --merge joins your edits with the branch's",
     "mv": "rename it as you like; svc push finds out",
@@ -29,7 +40,12 @@ WORDS: dict[str, str] = {
     "reflog": "svc log lists the seals; none is ever lost",
     "remote": "svc repo view shows where this folder is linked, svc repo init OWNER/NAME changes it",
     "reset": "svc restore PATH brings files back, svc pull --force takes the branch's",
+    "rev-parse": "svc log -n 1 --jq '.[0].id' prints the newest seal",
     "rm": "delete it as you like; svc push removes it from the branch",
+    "secret": "there are no secrets to keep; a script gets SVC_TOKEN from its CI",
+    "shortlog": "svc log --json author lists who sealed",
+    "show-ref": "svc repo branch lists branches, svc repo tag list lists tags",
+    "ssh-key": "each device signs with a key of its own: svc auth device list",
     "search": "svc repo search WORDS",
     "stash": "svc switch BRANCH --merge carries your edits along",
     "submodule": "a repository holds no others; svc repo clone puts one into any folder",
@@ -40,6 +56,9 @@ WORDS: dict[str, str] = {
     "whoami": "svc auth status",
     "worktree": "svc repo clone OWNER/NAME FOLDER -b BRANCH makes a folder of its own for a branch",
     "auth login": "svc login signs in",
+    "auth refresh": "svc login signs in again",
+    "auth setup-git": "git does not speak to a relay; svc push and svc pull do",
+    "auth switch": "svc login --handle NAME --device-key signs in as somebody else",
     "auth logout": "svc logout ends the session",
     "auth token create": "tokens are made in the browser, at /settings?tab=tokens of the server",
     "repo add": "there is nothing to add: svc push sends every change that no ignore rule names",
@@ -59,3 +78,40 @@ OTHER_NAMES = {  # of groups of commands, in gh and glab
     "webhook": "repo webhook",
     "workflow": "repo run",
 }
+
+LINKED = "a linked folder knows its repository and branch, and needs no names of them"
+OPTIONS = {  # and words behind a command: of git and gh, by the command that is called the same here
+    "diff --cached": "nothing is staged: svc diff shows what a push would send",
+    "diff --staged": "nothing is staged: svc diff shows what a push would send",
+    "log --all": "svc log BRANCH shows one branch, svc repo branch lists them",
+    "log --graph": "svc log --oneline is the short form",
+    "log -": "svc log -n NUMBER shows so many",
+    "login --web": "svc login opens the browser by itself",
+    "pull --rebase": "svc pull --merge puts your edits on top of the branch's",
+    "pull WORDS": LINKED,
+    "push --all": "svc push sends this folder's branch; svc switch goes to another",
+    "push --force": "a seal is never overwritten: svc pull --merge, then svc push",
+    "push --force-with-lease": "a seal is never overwritten: svc pull --merge, then svc push",
+    "push --set-upstream": LINKED,
+    "push --tags": "svc repo tag create NAME makes a tag on the server at once",
+    "push -f": "a seal is never overwritten: svc pull --merge, then svc push",
+    "push -u": LINKED,
+    "push WORDS": LINKED,
+    "repo clone --depth": "a clone holds the newest seal alone; svc log asks the server for older ones",
+    "repo create --private": "a repository is private until svc repo visibility public",
+    "restore --staged": "nothing is staged: svc restore PATH brings the sealed version back",
+    "status --porcelain": "svc status --json, or svc status in a pipe, is made for programs",
+    "switch --create": "svc repo branch NAME makes a branch, svc switch NAME goes to it",
+    "switch -c": "svc repo branch NAME makes a branch, svc switch NAME goes to it",
+    "switch -b": "svc repo branch NAME makes a branch, svc switch NAME goes to it",
+}
+
+
+def option_hint(command: str, option: str | None) -> str:
+    """What to type instead of an option that `svc COMMAND` does not have; None: instead of words behind it.
+    Empty where nobody brings it from elsewhere."""
+    if option is None:
+        return OPTIONS.get(f"{command} WORDS", "")
+    if option[1:].isdigit():
+        option = "-"  # as in `log -5`
+    return OPTIONS.get(f"{command} {option}", "")

@@ -16,7 +16,7 @@ from svc.console import Column, answers
 from svc.flows.place.known_refs import add, drop, recording
 from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
 
-COLUMNS = (Column("name"), Column("head", kind="id"), Column("default"), Column("protected"))
+COLUMNS = (Column("name", kind="name"), Column("head", kind="id"), Column("default"), Column("protected"))
 
 
 @answers(COLUMNS, Ref)

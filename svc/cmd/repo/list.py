@@ -14,7 +14,7 @@ from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 
 COLUMNS = (
-    Column("full_name"),
+    Column("full_name", kind="name"),
     Column("description", kind="line", spare=2),
     Column("visibility", spare=1),
     Column("kind", spare=4),

@@ -22,6 +22,7 @@ from localstore.errors import LinkDamaged, NotLinked
 from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
+GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*")  # of git: the newest commit, and those before it
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
 CANDIDATES = 8  # seals that an error about a shortened id names
 
@@ -39,6 +40,10 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     characters or more. None if there is none. UsageError if several seals begin so."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
+    if re.fullmatch(GITS_HEAD, typed) and not (where.folder / typed).exists():
+        raise UsageError(
+            f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
+        )
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):

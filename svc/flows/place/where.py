@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localstore.core.errors import Invalid, Unauthorized, UsageError
+from localstore.core.errors import Invalid, NotFound, SvcError, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
 from localstore.progress import Progress, silent
@@ -56,6 +56,18 @@ class Where:
         from svc.http.session import Sessions
 
         return Sessions(self.home.root)
+
+    def worded(self, error: SvcError) -> str:
+        """An error's sentence as it is shown here."""
+        return error.detail
+
+    @property
+    def knows_server(self) -> bool:
+        """Whether a flag, the environment, the folder or a sign-in names a server."""
+        try:
+            return bool(self.server)
+        except SvcError:
+            return False
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
@@ -120,13 +132,23 @@ class Where:
         self.require_server_of_link(link, "or go to a folder of that server")
         named = self.named_repo
         if named is not None and f"{named.owner}/{named.name}" != link.repo:
+            self.use_server(link.server)
+            self._require_same(named, link)
+        self.use_server(link.server)
+        return self.linked
+
+    def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
+        """UsageError unless the name is another one of the linked repository, which was renamed."""
+        try:
+            found = self.reader.repo.find(named.owner, named.name).id
+        except NotFound:
+            found = None
+        if found != link.repo_id:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
                 f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
             )
-        self.use_server(link.server)
-        return self.linked
 
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
@@ -164,7 +186,7 @@ class Where:
         except Unauthorized as ended:
             if self.environment.get("SVC_TOKEN"):
                 raise
-            self.note(f"svc: {ended.detail}; reading without it")
+            self.note(f"svc: {self.worded(ended)}; reading without it")
             return connect(self.server, self.sessions, anonymous=True)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Conflicts are recorded one for each path, and their texts outlive whatever else is forgotten."""
+"""Conflicts are recorded one for each copy, and their texts outlive whatever else is forgotten."""
 
 from __future__ import annotations
 
@@ -31,21 +31,25 @@ def test_conflicts_come_back_as_they_were_recorded(db: Database) -> None:
     db.conflicts.put(ZOO)
     db.conflicts.put(APP)
     assert db.conflicts.list() == [APP, ZOO]
-    assert db.conflicts.get("zoo/ü.md") == ZOO
+    assert db.conflicts.get(ZOO.kept_as) == ZOO
     assert db.conflicts.get("nothing") is None
 
 
-def test_a_path_has_one_conflict_the_last(db: Database) -> None:
-    db.conflicts.put(APP)
+def test_a_path_has_a_conflict_for_each_copy_of_it(db: Database) -> None:
     again = APP._replace(kept_as="app.sync-conflict-y.py", lines="7-9")
-    db.conflicts.put(again)
-    assert db.conflicts.list() == [again]
+    for one in (ZOO, again, APP):
+        db.conflicts.put(one)
+    assert db.conflicts.list() == [APP, again, ZOO]
+    assert db.conflicts.of("app.py") == [APP, again]
+    db.conflicts.put(again._replace(lines="8"))
+    db.conflicts.remove(APP.kept_as)
+    assert db.conflicts.of("app.py") == [again._replace(lines="8")]
 
 
 def test_what_is_removed_is_gone_and_removing_nothing_is_no_error(db: Database) -> None:
     db.conflicts.put(APP)
-    db.conflicts.remove("app.py")
-    db.conflicts.remove("app.py")
+    db.conflicts.remove(APP.kept_as)
+    db.conflicts.remove(APP.kept_as)
     assert db.conflicts.list() == []
 
 
@@ -81,6 +85,19 @@ def test_a_database_of_before_gets_the_table(tmp_path: Path) -> None:
     db = Database(path)
     db.conflicts.put(APP)
     assert db.conflicts.list() == [APP]
+    db.close()
+
+
+def test_conflicts_of_before_stay_when_a_path_may_have_several(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    old = sqlite3.connect(path)
+    before = next(n for n, step in enumerate(STEPS) if "TABLE one_each" in step)
+    old.executescript(f"BEGIN;{''.join(STEPS[:before])}PRAGMA user_version={before};COMMIT;")
+    old.executemany("INSERT INTO conflicts VALUES(?,?,?,?,?,?,?,?)", [APP, ZOO])
+    old.commit()
+    old.close()
+    db = Database(path)
+    assert db.conflicts.list() == [APP, ZOO]
     db.close()
 
 

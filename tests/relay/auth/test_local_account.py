@@ -160,6 +160,7 @@ def test_a_former_handle_with_repositories_stays_reserved(relay, browser, name):
                 updated_at=0,
                 deleted_at=None,
                 purge_at=None,
+                policy=None,
                 **{"class": "private_plaintext"},
             )
 

@@ -31,6 +31,7 @@ from localstore.core.model.live import (
 )
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
+from localstore.core.rights import OPERATIONS
 from localstore.core.storage import chunks
 from relay import config
 from relay.base.clock import now_ms
@@ -92,7 +93,7 @@ class World:
             handle=account_id[:8],
             kind="user",
             phase="active",
-            session_id="s",
+            session_id=account_id,
             session_kind="device",
             expires_at=now_ms() + 10**9,
             caps=frozenset({"admin", "read", "write"}),
@@ -105,6 +106,7 @@ class World:
             address="127.0.0.1",
             repo=repos.row(row),
             role=repos.role(row),
+            operation=OPERATIONS["live.updates"],
         )
 
     async def device(self, account_id: str | None = None) -> Device:
@@ -144,7 +146,7 @@ class World:
         """A file above the blob cap, as its chunks and their manifest."""
         rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in cut(data).chunks]
         made = chunks.manifest(digest(data), rows)
-        await chunked.admit(self.node, self.repo_id, made, chunks.encode(made))
+        await chunked.admit(await self.view(self.owner), made, chunks.encode(made))
         return made.blake3
 
 
@@ -275,6 +277,17 @@ async def add_account(tx: Any, account_id: str) -> None:
         phase="active",
         operator=False,
         created_at=START,
+    )
+    await add(
+        tx,
+        tables["session"],
+        id=account_id,
+        account_id=account_id,
+        kind="device",
+        label="test",
+        caps="admin read write",
+        created_at=START,
+        expires_at=START,
     )
 
 

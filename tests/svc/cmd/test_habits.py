@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.frame.foreign_commands import OTHER_NAMES, WORDS
+from svc.cmd.frame.foreign_commands import OPTIONS, OTHER_NAMES, WORDS
 from svc.cmd.frame.specified import SPECIFIED, missing, not_built
 from svc.cmd.frame.table import COMMANDS, GROUPS
 from tests.svc.api.hostile import hostile, http
@@ -39,9 +39,30 @@ def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
     assert word not in COMMANDS, "a command needs no hint"
 
 
-@pytest.mark.parametrize("word", sorted(WORDS))
-def test_the_commands_of_an_answer_exist(word: str) -> None:
-    for named in re.findall(r"svc ([a-z][a-z-]*(?: [a-z][a-z-]*)*)", WORDS[word]):
+@pytest.mark.parametrize("typed", sorted(OPTIONS))
+def test_options_of_git_are_answered_with_ours(svc: Svc, typed: str) -> None:
+    words = {"log -": "log -5", "push WORDS": "push origin main", "pull WORDS": "pull origin main"}
+    told = svc(*words.get(typed, typed).split())
+    assert (told.code, told.out) == (2, ""), told
+    assert OPTIONS[typed] in told.err
+
+
+def test_an_option_that_nobody_knows_gets_no_advice(svc: Svc) -> None:
+    assert svc("push", "--bogus").err.startswith("svc: No such option: --bogus\n")
+
+
+def test_head_of_git_is_answered_with_our_names(linked: Svc) -> None:
+    for words in (("diff", "HEAD"), ("show", "HEAD~1"), ("log", "HEAD^"), ("revert", "@")):
+        told = linked(*words)
+        assert (told.code, told.out) == (2, ""), (words, told)
+        assert "the name of a branch is its newest seal" in told.err
+    Path("HEAD").write_text("mine\n")
+    assert linked("diff", "HEAD").code == 0
+
+
+@pytest.mark.parametrize("answer", sorted({*WORDS.values(), *OPTIONS.values()}))
+def test_the_commands_of_an_answer_exist(answer: str) -> None:
+    for named in re.findall(r"svc ([a-z][a-z-]*(?: [a-z][a-z-]*)*)", answer):
         parts = named.split()
         known = {*COMMANDS, *missing(), *GROUPS} | {" ".join(one.split()[:2]) for one in missing()}
         assert any(" ".join(parts[:length]) in known for length in range(1, len(parts) + 1)), named

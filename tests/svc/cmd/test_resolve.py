@@ -251,3 +251,50 @@ def test_a_resolved_file_is_pushed_as_any_other(alice: Svc, kept: Path, tmp_path
     assert alice("repo", "clone", f"{handle()}/app", str(other)).code == 0
     assert (other / FILE).read_bytes() == MINE
     assert not (other / kept).exists()
+
+
+def second_conflict(svc: Svc, other: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another pull meets theirs at the same path, and keeps what was made of it here; the second copy."""
+    here, before = Path.cwd(), set(FILE.parent.iterdir())
+    monkeypatch.chdir(other)
+    assert svc("pull").code == 0
+    FILE.write_bytes(THEIRS.replace(b"9000", b"9001"))
+    assert svc("push", "-m", "Theirs again").code == 0
+    monkeypatch.chdir(here)
+    FILE.write_bytes(THEIRS.replace(b"9000", b"3001"))
+    assert svc("pull", "--merge").code == 0
+    [copy] = set(FILE.parent.iterdir()) - before
+    return copy
+
+
+def test_two_conflicts_of_one_path_are_both_listed_and_both_resolved(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = second_conflict(alice, tmp_path / "other", monkeypatch)
+    assert kept.read_bytes() == MINE
+    assert second.read_bytes() == THEIRS.replace(b"9000", b"3001")
+    listed = json.loads(alice("conflicts", "--json").out)
+    assert [(one["path"], one["kept_as"]) for one in listed] == [
+        (str(FILE), name) for name in sorted((str(kept), str(second)))
+    ]
+    refused = alice("resolve", str(FILE), "--mine")
+    assert refused.code == 2
+    assert "2 conflicts" in refused.err
+    assert f"svc resolve {min(str(kept), str(second))}" in refused.err
+    assert alice("resolve", str(second), "--mine").code == 0
+    assert FILE.read_bytes() == THEIRS.replace(b"9000", b"3001")
+    assert open_conflicts(alice) == [str(FILE)]
+    assert alice("resolve", str(FILE), "--theirs").code == 0  # one is left: the path is enough
+    assert open_conflicts(alice) == []
+    assert {MINE, THEIRS.replace(b"9000", b"9001")} <= set(trashed(tmp_path).values())
+
+
+def test_of_two_conflicts_the_one_whose_copy_was_deleted_is_over(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = second_conflict(alice, tmp_path / "other", monkeypatch)
+    kept.unlink()
+    assert alice("resolve", str(FILE), "--mine").code == 0
+    assert FILE.read_bytes() == THEIRS.replace(b"9000", b"3001")
+    assert not second.exists()
+    assert open_conflicts(alice) == []

@@ -88,6 +88,22 @@ def test_another_repository_is_used_or_refused(linked: Svc, monkeypatch: pytest.
         assert f"SVC_REPO names {me()}/other" in told.err
 
 
+def test_a_renamed_repository_is_known_by_both_names(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert linked("repo", "rename", f"{me()}/app", "newer").code == 0
+    Path(".svc/repo.json").write_text(Path(".svc/repo.json").read_text().replace("/newer", "/app"))
+    for words in OF_THE_FOLDER:
+        if "watcher" in words:
+            continue
+        for name in ("newer", "app"):
+            told = linked(*words, "-R", f"{me()}/{name}")
+            assert "names" not in told.err, (words, told)
+            assert told.code == 0 or words == ["pull"], (words, told)
+    monkeypatch.setenv("SVC_REPO", f"{me()}/newer")
+    assert linked("status").code == 0
+    assert linked("pull").code == 0
+    assert linked("status", "-R", f"{me()}/nothing").code == 2
+
+
 def test_a_repository_of_one_server_is_not_asked_of_another(alice: Svc, node: str) -> None:
     told = alice("repo", "view", "-R", f"node.example/{me()}/app", "--server", node)
     assert (told.code, told.out) == (2, "")

@@ -156,6 +156,19 @@ def test_a_table_fits_its_terminal(width: int) -> None:
         assert cells(line) <= width
 
 
+@pytest.mark.parametrize("width", [24, 50, 80])
+def test_a_name_is_never_cut(width: int) -> None:
+    path = "src/a/rather/long/folder/module_with_a_long_name.py"
+    copy = "src/a/rather/long/folder/module_with_a_long_name.sync-conflict-20261122-213122-2e4dTzK.py"
+    columns = (Column("path", kind="name"), Column("kept_as", kind="name"), Column("by", spare=1))
+    header, *lines = aligned([{"path": path, "kept_as": copy, "by": "ann"}], columns, width, NOW)
+    assert all(cells(line) <= width for line in lines)
+    at = header.index("KEPT AS")
+    end = header.index("BY") if "BY" in header else width
+    assert "".join(line[:at].strip() for line in lines) == path
+    assert "".join(line[at:end].strip() for line in lines) == copy
+
+
 REPOS = (
     Column("full_name"),
     Column("description", kind="line", spare=2),

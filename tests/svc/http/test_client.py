@@ -194,6 +194,20 @@ def test_a_wrong_clock_is_corrected_once() -> None:
         assert len(server.requests) == 2
 
 
+def test_a_refusal_that_was_read_for_its_clock_is_read_again() -> None:
+    """A session that has ended, and whatever a hostile server makes of that."""
+    ended = json.dumps({"code": "unauthorized", "status": 401, "detail": "the session has ended"}).encode()
+    with hostile(http("401 X", ended, "application/problem+json")) as server:
+        answer = talk(server, CREDENTIAL)[0].exchange("GET", "/version", None, {})
+        assert (answer.status, answer.body) == (401, ended)
+    flood = http("401 X", b" " * (2 * MIB), "application/problem+json")
+    with hostile(flood, flood) as server:
+        with pytest.raises(ServerMisbehaved, match="answered 401"):
+            talk(server, CREDENTIAL)[0].send(ANY, {})
+        with pytest.raises(ServerMisbehaved, match="sent more than"):
+            talk(server, CREDENTIAL)[0].exchange("GET", "/version", None, {})
+
+
 def test_mutations_are_signed_and_reads_carry_the_token_alone() -> None:
     with hostile(http("200 OK", VERSION)) as server:
         caller, _ = talk(server, CREDENTIAL)

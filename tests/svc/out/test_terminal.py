@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from localstore.core.errors import Unauthorized
 from svc.console import Column, Out
 
 STATES = (Column("state", kind="state"), Column("path"), Column("reason"))
@@ -73,3 +74,14 @@ def test_a_tiny_terminal_is_no_error(columns: str, monkeypatch: pytest.MonkeyPat
     out, stdout, _ = speaker(NO_COLOR="1")
     out.rows([{"state": "new", "path": "p" * 200, "reason": "日本語" * 40}], STATES)
     assert stdout.getvalue().startswith("ST")
+
+
+def test_a_moment_in_an_error_is_relative_on_a_terminal_and_whole_elsewhere() -> None:
+    ended = "2001-01-01T00:00:00Z"
+    error = Unauthorized(f"the session ended at {ended}; run: svc login", ended_at=ended, opened_at=7)
+    out, _, stderr = speaker()
+    out.error(error)
+    assert stderr.getvalue() == "svc: the session ended 2001-01-01; run: svc login\n"
+    piped, stderr = io.StringIO(), io.StringIO()
+    Out({}, piped, stderr).error(error)
+    assert stderr.getvalue() == f"svc: {error.detail}\n"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.diff import line_merge as by_lines
 from localstore.core.diff.text_merge import Conflict, Merged, has_markers, marked, merge
 from localstore.core.diff.word_merge import tokens
+from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
 
 WORDS = [
@@ -249,8 +250,9 @@ def test_conflicts_name_lines_that_are_there_and_differ(texts: tuple[bytes, byte
 def test_a_merged_file_has_only_words_that_a_side_wrote(texts: tuple[bytes, bytes, bytes]) -> None:
     text = joined(*texts)
     if text is not None:
-        written = {token for side in texts[1:] for token in tokens(side.decode())}
-        assert set(tokens(text.decode())) <= written | set(tokens("\n" + texts[1].decode()))
+        text, theirs, mine = (one.replace(b"\r\n", b"\n") for one in (text, *texts[1:]))  # merged apart
+        written = {token for side in (theirs, mine) for token in tokens(side.decode())}
+        assert set(tokens(text.decode())) <= written | set(tokens("\n" + theirs.decode()))
 
 
 SHARED = [f"both{n}" for n in range(4)]
@@ -300,15 +302,17 @@ def test_marked_text_has_one_pair_of_markers_for_each_conflict(texts: tuple[byte
         assert text == found.text
 
 
-def test_programs_merge_as_by_lines_where_that_is_clean() -> None:
+def test_programs_merge_as_in_git_where_that_is_clean(tmp_path: Path, git: Git) -> None:
     rng = random.Random(3)
     modules = programs()
     clean = 0
     for _ in range(120):
         base, pool = rng.choice(modules)[:150], rng.choice(modules)
         theirs, mine = (b"".join(edited(rng, base, pool, rng.randrange(1, 4))) for _ in range(2))
-        expected, found = by_lines.merge(b"".join(base), theirs, mine), merge(b"".join(base), theirs, mine)
-        if not expected.conflicts:
+        for name, text in (("base", b"".join(base)), ("theirs", theirs), ("mine", mine)):
+            (tmp_path / name).write_bytes(text)
+        expected = git("merge-file", "-p", "theirs", "base", "mine")
+        if expected.returncode == 0:
             clean += 1
-            assert found == Merged(expected.text, [])
+            assert merge(b"".join(base), theirs, mine) == Merged(expected.stdout, [])
     assert clean >= 40

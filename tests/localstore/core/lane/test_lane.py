@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core import limits
-from localstore.core.diff.line_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update_format import GENESIS_BIT, decode_state_vector, parse
 from localstore.core.model.live import UpdateInvalid
+from tests.localstore.core.conftest import Git
 from tests.localstore.core.updates import scattered
 
 A, B, C = 11, 12, 13
@@ -28,7 +29,7 @@ def lane_of(text: bytes) -> Lane:
     return Lane.genesis("branch", 1, 0, text)
 
 
-def test_a_rename_and_a_change_beside_it_merge_where_lines_conflict() -> None:
+def test_a_rename_and_a_change_beside_it_merge_where_lines_conflict(tmp_path: Path, git: Git) -> None:
     base = b"def area(w, h):\n    return w * h\n"
     renamed = b"def area(width, h):\n    return width * h\n"
     extended = b"def area(w, h=1):\n    return w * h  # in cells\n"
@@ -40,7 +41,9 @@ def test_a_rename_and_a_change_beside_it_merge_where_lines_conflict() -> None:
     there.apply(mine, A)
     assert here.text() == there.text() == b"def area(width, h=1):\n    return width * h  # in cells\n"
     assert here.state_vector() == there.state_vector()
-    assert merge(base, renamed, extended).conflicts == 1
+    for name, text in (("base", base), ("theirs", renamed), ("mine", extended)):
+        (tmp_path / name).write_bytes(text)
+    assert git("merge-file", "-p", "theirs", "base", "mine").returncode == 1, "one conflict"
 
 
 # --- edits

@@ -1,0 +1,41 @@
+"""Which paths of a repository a caller without the role `write` sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Visibility = Literal["public", "private", "open"]
+
+
+class Policy:
+    """Rules by path; `number` counts the changes. The longest path at or above another one decides about it,
+    the path "" stands above all, and where no rule does a path is seen. It holds for every seal, past ones
+    too."""
+
+    __slots__ = ("_rules", "number")
+
+    def __init__(self, number: int, rules: Mapping[str, Visibility]) -> None:
+        self.number = number
+        self._rules = dict(rules)
+
+    def sees(self, path: str) -> bool:
+        """Whether a file at `path` is seen."""
+        at = path
+        while at not in self._rules:
+            if not at:
+                return True
+            at = at.rpartition("/")[0]
+        return self._rules[at] != "private"
+
+    def may_see_below(self, path: str) -> bool:
+        """Whether the rules let a file at `path`, or any file below it, be seen."""
+        return self.sees(path) or any(self._below(path, "public", "open"))
+
+    def sees_all_below(self, path: str) -> bool:
+        """Whether the rules hide no file at `path` or below it."""
+        return self.sees(path) and not any(self._below(path, "private"))
+
+    def _below(self, path: str, *what: Visibility) -> list[bool]:
+        prefix = f"{path}/" if path else ""
+        return [True for one, kind in self._rules.items() if kind in what and one.startswith(prefix)]

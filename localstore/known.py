@@ -1,0 +1,94 @@
+"""What was seen of servers, so that a screen paints before the network answers.
+
+One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
+as JSON. What is named by a digest never goes stale; everything else carries the time at which it was read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+FILE = "known.db"  # in SVC_HOME
+KEPT = 4_000  # values; the oldest go first
+VALUE_MAX = 8 * 1024 * 1024  # bytes of one value that is kept
+
+
+class Known(NamedTuple, Generic[T]):
+    """A value and when it was read: seconds since 1970."""
+
+    value: T
+    at: float
+
+
+class Store:
+    """Values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and processes."""
+
+    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = threading.Lock()
+        self._clock = clock
+        self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=2.0)
+        file.chmod(0o600)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS known "
+            "(space TEXT, key TEXT, at REAL, value BLOB, PRIMARY KEY (space, key)) WITHOUT ROWID"
+        )
+
+    def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
+        """What was read last; None if nothing was, or a former version wrote it in another shape."""
+        with self._lock:
+            row = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
+            found = row.fetchone()
+        if found is None:
+            return None
+        try:
+            return Known(msgspec.json.decode(found[0], type=shape), found[1])
+        except msgspec.MsgspecError:
+            return None
+
+    def put(self, space: str, key: str, value: Any) -> None:
+        data = msgspec.json.encode(value)
+        if len(data) > VALUE_MAX:
+            return
+        with self._lock:
+            self._db.execute(
+                "INSERT INTO known VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET at = excluded.at, value = excluded.value",
+                (space, key, self._clock(), data),
+            )
+
+    def forget(self, space: str, prefix: str = "") -> None:
+        """Drop what is known under a prefix: access was taken away."""
+        with self._lock:
+            self._db.execute(
+                "DELETE FROM known WHERE space = ? AND substr(key, 1, ?) = ?", (space, len(prefix), prefix)
+            )
+
+    def forget_server(self, origin: str) -> None:
+        """Drop what every account of this machine has seen there."""
+        end = f"@{origin}"
+        with self._lock:
+            self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
+
+    def trim(self) -> None:
+        """Keep the newest values only."""
+        with self._lock:
+            self._db.execute(
+                "DELETE FROM known WHERE at < (SELECT at FROM known ORDER BY at DESC LIMIT 1 OFFSET ?)",
+                (KEPT,),
+            )
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()

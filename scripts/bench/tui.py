@@ -1,0 +1,114 @@
+"""Bytes that the app sends over a terminal line, and its CPU.
+
+    python -m scripts.bench.tui FOLDER [--size 80x24]
+
+FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal; what it sends is
+counted until it has been silent for half a second, and shown to a terminal emulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import pty
+import resource
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyte
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = 0.5  # seconds without a byte that end a step
+
+
+class Terminal:
+    """A pseudo-terminal that a program runs on, and what it shows."""
+
+    def __init__(self, command: Sequence[str], folder: Path, width: int, height: int) -> None:
+        self.screen = pyte.Screen(width, height)
+        self._stream = pyte.ByteStream(self.screen)
+        self.pid, self._line = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+            os.chdir(folder)
+            os.environ.update(TERM="xterm-256color", COLORTERM="", PYTHONPATH=str(ROOT))
+            os.execv(command[0], list(command))
+
+    def read(self, quiet: float = QUIET, most: float = 10.0) -> int:
+        """Bytes that arrive until the line is quiet."""
+        count, began = 0, time.monotonic()
+        while time.monotonic() - began < most:
+            if not select.select([self._line], [], [], quiet)[0]:
+                break
+            try:
+                data = os.read(self._line, 65536)
+            except OSError:
+                break
+            count += len(data)
+            self._answer(data)
+            self._stream.feed(data)
+        return count
+
+    def keys(self, text: str) -> int:
+        """Type, and count what comes back."""
+        os.write(self._line, text.encode())
+        return self.read()
+
+    def close(self) -> float:
+        """End the program; its CPU in seconds."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        os.write(self._line, b"\x03")
+        self.read(0.3, 2.0)
+        os.close(self._line)
+        os.waitpid(self.pid, 0)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def _answer(self, data: bytes) -> None:
+        """What a terminal answers when it is asked about itself."""
+        if b"\x1b[?2026$p" in data:
+            os.write(self._line, b"\x1b[?2026;2$y")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--size", default="80x24")
+    parser.add_argument("--show", action="store_true", help="print the screens")
+    options = parser.parse_args()
+    width, height = map(int, options.size.split("x"))
+    command = [str(Path(sys.executable).with_name("svc")), "tui"]
+    terminal = Terminal(command, options.folder, width, height)
+    steps = (
+        ("start", ""),
+        ("open a repository", "\r"),
+        ("tab 1", "1"),
+        ("tab 2", "2"),
+        ("line down", "j"),
+        ("last row", "G"),
+        ("open a file", "\r"),
+        ("page down", "\x04"),
+        ("page down", "\x04"),
+        ("line down", "j" * 12),
+        ("line down", "j"),
+        ("idle 3 s", None),
+    )
+    for name, typed in steps:
+        if typed is None:
+            count = terminal.read(3.0, 3.1)
+        else:
+            count = terminal.keys(typed) if typed else terminal.read(1.5)
+        print(f"{name:<20} {count:>7} bytes")
+        if options.show:
+            print("\n".join(line.rstrip() for line in terminal.screen.display), "\n")
+    print(f"{'CPU':<20} {terminal.close():>7.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""`svc tui`: the terminal app."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from svc.cmd.frame.context import Ctx, Run
+from svc.console import answers_text
+
+THEMES = ("terminal", "dark", "light", "contrast")
+
+
+@answers_text
+def tui(
+    ctx: Ctx,
+    theme: Annotated[str, typer.Option("--theme", help="terminal, dark, light or contrast")] = "terminal",
+    plain: Annotated[bool, typer.Option("--plain", help="Numbered lines instead of a drawn screen")] = False,
+) -> None:
+    """Open the terminal app
+
+    It shows repositories, files, blame and history; ? lists the keys. What was seen before opens without the
+    network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines instead.
+
+    Examples:
+    svc tui
+    svc tui --theme dark
+    """
+    if theme not in THEMES:
+        raise UsageError(f"{theme} is no theme; use one of: {', '.join(THEMES)}")
+    _open(ctx.obj, theme, plain or not ctx.obj.draws)
+
+
+def _open(run: Run, theme: str, plain: bool) -> None:
+    from localstore import known
+    from tui.client import Client
+
+    root = run.home.root
+    session = run.sessions.find(run.server)
+    account = (session.handle or session.user_id) if session else ""
+    client = Client(run.server, account, lambda: run.reader, known.Store(root / known.FILE))
+    if plain:
+        from tui.plain import Plain
+
+        Plain(client, time.time, sys.stdin, sys.stdout).run()
+        return
+    from tui.actions import read_keys
+    from tui.app import Place, SvcApp
+    from tui.screens.tables import require_keys
+
+    place = Place()
+    if run.linked is not None:
+        folder, link = run.linked
+        place = Place(Path(folder), link.repo_id, link.repo, link.branch)
+    keys = read_keys(root / "keys.toml")
+    require_keys(keys, str(root / "keys.toml"))
+    app = SvcApp(client, place, keys, theme)
+    app.run()
+    if app.broken is not None:
+        raise app.broken

@@ -1,0 +1,73 @@
+"""What was seen of servers."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from threading import Thread
+
+from localstore.known import KEPT, Store
+
+ALICE, BOB = "alice@https://one.example", "bob@https://two.example"
+
+
+def test_a_value_comes_back_with_its_time(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db", clock=lambda: 12.5)
+    store.put(ALICE, "repos", ["a", "b"])
+    assert store.get(ALICE, "repos", list[str]) == (["a", "b"], 12.5)
+    assert store.get(BOB, "repos", list[str]) is None
+
+
+def test_a_value_of_another_shape_is_unknown(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos", {"from": "a former version"})
+    assert store.get(ALICE, "repos", list[str]) is None
+
+
+def test_signing_out_forgets_the_server_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos", 1)
+    store.put(BOB, "repos", 2)
+    store.forget_server("https://one.example")
+    assert store.get(ALICE, "repos", int) is None
+    assert store.get(BOB, "repos", int) is not None
+
+
+def test_a_prefix_is_forgotten(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos/1/refs", 1)
+    store.put(ALICE, "repos/12/refs", 2)
+    store.forget(ALICE, "repos/1/")
+    assert store.get(ALICE, "repos/1/refs", int) is None
+    assert store.get(ALICE, "repos/12/refs", int) is not None
+
+
+def test_only_the_owner_reads_it(tmp_path: Path) -> None:
+    Store(tmp_path / "home" / "known.db").put(ALICE, "repos", 1)
+    assert stat.S_IMODE((tmp_path / "home" / "known.db").stat().st_mode) == 0o600
+
+
+def test_the_oldest_values_go_first(tmp_path: Path) -> None:
+    times = iter(range(KEPT + 10))
+    store = Store(tmp_path / "known.db", clock=lambda: float(next(times)))
+    for number in range(KEPT + 5):
+        store.put(ALICE, str(number), number)
+    store.trim()
+    assert store.get(ALICE, "3", int) is None
+    assert store.get(ALICE, str(KEPT), int) is not None
+
+
+def test_several_programs_write_at_once(tmp_path: Path) -> None:
+    def write(name: str) -> None:
+        store = Store(tmp_path / "known.db")
+        for number in range(50):
+            store.put(ALICE, f"{name}/{number}", number)
+        store.close()
+
+    threads = [Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = Store(tmp_path / "known.db")
+    assert all(store.get(ALICE, f"{name}/49", int) is not None for name in "abcd")

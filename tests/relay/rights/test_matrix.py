@@ -1,0 +1,201 @@
+"""Each operation × nine callers × public, private, archived, suspended, on every route that there is, as the
+table says."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from blake3 import blake3
+from sqlalchemy import insert
+
+from localstore.core.rights import CALLERS, OPERATIONS, Who
+from relay import routes
+from relay.base.clock import now_ms
+from relay.db.schema import tables
+from relay.http.routing import TABLE, Route
+from relay.run.operator_commands import _set_state
+from tests.relay.conftest import Account, Relay
+from tests.relay.histories import Repository, create, ok
+
+routes.load()
+STATES = ("public", "private", "archived", "archived private", "suspended")
+OURS = [one for one in TABLE if one.about_repo]
+ACCOUNTS = [one for one in TABLE if one.operation.about in ("account", "browser")]
+TEXT = b"text\n"
+GARBAGE = b'{"no": "such", "member'
+# A large file takes 16 MiB; without one the answer to whoever may ask is the one for what is missing.
+MISSING = {"GET /api/v1/repos/{id}/payloads/{blake3}/manifest"}
+
+
+def name(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+@dataclass
+class Place:
+    """A repository in one of STATES. `role`: the callers who have one in it."""
+
+    repo: Repository
+    state: str
+    seal: str
+
+    @property
+    def public(self) -> bool:
+        return self.state in ("public", "archived")
+
+    @property
+    def archived(self) -> bool:
+        return self.state.startswith("archived")
+
+
+@dataclass
+class World:
+    relay: Relay
+    clients: dict[Who, httpx.Client]
+    people: dict[Who, Account]
+    places: dict[str, Place]
+
+    def place(self, state: str) -> Place:
+        """A new repository of the owner's in this state. Whoever names a role in CALLERS has it; the author
+        has the role read where the repository is private, and none where it is public."""
+        owner = self.people["owner"]
+        visibility = "private" if "private" in state else "public"
+        repo = create(self.clients["owner"], owner, f"r{secrets.token_hex(4)}", visibility=visibility)
+        made = Place(repo, state, repo.seal({"a.txt": TEXT})[-1])
+        roles = {"admin": "admin", "write": "write", "triage": "triage", "read": "read"}
+        if not made.public:
+            roles["author"] = "read"
+        self.relay.run(self._grant(repo.id, roles))
+        if made.archived:
+            ok(self.clients["owner"].patch(repo.url, json={"archived": True}))
+        if state == "suspended":
+            self.relay.run(_set_state(self.relay.node.db, str(repo.body["full_name"]), "suspend"))
+        return made
+
+    async def _grant(self, repo_id: str, roles: dict[str, str]) -> None:
+        async with self.relay.node.db.write() as tx:
+            rows: list[dict[str, Any]] = [
+                {
+                    "repo_id": repo_id,
+                    "account_id": self.people[who].id,  # type: ignore[index]
+                    "role": role,
+                    "created_at": now_ms(),
+                }
+                for who, role in roles.items()
+            ]
+            await tx.many(insert(tables["collaborator"]), rows)
+
+
+@pytest.fixture(scope="module")
+def world(relay: Relay) -> Iterator[World]:
+    people: dict[Who, Account] = {
+        who: relay.account(None, "guest")
+        if who == "guest"
+        else relay.account(f"{who}x{secrets.token_hex(3)}")
+        for who in CALLERS
+        if who != "anonymous"
+    }
+    clients: dict[Who, httpx.Client] = {who: relay.client(one) for who, one in people.items()}
+    clients["anonymous"] = relay.client()
+    made = World(relay, clients, people, {})
+    made.places = {state: made.place(state) for state in STATES}
+    yield made
+    for client in clients.values():
+        client.close()
+
+
+def expected(route: Route, who: Who, place: Place) -> tuple[int, str] | None:
+    """Status and code of the refusal, None where the caller is let through."""
+    may = route.operation
+    if who == "anonymous" and not may.anonymous:
+        return 401, "sign_in_required"
+    outside = who in ("stranger", "guest", "anonymous")
+    if place.state == "suspended" or (outside and not place.public):
+        return 404, "not_found"
+    if who == "guest" and not may.guest:
+        return 403, "identity_level"
+    if not may.allows(who):
+        return 403, "forbidden"
+    if place.archived and not may.archived:
+        return 409, "repository_archived"
+    return None
+
+
+def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
+    values = {
+        "id": place.repo.id,
+        "sha": place.seal,
+        "seal_id": place.seal,
+        "path": "a.txt",
+        "branch": "main",
+        "type": "branch",
+        "name": "main",
+        "blake3": blake3(TEXT).hexdigest(),
+    }
+    url = route.path.replace("...", "")
+    for parameter in route.params:
+        url = url.replace(f"{{{parameter}}}", values[parameter])
+    if route.path.endswith("/compare"):
+        url += "?head=main"
+    if route.method in ("GET", "DELETE"):
+        return http.request(route.method, url)
+    extensions = {"blake3": blake3(GARBAGE).digest()} if route.stream else {}
+    media = "application/octet-stream" if route.stream else "application/json"
+    return http.request(
+        route.method, url, content=GARBAGE, headers={"Content-Type": media}, extensions=extensions
+    )
+
+
+@pytest.mark.parametrize("route", OURS, ids=name)
+def test_who_may_what_in_a_repository(world: World, route: Route) -> None:
+    """Whoever is let through reads, or is told what is wrong with a body of nonsense."""
+    for state in STATES:
+        for who in CALLERS:
+            deletes = route.operation.name == "repo.delete" and who == "owner" and state != "suspended"
+            place = world.place(state) if deletes else world.places[state]
+            answer = ask(route, world.clients[who], place)
+            wrong = expected(route, who, place)
+            case = (state, who, answer.status_code, answer.text[:200])
+            if wrong is not None:
+                assert (answer.status_code, answer.json()["code"]) == wrong, case
+            elif name(route) in MISSING:
+                assert answer.status_code == 404, case
+            elif route.method == "GET" or deletes:
+                assert answer.status_code == 200, case
+            else:
+                assert answer.status_code in (400, 409, 422), case
+                assert answer.json()["code"] != "repository_archived", case
+
+
+@pytest.mark.parametrize("route", ACCOUNTS, ids=name)
+def test_who_may_what_elsewhere(world: World, route: Route) -> None:
+    """Asked with a token, which no browser's decision takes."""
+    may = route.operation
+    path = route.path.replace("{id}", "0" * 32).replace("{key_id}", "x")
+    headers = {"Content-Type": "application/json"}
+    body = GARBAGE if route.body else b""
+    for who in CALLERS:
+        if route.path == "/api/v1/sync/ws" and who != "anonymous":
+            continue  # a request that asks for no upgrade is refused before all else
+        answer = world.clients[who].request(route.method, path, content=body, headers=headers)
+        case = (who, answer.status_code, answer.text[:200])
+        code = None if answer.is_success else answer.json()["code"]
+        if who == "anonymous":
+            assert (answer.status_code, code) == (401, "sign_in_required"), case
+        elif may.about == "browser":
+            assert (answer.status_code, code) == (403, "forbidden"), case
+        elif who == "guest" and not may.guest:
+            assert (answer.status_code, code) == (403, "identity_level"), case
+        else:
+            assert answer.status_code not in (401, 403), case
+
+
+def test_every_operation_that_a_route_names_is_asked_for() -> None:
+    asked = {one.operation.name for one in (*OURS, *ACCOUNTS)}
+    named = {one.operation.name for one in TABLE if one.operation.about != "node"}
+    assert asked == named <= OPERATIONS.keys()

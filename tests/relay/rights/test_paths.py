@@ -1,0 +1,150 @@
+"""One door for paths: whoever may not see a path finds neither its name nor its bytes, digest or size, at any
+route, at any seal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from relay import routes
+from relay.http.routing import TABLE, Route
+from tests.relay.conftest import Relay
+from tests.relay.histories import compared, ok
+from tests.relay.rights.hiding import Hidden
+
+routes.load()
+READS = [
+    route
+    for route in TABLE
+    if route.about_repo and route.operation.allows("read") and "socket" not in route.wants
+]
+CALLERS = ["triage", "read", "stranger", "guest", "anonymous"]
+
+
+@pytest.fixture(scope="module")
+def hidden(relay: Relay) -> Hidden:
+    return Hidden(relay)
+
+
+@pytest.fixture(scope="module")
+def clients(relay: Relay, hidden: Hidden) -> Iterator[dict[str, httpx.Client]]:
+    people = {one: relay.account(f"{one}hides") for one in ("write", "triage", "read", "stranger")}
+    for role in ("write", "triage", "read"):
+        hidden.grant(people[role], role)
+    made = {one: relay.client(who) for one, who in people.items()}
+    made |= {"guest": relay.client(relay.account(None, "guest")), "anonymous": relay.client()}
+    yield made
+    for one in made.values():
+        one.close()
+
+
+def crawl(hidden: Hidden, http: httpx.Client, listed: list[Route]) -> Iterator[tuple[str, httpx.Response]]:
+    for route in listed:
+        for request in hidden.requests(route):
+            asked = request[0] + (request[2] or b"").decode("latin-1")
+            yield asked, hidden.ask(http, route.method, request)
+
+
+@pytest.mark.parametrize("who", CALLERS)
+def test_no_route_tells_what_is_hidden(hidden: Hidden, clients: dict[str, httpx.Client], who: str) -> None:
+    answered = 0
+    for asked, answer in crawl(hidden, clients[who], READS):
+        assert answer.status_code < 500, (asked, answer.text)
+        assert hidden.told_by(answer, asked) == [], (asked, answer.status_code)
+        answered += answer.is_success
+    assert answered > 100
+
+
+def test_the_crawl_meets_all_of_it_where_a_writer_asks(
+    hidden: Hidden, clients: dict[str, httpx.Client]
+) -> None:
+    met: set[str] = set()
+    for asked, answer in crawl(hidden, clients["write"], READS):
+        met.update(hidden.told_by(answer, asked))
+    assert met == set(hidden.told)
+
+
+@pytest.mark.parametrize("who", CALLERS)
+def test_what_is_hidden_and_what_never_was_are_one_answer(
+    hidden: Hidden, clients: dict[str, httpx.Client], who: str
+) -> None:
+    http, seal = clients[who], hidden.seals[1]
+    shapes = ["/blob/{s}/{p}", "/raw/{s}/{p}", "/seals/{s}/blame/{p}", "/tree/{s}?path={p}"]
+    shapes += ["/tree/{s}?path={p}&recursive=1", "/commits?sha={s}&path={p}"]
+    shapes += ["/commits?sha={s}&path={p}&follow=1"]
+    for shape in shapes:
+        for path in ("vault", "vault/plan.txt", "secret/draft.txt", "mixed/hidden.txt"):
+            never = path[:-1] + "~"
+            there, missing = (
+                http.get(hidden.repo.url + shape.format(s=seal, p=one)) for one in (path, never)
+            )
+            assert compared(there) == compared(missing), (shape, path)
+
+
+@pytest.mark.parametrize("who", CALLERS)
+def test_digests_of_files_are_refused_alike(
+    hidden: Hidden, clients: dict[str, httpx.Client], who: str
+) -> None:
+    answers = {
+        compared(clients[who].get(f"{hidden.repo.url}/payloads/{digest}"))[:2]
+        for digest in [*(one.hex() for one in hidden.digests), "0" * 64]
+    }
+    assert len(answers) == 1
+    ((status, _),) = answers
+    assert status == (401 if who == "anonymous" else 403)
+
+
+def test_what_is_seen_in_part_says_so(hidden: Hidden, clients: dict[str, httpx.Client]) -> None:
+    http, seal = clients["read"], hidden.seals[1]
+    tree = ok(http.get(f"{hidden.repo.url}/tree/{seal}?recursive=1"))
+    assert (tree["filtered"], tree["tree_key"], tree["tree_key_id"]) == (True, None, None)
+    assert [one["path"] for one in tree["entries"]] == [
+        "mixed/seen.txt",
+        "open/gone.txt",
+        "open/readme.txt",
+        "secret/except/shown.txt",
+    ]
+    top = ok(http.get(f"{hidden.repo.url}/tree/{seal}"))["entries"]
+    sizes = {one["path"]: one["size"] for one in tree["entries"]}
+    assert {one["path"]: one["size"] for one in top} == {
+        "mixed": sizes["mixed/seen.txt"],
+        "open": sizes["open/gone.txt"] + sizes["open/readme.txt"],
+        "secret": sizes["secret/except/shown.txt"],
+    }
+    whole = ok(clients["write"].get(f"{hidden.repo.url}/tree/{seal}?recursive=1"))
+    assert (whole["filtered"], len(whole["entries"])) == (False, 10)
+
+
+def test_what_depends_on_the_viewer_is_cached_by_nobody_else(
+    hidden: Hidden, clients: dict[str, httpx.Client]
+) -> None:
+    seal = hidden.seals[1]
+    for url in (f"/raw/{seal}/open/readme.txt", f"/archive/{seal}.tar.gz"):
+        answers = {who: clients[who].get(hidden.repo.url + url) for who in ("write", "read", "anonymous")}
+        assert {one.headers["cache-control"] for one in answers.values()} == {"private, no-cache"}
+    tags = {who: one.headers["etag"] for who, one in answers.items()}  # of the archive
+    assert tags["read"] == tags["anonymous"] != tags["write"]
+    again = clients["read"].get(
+        f"{hidden.repo.url}/archive/{seal}.tar.gz", headers={"If-None-Match": tags["write"]}
+    )
+    assert again.status_code == 200
+
+
+def test_lines_found_by_one_viewer_are_not_shown_to_another(
+    hidden: Hidden, clients: dict[str, httpx.Client]
+) -> None:
+    """Whoever sees the draft finds its lines there; a reader's ends where the file came into sight, whoever
+    asked first."""
+    url = f"{hidden.repo.url}/seals/{hidden.seals[2]}/blame/open/published.txt"
+    for who in ("read", "write", "read"):
+        owners = {one["seal_id"] for one in ok(clients[who].get(url))["ranges"]}
+        assert owners == ({hidden.seals[1], hidden.seals[2]} if who == "write" else {hidden.seals[2]}), who
+
+
+def test_events_name_no_path(relay: Relay, hidden: Hidden, clients: dict[str, httpx.Client]) -> None:
+    for who in ("read", "stranger", "guest"):
+        answer = clients[who].post("/api/v1/sync/poll", json={"repos": [hidden.repo.id], "since": 0})
+        assert len(ok(answer)["events"]) > 3
+        assert hidden.told_by(answer, "") == []

@@ -1,0 +1,38 @@
+"""The app against a real relay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from localstore.known import FILE, Store
+from svc.api import connect
+from svc.http.session import Sessions
+from tests.svc.conftest import Svc
+from tests.svc.conftest import alice as alice
+from tests.svc.conftest import node as node
+from tests.svc.conftest import svc as svc
+from tui.app import Place, SvcApp
+from tui.client import Client
+
+
+@pytest.fixture
+def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
+    """Makes an app of this test's account."""
+
+    def make(origin: str = "", place: Place | None = None) -> SvcApp:
+        home = Path(os.environ["SVC_HOME"])
+        sessions = Sessions(home)
+        store = Store(home / FILE)
+        client = Client(node, os.environ["TEST_HANDLE"], lambda: connect(origin or node, sessions), store)
+        return SvcApp(client, place or Place())
+
+    return make
+
+
+def shown(app: SvcApp) -> str:
+    """The screen as text."""
+    return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())

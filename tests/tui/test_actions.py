@@ -1,0 +1,80 @@
+"""The table of actions: real commands, no clash, keys that can be changed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from localstore.core.errors import UsageError
+from svc.cmd.frame.table import COMMANDS
+from tui.actions import EVERYWHERE, clashes, read_keys, remap
+from tui.app import SvcApp
+from tui.screens.code import Code
+from tui.screens.home import Home
+from tui.screens.overview import Overview
+from tui.screens.repo import RepoScreen
+from tui.screens.tables import PLACES, actions_in, require_keys
+
+PLACED = [(place, action) for place in PLACES for action in actions_in(place)]
+FORBIDDEN = ("ctrl+", "alt+")
+ALLOWED = {"ctrl+d", "ctrl+u", "ctrl+p", "ctrl+c"}
+OWNERS = {
+    "home": (Home, SvcApp),
+    "overview": (Overview, RepoScreen, SvcApp),
+    "code": (Code, RepoScreen, SvcApp),
+}
+
+
+def test_every_command_line_is_real() -> None:
+    for _, action in PLACED:
+        words = action.command.removeprefix("svc ").split()
+        if words:
+            assert any(" ".join(words[:count]) in COMMANDS for count in range(1, len(words) + 1)), action
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_key_does_two_things(place: str) -> None:
+    assert clashes(actions_in(place)) == []
+
+
+def test_no_chord_that_terminals_take() -> None:
+    keys = {key for _, action in PLACED for key in action.keys}
+    assert {key for key in keys if key.startswith(FORBIDDEN)} <= ALLOWED
+
+
+def test_every_action_runs_something() -> None:
+    for place, action in PLACED:
+        tab = action.id.startswith("tab_")
+        assert tab or any(hasattr(owner, f"do_{action.id}") for owner in OWNERS[place]), action.id
+
+
+def test_keys_can_be_changed(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_text('down = ["j", "ctrl+n"]\nhelp = "f1"\n')
+    changed = {action.id: action.keys for action in remap(EVERYWHERE, read_keys(file))}
+    assert changed["down"] == ("j", "ctrl+n")
+    assert changed["help"] == ("f1",)
+    assert changed["up"] == ("k", "up")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"help": ("j",)}, "two actions on one key in home: j is next row and keys here"),
+        ({"find_file": ("1",)}, "two actions on one key in code"),
+        ({"fly": ("x",)}, "keys.toml names fly, which is no action"),
+    ],
+)
+def test_a_clash_is_named(keys: dict[str, tuple[str, ...]], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        require_keys(keys, "keys.toml")
+
+
+@pytest.mark.parametrize("text", ["down = 3", "down = [", "down = [1]"])
+def test_a_file_of_keys_that_cannot_be_read_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"keys\.toml"):
+        read_keys(file)

@@ -1,0 +1,162 @@
+"""Home, overview and code, by keys alone, against a real relay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
+from tui.app import SvcApp
+
+Open = Callable[..., SvcApp]
+
+
+async def settle(pilot: Pilot[None]) -> str:
+    """Wait for what runs, and read the screen."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    await pilot.pause()
+    assert isinstance(pilot.app, SvcApp)
+    return shown(pilot.app)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    return await settle(pilot)
+
+
+@pytest.fixture
+def project(alice: Svc) -> str:
+    """A repository with two seals of three files; its full name."""
+    folder = Path.cwd() / "project"
+    folder.mkdir()
+    os.chdir(folder)
+    handle = os.environ["TEST_HANDLE"]
+    assert alice("repo", "create", "project", "-d", "Notes on parsing").code == 0
+    assert alice("repo", "init", f"{handle}/project").code == 0
+    Path("README.md").write_text("# Project\n\nRead me.\n")
+    Path("src").mkdir()
+    Path("src/main.py").write_text("def main():\n    return 1\n")
+    Path("data.bin").write_bytes(bytes(range(256)))
+    assert alice("push", "-m", "First").code == 0
+    Path("src/main.py").write_text("def main():\n    return 2\n")
+    assert alice("push", "-m", "Second").code == 0
+    return f"{handle}/project"
+
+
+async def test_home_lists_repositories(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        text = await settle(pilot)
+        assert "Repositories 1" in text
+        assert project in text
+        assert "● online" in text
+
+
+async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        assert "src/" in await press(pilot, "enter")
+        assert "../" in await press(pilot, "enter")
+        assert "return 2" in await press(pilot, "j", "enter")
+        handle = os.environ["TEST_HANDLE"]
+        assert handle[:10] in await press(pilot, "B")
+        text = await press(pilot, "h")
+        assert "Second" in text
+        assert "First" in text
+        assert "+    return 2" in await press(pilot, "enter")
+        assert "Second" in await press(pilot, "escape")
+        assert "return 2" in await press(pilot, "escape")
+        assert "return 1" in await press(pilot, "left_square_bracket")
+        assert "oldest" in await press(pilot, "left_square_bracket")
+        assert "return 2" in await press(pilot, "right_square_bracket")
+
+
+async def test_overview_shows_readme_and_seal(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "1")
+        assert "Notes on parsing" in text
+        assert "«Second»" in text
+        assert "Read me." in text
+
+
+async def test_a_tab_that_is_not_built_says_so(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "Settings is not in this version" in await press(pilot, "8")
+
+
+async def test_find_file_filters_as_one_types(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "data.bin" in await press(pilot, "t")
+        text = await press(pilot, *"main")
+        assert "data.bin" not in text
+        assert "return 2" in await press(pilot, "enter")
+
+
+async def test_what_was_seen_opens_without_the_server(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "t")
+        await press(pilot, *"main", "enter")
+    async with open_app("http://127.0.0.1:9").run_test(size=(80, 24)) as pilot:
+        text = await settle(pilot)
+        assert project in text
+        assert "○ offline" in text
+        await press(pilot, "enter")
+        await press(pilot, "t")
+        assert "return 2" in await press(pilot, *"main", "enter")
+
+
+async def test_signing_out_forgets_what_was_seen(project: str, open_app: Open, alice: Svc) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+    assert alice("logout").code == 0
+    async with open_app("http://127.0.0.1:9").run_test(size=(80, 24)) as pilot:
+        assert project not in await settle(pilot)
+
+
+async def test_help_and_palette_come_from_the_same_table(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 60)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        names = [action.label for action in pilot.app.actions() if action.keys]  # type: ignore[attr-defined]
+        text = await press(pilot, "question_mark")
+        assert [name for name in names if name not in text] == []
+        await press(pilot, "escape")
+        assert "src/main.py" in await press(pilot, "ctrl+p", *"find", "enter")
+
+
+async def test_any_command_line_runs(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "colon")
+        text = await press(pilot, *"version", "enter")
+        assert "done" in text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50), (40, 10)])
+async def test_every_screen_fits_every_size(project: str, open_app: Open, size: tuple[int, int]) -> None:
+    visits: list[Callable[[Pilot[None]], Awaitable[str]]] = [
+        lambda pilot: settle(pilot),
+        lambda pilot: press(pilot, "enter"),
+        lambda pilot: press(pilot, "1"),
+        lambda pilot: press(pilot, "2", "h"),
+        lambda pilot: press(pilot, "enter"),
+        lambda pilot: press(pilot, "question_mark"),
+    ]
+    async with open_app().run_test(size=size) as pilot:
+        for visit in visits:
+            lines = (await visit(pilot)).split("\n")
+            assert len(lines) == size[1]
+            assert max(map(len, lines)) <= size[0]

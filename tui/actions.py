@@ -1,0 +1,122 @@
+"""What keys do: one table of actions feeds the keys, the footer, the help and the palette.
+
+    ACTIONS = (
+        Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
+    )
+
+A screen has its own table; the app's stands behind it. The action `find_file` runs the method `do_find_file`
+of the screen, else of the app. `keys.toml` changes keys; two actions on one key are named at start.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.core.errors import UsageError
+
+Needs = Literal["", "online", "signed_in", "item", "write"]
+
+
+class Action(msgspec.Struct, frozen=True):
+    """`keys` in Textual's names. `command`: the `svc` command line that does the same, "" for what only a
+    screen does; `{…}` stand for what the screen shows. `needs`: what must hold, else the action says why
+    not. `footer`: shown at the bottom."""
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    command: str = ""
+    needs: Needs = ""
+    footer: bool = False
+
+
+MOVES = (
+    Action("down", ("j", "down"), "next row"),
+    Action("up", ("k", "up"), "previous row"),
+    Action("first", ("g", "home"), "first row"),
+    Action("last", ("G", "end"), "last row"),
+    Action("half_down", ("ctrl+d", "pagedown"), "half a page down"),
+    Action("half_up", ("ctrl+u", "pageup"), "half a page up"),
+    Action("left", ("left",), "scroll left"),
+    Action("right", ("right",), "scroll right"),
+    Action("open", ("enter",), "open", footer=True),
+    Action("pane", ("tab",), "next pane"),
+)
+EVERYWHERE = (
+    *MOVES,
+    Action("back", ("escape", "q"), "back", footer=True),
+    Action("filter", ("slash",), "filter", footer=True),
+    Action("next_match", ("n",), "next match"),
+    Action("previous_match", ("N",), "previous match"),
+    Action("refresh", ("r",), "refresh", needs="online"),
+    Action("go_repo", ("w",), "go to a repository", "svc repo list"),
+    Action("command", ("colon",), "run an svc command"),
+    Action("palette", ("ctrl+p", "space"), "all actions"),
+    Action("help", ("question_mark",), "keys here", footer=True),
+    Action("theme", (), "next theme"),
+    Action("quit", ("ctrl+c",), "quit"),
+)
+
+_NAMES = {
+    "slash": "/",
+    "colon": ":",
+    "question_mark": "?",
+    "escape": "esc",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
+
+def spoken(key: str) -> str:
+    """A key as people read it: `/` for `slash`."""
+    return _NAMES.get(key, key)
+
+
+def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
+    """The actions with the keys that a person chose."""
+    return tuple(
+        msgspec.structs.replace(action, keys=changes[action.id]) if action.id in changes else action
+        for action in actions
+    )
+
+
+def clashes(actions: Iterable[Action]) -> list[str]:
+    """A sentence for each key that two of the actions have."""
+    seen: dict[str, Action] = {}
+    found = []
+    for action in actions:
+        for key in action.keys:
+            other = seen.setdefault(key, action)
+            if other.id != action.id:
+                found.append(f"{spoken(key)} is {other.label} and {action.label}")
+    return found
+
+
+def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
+    """The keys of `keys.toml`: action → key or keys. {} without the file, UsageError if it cannot be read.
+
+    down = ["j", "down"]
+    find_file = "ctrl+t"
+    """
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    keys: dict[str, tuple[str, ...]] = {}
+    for action, value in data.items():
+        chosen = (value,) if isinstance(value, str) else value
+        if not isinstance(chosen, (tuple, list)) or not all(isinstance(key, str) and key for key in chosen):
+            raise UsageError(f"{file}: {action} is a key or a list of keys")
+        keys[action] = tuple(chosen)
+    return keys

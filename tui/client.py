@@ -1,0 +1,65 @@
+"""The app's way to a server: calls run on threads, what they answer is kept in the store.
+
+known = client.known(reads.repos())
+repos, at = client.fetch(reads.repos())
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
+from localstore.known import Store
+from svc.api import Api
+from tui.reads import Read
+
+T = TypeVar("T")
+
+
+class Client:
+    """Calls to one server as one account. `open_api` makes the API at the first call."""
+
+    def __init__(self, origin: str, account: str, open_api: Callable[[], Api], store: Store) -> None:
+        self.origin, self.account, self.store = origin, account, store
+        self.space = f"{account}@{origin}"
+        self._open_api = open_api
+        self._api: Api | None = None
+
+    @property
+    def api(self) -> Api:
+        if self._api is None:
+            self._api = self._open_api()
+        return self._api
+
+    def known(self, read: Read[T]) -> tuple[T, float] | None:
+        """What was read last, and when: seconds since 1970."""
+        return self.store.get(self.space, read.key, read.shape)
+
+    def fetch(self, read: Read[T]) -> tuple[T, float]:
+        """Ask the server and keep the answer. Raises what the call raises."""
+        value = read.call(self.api)
+        self.store.put(self.space, read.key, value)
+        return value, time.time()
+
+    def close(self) -> None:
+        if self._api is not None:
+            self._api.close()
+        self.store.close()
+
+
+def state_after(error: BaseException | None) -> str:
+    """What a call's end says about the line: online, offline or sign_in."""
+    if isinstance(error, ServerUnreachable):
+        return "offline"
+    if isinstance(error, Unauthorized):
+        return "sign_in"
+    return "online"
+
+
+def sentence(error: BaseException) -> str:
+    """An error as the app says it in its status line."""
+    if isinstance(error, SvcError):
+        return str(error.detail or error.title)
+    return f"something went wrong: {type(error).__name__}"

@@ -1,0 +1,197 @@
+"""The app for terminals that cannot be drawn on: numbered choices, one line each, no cursor movement.
+
+    svc tui --plain          and wherever TERM is dumb or a stream is not a terminal
+
+Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc command line, `q` quit.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TextIO, TypeVar
+
+from localstore.core.errors import SvcError
+from localstore.core.model.history import SealSummary
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.client import Client, sentence
+from tui.highlight import lines_of
+from tui.reads import Read
+from tui.text import ago, safe
+from tui.widgets.diff import rows as diff_rows
+
+T = TypeVar("T")
+
+PAGE = 20  # choices or lines printed at once
+HINT = "number, b back, r refresh, /word filter, :command, q quit"
+
+
+class Choice(NamedTuple):
+    """One numbered line, and the page that it opens."""
+
+    text: str
+    page: Callable[[], Page] | None = None
+
+
+class Page(NamedTuple):
+    """A title, lines to read, and what can be chosen."""
+
+    title: str
+    lines: Sequence[str] = ()
+    choices: Sequence[Choice] = ()
+
+
+class Plain:
+    """The line mode. `run` returns when the person quits or the input ends."""
+
+    def __init__(self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO) -> None:
+        self._client, self._now, self._in, self._out = client, now, source, out
+
+    def run(self) -> None:
+        pages: list[Callable[[], Page]] = [self.home]
+        while pages:
+            try:
+                page = pages[-1]()
+            except SvcError as error:
+                self._say(sentence(error))
+                if len(pages) == 1:
+                    return
+                pages.pop()
+                continue
+            answer = self._visit(page)
+            if answer is None:
+                return
+            if answer == "back":
+                pages.pop()
+            elif callable(answer):
+                pages.append(answer)
+
+    def home(self) -> Page:
+        repos = self._read(reads.repos())
+        choices = [
+            Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
+            for repo in repos
+        ]
+        return Page(f"Repositories {len(repos)}", (), choices)
+
+    def repo(self, repo: Repo) -> Page:
+        refs = self._read(reads.refs(repo.id))
+        head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
+        if head is None:
+            return Page(safe(repo.full_name), [safe(repo.description), "nothing is sealed yet"])
+        seal = head
+        return Page(
+            f"{safe(repo.full_name)}, {safe(repo.default_branch)} at {seal[:8]}",
+            [safe(repo.description)] if repo.description else [],
+            [
+                Choice("files", lambda: self.folder(repo, seal, "")),
+                Choice("history", lambda: self.history(repo)),
+            ],
+        )
+
+    def folder(self, repo: Repo, seal: str, folder: str) -> Page:
+        tree = self._read(reads.tree(repo.id, seal, folder))
+        choices = []
+        for entry in sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
+            name = safe(entry.path.rsplit("/", 1)[-1])
+            if entry.kind == "dir":
+                choices.append(Choice(f"{name}/", partial(self.folder, repo, seal, entry.path)))
+            else:
+                choices.append(Choice(name, partial(self.file, repo, seal, entry.path)))
+        return Page(safe(folder) + "/" if folder else "files", (), choices)
+
+    def file(self, repo: Repo, seal: str, path: str) -> Page:
+        blob = self._read(reads.file(repo.id, seal, path))
+        if blob.encoding != "utf-8" or blob.content is None:
+            return Page(safe(path), [f"{blob.size:,} bytes, not text"])
+        lines = lines_of(blob.content)
+        return Page(f"{safe(path)}, {len(lines)} lines", [safe(line) for line in lines])
+
+    def history(self, repo: Repo) -> Page:
+        seals = self._read(reads.history(repo.id, repo.default_branch, None))
+        choices = [
+            Choice(
+                f"{seal.id[:8]} {safe(seal.message.partition(chr(10))[0])}  "
+                f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self._now())}",
+                partial(self.seal, repo, seal),
+            )
+            for seal in seals
+        ]
+        return Page("history", (), choices)
+
+    def seal(self, repo: Repo, seal: SealSummary) -> Page:
+        compare = self._read(reads.brought(repo.id, seal.id))
+        lines = ["".join(text for text, _ in item.left) for item in diff_rows(compare.files)]
+        return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
+
+    def _visit(self, page: Page) -> Callable[[], Page] | str | None:
+        """Print the page and read what comes next: a page to open, "back", "again", or None to quit."""
+        choices = list(page.choices)
+        start = 0
+        while True:
+            numbered = [f"{number:>4} {choice.text}" for number, choice in enumerate(choices, 1)]
+            lines = [*page.lines, *numbered]
+            self._say(page.title)
+            for line in lines[start : start + PAGE]:
+                self._say(line)
+            more = len(lines) - start - PAGE
+            self._say(f"{f'{more} more: enter; ' if more > 0 else ''}{HINT}")
+            typed = self._in.readline()
+            word = typed.strip()
+            if not typed or word == "q":
+                return None
+            if not word and more > 0:
+                start += PAGE
+            elif word == "b" or not word:
+                return "back"
+            elif word == "r":
+                return "again"
+            elif word.startswith("/"):
+                wanted = word[1:].casefold()
+                choices = [one for one in page.choices if wanted in one.text.casefold()]
+                start = 0
+            elif word.startswith(":"):
+                self._command(word[1:])
+            elif word.isdecimal() and 0 < int(word) <= len(choices):
+                opened = choices[int(word) - 1].page
+                if opened is not None:
+                    return opened
+            else:
+                self._say(f"{safe(word)} is none of the choices")
+
+    def _command(self, line: str) -> None:
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            self._say(f"the command line cannot be read: {error}")
+            return
+        self._out.flush()
+        subprocess.run([sys.executable, "-m", "svc", *words], check=False)  # a person typed it
+
+    def _read(self, read: Read[T]) -> T:
+        """What the server answers; what is known if it cannot be asked."""
+        known = self._client.known(read)
+        if known is not None and read.final:
+            return known[0]
+        try:
+            return self._client.fetch(read)[0]
+        except SvcError as error:
+            if known is None:
+                raise
+            self._say(f"offline, as of {ago_seconds(self._now() - known[1])}: {sentence(error)}")
+            return known[0]
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+
+def ago_seconds(seconds: float) -> str:
+    """A time that has passed, in its largest unit."""
+    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "just now"

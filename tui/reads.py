@@ -1,0 +1,109 @@
+"""What the app reads of a server: the key in the store, the shape, the call, and whether it can change.
+
+client.fetch(reads.tree(repo_id, seal, "src"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from localstore.core.model import history as histories
+from localstore.core.model import ref as refs_
+from localstore.core.model import repo as repos_
+from localstore.core.model.history import (
+    Blame,
+    Blob,
+    CommitsQuery,
+    Compare,
+    CompareQuery,
+    SealSummary,
+    Tree,
+    TreeQuery,
+)
+from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
+from svc.api import Api
+
+T = TypeVar("T")
+
+REPOS = 500  # repositories that a list holds
+HISTORY = 200  # seals that a history lists
+
+
+class Read(NamedTuple, Generic[T]):
+    """One thing to read. `final`: what was read once cannot have changed."""
+
+    key: str
+    shape: Any
+    call: Callable[[Api], T]
+    final: bool = False
+
+
+def repos() -> Read[list[Repo]]:
+    return Read("repos", list[Repo], lambda api: list(api.items(repos_.LIST, limit=REPOS)))
+
+
+def refs(repo_id: str) -> Read[list[Ref]]:
+    return Read(f"repos/{repo_id}/refs", list[Ref], lambda api: list(api.items(refs_.LIST, id=repo_id)))
+
+
+def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
+    query = CommitsQuery(sha=seal_id)
+    return Read(
+        f"repos/{repo_id}/seal/{seal_id}",
+        SealSummary,
+        lambda api: next(iter(api.items(histories.COMMITS, query, limit=1, id=repo_id))),
+        final=True,
+    )
+
+
+def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
+    """The entries of a folder, or with `recursive` every file below it."""
+    query = TreeQuery(path=folder, recursive=recursive)
+    kind = "files" if recursive else "tree"
+    return Read(
+        f"repos/{repo_id}/{kind}/{seal_id}/{folder}",
+        Tree,
+        lambda api: api.send(histories.TREE, query=query, id=repo_id, sha=seal_id),
+        final=True,
+    )
+
+
+def file(repo_id: str, seal_id: str, path: str) -> Read[Blob]:
+    return Read(
+        f"repos/{repo_id}/file/{seal_id}/{path}",
+        Blob,
+        lambda api: api.send(histories.BLOB, id=repo_id, sha=seal_id, path=path),
+        final=True,
+    )
+
+
+def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
+    return Read(
+        f"repos/{repo_id}/blame/{seal_id}/{path}",
+        Blame,
+        lambda api: api.send(histories.BLAME, id=repo_id, seal_id=seal_id, path=path),
+        final=True,
+    )
+
+
+def history(repo_id: str, ref: str, path: str | None) -> Read[list[SealSummary]]:
+    """Seals of a branch or tag; with a path those that changed the file, under former names too."""
+    query = CommitsQuery(ref=ref, path=path, follow=bool(path))
+    return Read(
+        f"repos/{repo_id}/history/{ref}/{path or ''}",
+        list[SealSummary],
+        lambda api: list(api.items(histories.COMMITS, query, limit=HISTORY, id=repo_id)),
+    )
+
+
+def brought(repo_id: str, seal_id: str) -> Read[Compare]:
+    """What a seal changed."""
+    query = CompareQuery(head=seal_id)
+    return Read(
+        f"repos/{repo_id}/brought/{seal_id}",
+        Compare,
+        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        final=True,
+    )

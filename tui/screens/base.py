@@ -1,0 +1,187 @@
+"""What every screen has: a title line, content, a line of keys, a prompt, and keys that run actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.events import Key
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui.actions import Action, spoken
+from tui.text import Part, safe
+from tui.widgets.frame import LIGHTS, Line, Prompt
+from tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
+
+TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
+
+
+class Base(Screen[None], inherit_bindings=False):
+    """A screen. Subclasses give `content()`, `title_parts()` and `ACTIONS`."""
+
+    ACTIONS: tuple[Action, ...] = ()
+    AUTO_FOCUS = "Lines"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: Part | None = None
+
+    @property
+    def svc(self) -> SvcApp:
+        return cast("SvcApp", self.app)
+
+    def actions(self) -> tuple[Action, ...]:
+        return self.ACTIONS
+
+    def compose(self) -> ComposeResult:
+        yield Line(id="title")
+        yield from self.content()
+        yield Line(id="keys")
+
+    def content(self) -> ComposeResult:
+        raise TypeError(f"{type(self).__name__} shows nothing")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((" svc", "title"),)
+
+    def on_mount(self) -> None:
+        from tui.theme import BACKGROUNDS
+
+        self.styles.background = BACKGROUNDS[self.svc.colours]
+        self.show_frame()
+
+    def on_screen_resume(self) -> None:
+        self.show_frame()
+
+    @property
+    def lines(self) -> Lines | None:
+        """The list that keys move in: the focused one, else the first."""
+        if isinstance(self.focused, Lines):
+            return self.focused
+        return next(iter(self.query(Lines)), None)
+
+    def show_frame(self) -> None:
+        """Paint title and keys as they are now; only what differs is sent."""
+        self.query_one("#title", Line).put(self.title_parts(), (LIGHTS[self.svc.line_state], (" ", "text")))
+        hints: list[Part] = [(" ", "text")]
+        for action in self.svc.actions():
+            if action.footer and action.keys:
+                hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
+        self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+
+    def say(self, text: str, role: str = "text") -> None:
+        """A message in the line of keys, until the next key."""
+        self._said = (safe(text), role)
+        self.show_frame()
+
+    def ask(
+        self,
+        sign: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None] | None = None,
+        value: str = "",
+    ) -> None:
+        """Open the prompt; esc leaves it."""
+        back = self.focused
+
+        def leave() -> None:
+            for prompt in self.query(Prompt):
+                prompt.remove()
+            if back is not None:
+                self.set_focus(back)
+
+        def finish(text: str) -> None:
+            leave()
+            done(text)
+
+        prompt = Prompt(sign, finish, leave, changed, value)
+        self.mount(prompt, after="#keys")
+        prompt.focus()
+
+    def on_key(self, event: Key) -> None:
+        if isinstance(self.focused, Prompt):
+            return
+        if self._said is not None:
+            self._said = None
+            self.show_frame()
+        if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
+            event.stop()
+            event.prevent_default()
+
+    def do_down(self) -> None:
+        self._move(lambda lines: lines.move(1))
+
+    def do_up(self) -> None:
+        self._move(lambda lines: lines.move(-1))
+
+    def do_first(self) -> None:
+        self._move(lambda lines: lines.go(0, 1))
+
+    def do_last(self) -> None:
+        self._move(lambda lines: lines.go(len(lines.rows) - 1, -1))
+
+    def do_half_down(self) -> None:
+        self._move(lambda lines: lines.page(0.5))
+
+    def do_half_up(self) -> None:
+        self._move(lambda lines: lines.page(-0.5))
+
+    def do_left(self) -> None:
+        self._move(lambda lines: lines.slide(-8))
+
+    def do_right(self) -> None:
+        self._move(lambda lines: lines.slide(8))
+
+    def do_open(self) -> None:
+        self._move(lambda lines: lines.choose())
+
+    def do_pane(self) -> None:
+        shown = [lines for lines in self.query(Lines) if lines.display and lines.region.width]
+        if shown:
+            at = shown.index(self.focused) if self.focused in shown else -1
+            self.set_focus(shown[(at + 1) % len(shown)])
+
+    def do_back(self) -> None:
+        if len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
+        else:
+            self.svc.exit()
+
+    def do_filter(self) -> None:
+        lines = self.lines
+        if lines is None:
+            return
+        if lines.searches:
+            self.ask("search", lambda text: self._search_for(lines, text))
+        else:
+            self.ask("filter", lambda text: None, lines.filter)
+
+    def _search_for(self, lines: Lines, text: str) -> None:
+        lines.filter(text)
+        self.do_next_match()
+
+    def do_next_match(self) -> None:
+        self._search(1)
+
+    def do_previous_match(self) -> None:
+        self._search(-1)
+
+    def _search(self, step: int) -> None:
+        if self.lines is not None and not self.lines.search(step):
+            self.say("nothing matches; type what to look for: /", "warn")
+
+    def _move(self, act: Callable[[Lines], None]) -> None:
+        if self.lines is not None:
+            act(self.lines)
+
+
+def panes(*widgets: Widget) -> Widget:
+    """Widgets side by side."""
+    from textual.containers import Horizontal
+
+    return Horizontal(*widgets, classes="row")

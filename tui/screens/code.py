@@ -1,0 +1,363 @@
+"""Files at a seal: tree, text with colours, blame, history, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Literal
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tree
+from tui import reads
+from tui.actions import Action
+from tui.highlight import coloured, plain
+from tui.screens.view import View
+from tui.text import Part, ago, safe
+from tui.widgets.diff import Diff
+from tui.widgets.frame import Line
+from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.source import Source
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+TREE_WIDTH = 32
+TWO_PANES = 100  # columns from which tree and file stand side by side
+
+
+DIFF_ACTIONS = (
+    Action("split", ("v",), "old and new side by side", "svc diff"),
+    Action("blanks", ("W",), "white space", "svc diff"),
+    Action("next_hunk", ("J",), "next hunk"),
+    Action("previous_hunk", ("K",), "previous hunk"),
+    Action("next_file", ("right_curly_bracket",), "next file"),
+    Action("previous_file", ("left_curly_bracket",), "previous file"),
+    Action("seen", ("m",), "seen: fold the file"),
+)
+
+
+class Code(View):
+    ACTIONS = (
+        Action("find_file", ("t",), "find file", footer=True),
+        Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
+        Action("history", ("h",), "history", "svc log {path}", footer=True),
+        Action("older", ("left_square_bracket",), "older seal", "svc log {path}"),
+        Action("newer", ("right_square_bracket",), "newer seal", "svc log {path}"),
+        *DIFF_ACTIONS,
+        Action("copy", ("y",), "copy path or line"),
+    )
+    DEFAULT_CSS = """
+    Code #tree_pane { width: 32; }
+    Code #file_pane { width: 1fr; }
+    """
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self.folder = ""
+        self.path: str | None = None
+        self._blob: Blob | None = None
+        self._text: list[tuple[Part, ...]] = []
+        self._blame: Blame | None = None
+        self._blaming = False
+        self._mode: Literal["file", "history", "diff"] = "file"
+        self._seals: list[SealSummary] = []
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="row"):
+            with Vertical(id="tree_pane"):
+                yield Lines(empty="no files", id="tree")
+            with Vertical(id="file_pane"):
+                yield Line(id="file_title")
+                yield Lines(marked=False, searches=True, id="file")
+                yield Diff(id="diff")
+
+    def on_mount(self) -> None:
+        self.moved()
+        self._arrange()
+
+    @property
+    def wide(self) -> bool:
+        return self.app.size.width >= TWO_PANES
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """One pane or two: in one, the file covers the tree."""
+        opened = self.path is not None or self._mode != "file"
+        self.query_one("#tree_pane").display = self.wide or not opened
+        self.query_one("#file_pane").display = self.wide or opened
+        self.query_one("#file").display = self._mode != "diff"
+        self.query_one("#diff").display = self._mode == "diff"
+        tree = self.query_one("#tree_pane")
+        tree.styles.width = TREE_WIDTH if self.wide else "1fr"
+
+    def _focus(self, name: str) -> None:
+        self.screen.set_focus(self.query_one(f"#{name}", Lines))
+
+    def moved(self) -> None:
+        self._load_folder(self.folder)
+        if self.path is not None:
+            self.open_file(self.path)
+
+    def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            self.query_one("#tree", Lines).show(())
+            return
+
+        def paint(tree: Tree, at: float) -> None:
+            self.folder = folder
+            entries = sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+            items = [Item(("up", ""), (("../", "dim"),))] if folder else []
+            for entry in entries:
+                name = safe(entry.path.rsplit("/", 1)[-1])
+                if entry.kind == "dir":
+                    items.append(Item(("dir", entry.path), ((f"{name}/", "name"),)))
+                else:
+                    items.append(Item(("file", entry.path), ((name, "text"),)))
+            self.query_one("#tree", Lines).show(sequence(items), cursor)
+
+        self.svc.load(reads.tree(repo.id, seal, folder), paint)
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        event.stop()
+        if event.lines.id == "tree":
+            if not isinstance(event.key, tuple):
+                return
+            kind, path = event.key
+            if kind == "file":
+                self.open_file(path)
+                self._focus("file")
+            elif kind == "dir":
+                self._load_folder(path)
+            else:
+                self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+        elif self._mode == "history":
+            self.show_diff(str(event.key))
+
+    def open_file(self, path: str) -> None:
+        """Show a file at the screen's seal."""
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            return
+        if path != self.path:
+            self._blob = self._blame = None
+            self.query_one("#file", Lines).show(())
+        self.path, self._mode = path, "file"
+        self._arrange()
+        self.svc.load(reads.file(repo.id, seal, path), self._paint_file)
+        if self._blaming:
+            self._load_blame()
+
+    def _paint_file(self, blob: Blob, at: float) -> None:
+        self._blob = blob
+        self._show_text(plain(blob.content or "")) if blob.encoding == "utf-8" else self._show_bytes(blob)
+        if blob.encoding == "utf-8" and blob.content:
+            content = blob.content
+
+            def work() -> None:
+                lines = coloured(content, blob.path)
+                if lines is not None:
+                    self.app.call_from_thread(self._show_text, lines, blob)
+
+            self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
+
+    def _show_text(self, lines: list[tuple[Part, ...]], of: Blob | None = None) -> None:
+        if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
+            return
+        self._text = lines
+        blame = self._blame.ranges if self._blaming and self._blame else ()
+        self.query_one("#file", Lines).show(Source(lines, blame, self.svc.clock()))
+        self._title(f"{len(lines)} lines")
+
+    def _show_bytes(self, blob: Blob) -> None:
+        self.query_one("#file", Lines).show([Item(1, ((f"{blob.size:,} bytes, not text", "dim"),))])
+        self._title("binary")
+
+    def _title(self, right: str) -> None:
+        self.query_one("#file_title", Line).put(((safe(self.path or ""), "title"),), ((right, "dim"),))
+
+    def do_blame(self) -> None:
+        if self.path is None:
+            self.of.say("open a file first: enter", "warn")
+            return
+        self._blaming = not self._blaming
+        if self._blaming:
+            self._load_blame()
+        elif self._blob is not None:
+            self._show_text(self._text)
+
+    def _load_blame(self) -> None:
+        repo, seal, path = self.of.repo, self.of.seal, self.path
+        if seal is None or path is None:
+            return
+
+        def paint(blame: Blame, at: float) -> None:
+            if blame.path == self.path and self._blob is not None:
+                self._blame = blame
+                self._show_text(self._text)
+
+        self.svc.load(reads.blame(repo.id, seal, path), paint)
+
+    def do_history(self) -> None:
+        repo, path, ref = self.of.repo, self.path, self.of.ref_name
+        self._mode = "history"
+        self._arrange()
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            if self._mode != "history":
+                return
+            self._seals = seals
+            now = self.svc.clock()
+            self._arrange()
+            items = [
+                Item(
+                    seal.id,
+                    (
+                        (f"{seal.id[:8]} ", "accent"),
+                        (safe(seal.message.partition("\n")[0]), "text"),
+                    ),
+                    (
+                        (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
+                        (ago(seal.created_at, now), "dim"),
+                    ),
+                )
+                for seal in seals
+            ]
+            self.query_one("#file", Lines).show(sequence(items), self.of.seal)
+            self._title("history")
+            self._focus("file")
+
+        self.svc.load(reads.history(repo.id, ref, path), paint)
+
+    def show_diff(self, seal: str) -> None:
+        """What one seal changed."""
+        repo = self.of.repo
+        self._mode = "diff"
+        self._arrange()
+        self._focus("diff")
+
+        def paint(compare: Compare, at: float) -> None:
+            if self._mode == "diff":
+                self.query_one("#diff", Diff).show_files(compare.files)
+                self.query_one("#file_title", Line).put(
+                    ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
+                )
+
+        self.svc.load(reads.brought(repo.id, seal), paint)
+
+    def do_find_file(self) -> None:
+        """Choose among all files of the seal."""
+        repo, seal = self.of.repo, self.of.seal
+        if seal is None:
+            self.of.say("nothing is sealed yet", "warn")
+            return
+        chosen = self._find_file_in
+
+        def paint(tree: Tree, at: float) -> None:
+            if not asked:
+                asked.append(True)
+                chosen(tree)
+
+        asked: list[bool] = []
+        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint)
+
+    def _find_file_in(self, tree: Tree) -> None:
+        from tui.screens.choose import Choose
+
+        items = [Item(entry.path, ((safe(entry.path), "text"),)) for entry in tree.entries]
+        self.app.push_screen(Choose("find file", items, self._go_to_file))
+
+    def _go_to_file(self, path: str) -> None:
+        self._load_folder(path.rpartition("/")[0], ("file", path))
+        self.open_file(path)
+        self._focus("file")
+
+    def do_older(self) -> None:
+        self._step(1)
+
+    def do_newer(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        """Show the file, or everything, at the seal before or after this one."""
+        repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            ids = [seal.id for seal in seals]
+            if stepped or not ids:
+                return
+            stepped.append(True)
+            place = ids.index(here) if here in ids else -1 if by > 0 else 0
+            wanted = max(0, place + by) if here in ids or by > 0 else 0
+            if wanted >= len(ids) or ids[wanted] == here:
+                self.of.say("this is the oldest" if by > 0 else "this is the newest", "dim")
+                return
+            self.of.go_to(ref, ids[wanted])
+
+        stepped: list[bool] = []
+        self.svc.load(reads.history(repo.id, ref, path), paint)
+
+    @property
+    def diff(self) -> Diff:
+        return self.query_one("#diff", Diff)
+
+    def do_split(self) -> None:
+        self.diff.toggle_split()
+
+    def do_blanks(self) -> None:
+        self.diff.toggle_blanks()
+        self.of.say(f"white space {'shown' if self.diff.blanks else 'not shown'}", "dim")
+
+    def do_next_hunk(self) -> None:
+        self.diff.jump("hunk", 1)
+
+    def do_previous_hunk(self) -> None:
+        self.diff.jump("hunk", -1)
+
+    def do_next_file(self) -> None:
+        self.diff.jump("file", 1)
+
+    def do_previous_file(self) -> None:
+        self.diff.jump("file", -1)
+
+    def do_seen(self) -> None:
+        self.diff.toggle_seen()
+
+    def do_copy(self) -> None:
+        """Put the path, or the line, on the terminal's clipboard."""
+        lines = self.of.lines
+        if self.path is None or lines is None or lines.item is None:
+            return
+        if lines.id == "file" and isinstance(lines.key, int) and lines.key <= len(self._text):
+            text = "".join(part for part, _ in self._text[lines.key - 1])
+        else:
+            text = self.path
+        self.app.copy_to_clipboard(text)
+        self.of.say("copied", "dim")
+
+    def back(self) -> bool:
+        if self._mode == "diff":
+            self.do_history()
+            return True
+        if self._mode == "history":
+            self._mode = "file"
+            if self._blob is not None:
+                self._show_text(self._text)
+            self._arrange()
+            self._focus("file" if self.path else "tree")
+            return True
+        if self.path is not None and not self.wide:
+            self.path = None
+            self._arrange()
+            self._focus("tree")
+            return True
+        if self.path is not None and self.screen.focused is self.query_one("#file"):
+            self._focus("tree")
+            return True
+        if self.folder:
+            self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+            return True
+        return False

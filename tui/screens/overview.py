@@ -1,0 +1,82 @@
+"""What a repository is: README, latest seal, state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+
+from localstore.core.model.history import Blob, SealSummary, Tree
+from tui import reads
+from tui.highlight import coloured, plain
+from tui.screens.view import View
+from tui.text import Part, ago, safe
+from tui.widgets.lines import Item, Lines
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
+
+
+class Overview(View):
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._seal: SealSummary | None = None
+        self._readme: list[tuple[Part, ...]] = []
+
+    def compose(self) -> ComposeResult:
+        yield Lines(marked=False, id="overview")
+
+    def on_mount(self) -> None:
+        self.moved()
+
+    def moved(self) -> None:
+        repo, seal = self.of.repo, self.of.seal
+        self.paint()
+        if seal is None:
+            return
+        self.svc.load(reads.seal(repo.id, seal), self._paint_seal)
+        self.svc.load(reads.tree(repo.id, seal), self._paint_tree)
+
+    def _paint_seal(self, seal: SealSummary, at: float) -> None:
+        self._seal = seal
+        self.paint()
+
+    def _paint_tree(self, tree: Tree, at: float) -> None:
+        repo, seal = self.of.repo, self.of.seal
+        readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
+        if readme is None or seal is None:
+            self._readme = []
+            self.paint()
+            return
+        self.svc.load(reads.file(repo.id, seal, readme.path), self._paint_readme)
+
+    def _paint_readme(self, blob: Blob, at: float) -> None:
+        text = blob.content if blob.encoding == "utf-8" and blob.content else ""
+        self._readme = coloured(text, blob.path) or plain(text)
+        self.paint()
+
+    def paint(self) -> None:
+        repo = self.of.repo
+        facts: list[tuple[Part, ...]] = [
+            ((safe(repo.description) or "no description", "text" if repo.description else "dim"),),
+            (
+                (f"{repo.visibility} {repo.kind}", "text"),
+                (f", {repo.state}" if repo.state != "active" else "", "warn"),
+            ),
+        ]
+        if self._seal is not None:
+            message, _, _ = self._seal.message.partition("\n")
+            who = safe(self._seal.provenance.who.handle or "?")
+            facts.append(
+                (
+                    (f"{self._seal.id[:8]} ", "accent"),
+                    (f"«{safe(message)}» ", "text"),
+                    (f"@{who} {ago(self._seal.created_at, self.svc.clock())}", "dim"),
+                )
+            )
+        elif self.of.seal is None:
+            facts.append((("nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE", "dim"),))
+        rows = [Item(None, parts) for parts in (*facts, (("", "text"),), *self._readme)]
+        self.query_one("#overview", Lines).show([Item(place, *item[1:]) for place, item in enumerate(rows)])

@@ -1,0 +1,155 @@
+"""One repository: a tab for each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.actions import Action
+from tui.screens.base import Base
+from tui.screens.code import Code
+from tui.screens.overview import Overview
+from tui.screens.view import View
+from tui.text import Part, safe
+from tui.widgets.frame import Line
+from tui.widgets.lines import Lines
+
+TABS: tuple[tuple[str, type[View] | None], ...] = (
+    ("Overview", Overview),
+    ("Code", Code),
+    ("Issues", None),
+    ("Workflows", None),
+    ("Releases", None),
+    ("Security", None),
+    ("Insights", None),
+    ("Settings", None),
+)
+
+
+class RepoScreen(Base):
+    """`view` is the tab that is shown. `seal`: the seal that all tabs speak of, None before the first."""
+
+    ACTIONS = (
+        *(
+            Action(f"tab_{number}", (str(number),), f"{name} tab", "svc repo view {repo}")
+            for number, (name, _) in enumerate(TABS, 1)
+        ),
+        Action("ref", ("b",), "branch, tag or seal", "svc repo tag list", footer=True),
+    )
+
+    def __init__(self, repo: Repo, tab: int = 2) -> None:
+        super().__init__()
+        self.repo = repo
+        self.ref_name = repo.default_branch
+        self.refs: list[Ref] = []
+        self.seal: str | None = None
+        self._views: dict[int, View] = {}
+        self._tab = tab
+
+    @property
+    def view(self) -> View | None:
+        return self._views.get(self._tab)
+
+    def actions(self) -> tuple[Action, ...]:
+        own = self.view.ACTIONS if self.view else ()
+        named = {action.id for action in own}
+        return (*own, *(action for action in self.ACTIONS if action.id not in named))
+
+    def content(self) -> ComposeResult:
+        yield Line(id="tabs")
+        yield Vertical(id="body", classes="row")
+
+    def title_parts(self) -> Sequence[Part]:
+        at = f" @ {self.seal[:8]}" if self.seal else " · no seal yet"
+        return (
+            (f" {safe(self.repo.full_name)}", "title"),
+            (f"  {safe(self.ref_name)}{at}", "accent"),
+        )
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.show_tab(self._tab)
+        self.do_refresh()
+
+    def show_frame(self) -> None:
+        super().show_frame()
+        parts: list[Part] = [(" ", "text")]
+        for number, (name, kind) in enumerate(TABS, 1):
+            role = "title" if number == self._tab else "text" if kind else "dim"
+            mark = "▸" if number == self._tab else " "
+            parts.append((f"{mark}{number}{name} ", role))
+        self.query_one("#tabs", Line).put(parts)
+
+    def show_tab(self, number: int) -> None:
+        name, kind = TABS[number - 1]
+        if kind is None:
+            self.say(f"{name} is not in this version", "warn")
+            return
+        if self.view is not None:
+            self.view.display = False
+        self._tab = number
+        if number not in self._views:
+            self._views[number] = kind(self)
+            self.query_one("#body").mount(self._views[number])
+        else:
+            self._views[number].display = True
+        self.call_after_refresh(self._settle)
+
+    def _settle(self) -> None:
+        view = self.view
+        if view is None:
+            return
+        lines = next((lines for lines in view.query(Lines) if lines.display), None)
+        self.set_focus(lines)
+        view.shown()
+        self.show_frame()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.refs(self.repo.id), self._paint_refs)
+
+    def _paint_refs(self, refs: list[Ref], at: float) -> None:
+        self.refs = refs
+        head = next((ref.head for ref in refs if ref.name == self.ref_name), self.seal)
+        self.go_to(self.ref_name, head)
+
+    def go_to(self, name: str, seal: str | None) -> None:
+        """Show the repository at another branch, tag or seal."""
+        changed = (name, seal) != (self.ref_name, self.seal)
+        self.ref_name, self.seal = name, seal
+        if changed:
+            for view in self._views.values():
+                if view.is_mounted:
+                    view.moved()
+        self.show_frame()
+
+    def do_ref(self) -> None:
+        from tui.screens.choose import Choose
+        from tui.widgets.lines import Item
+
+        items = [
+            Item(ref, ((f"{ref.type:<7}", "dim"), (safe(ref.name), "text")), (((ref.head or "")[:8], "dim"),))
+            for ref in self.refs
+        ]
+        self.app.push_screen(Choose("branch or tag", items, lambda ref: self.go_to(ref.name, ref.head)))
+
+    def do_back(self) -> None:
+        if self.view is None or not self.view.back():
+            super().do_back()
+
+    def handler(self, name: str) -> object:
+        """The method that runs an action: of the tab that is shown, else of the screen."""
+        if name.startswith("do_tab_"):
+            number = int(name.removeprefix("do_tab_"))
+            return lambda: self.show_tab(number)
+        return getattr(self.view, name, None) or getattr(self, name, None)
+
+
+def widgets(view: Widget) -> list[Lines]:
+    """The lists of a tab that are shown."""
+    return [lines for lines in view.query(Lines) if lines.display]

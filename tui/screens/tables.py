@@ -1,0 +1,41 @@
+"""The actions of each place in the app, and whether a person's keys fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core.errors import UsageError
+from tui.actions import EVERYWHERE, Action, clashes, remap
+from tui.screens.code import Code
+from tui.screens.home import Home
+from tui.screens.overview import Overview
+from tui.screens.repo import RepoScreen
+
+PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
+    "home": (Home.ACTIONS, EVERYWHERE),
+    "overview": (Overview.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+}
+
+
+def actions_in(place: str) -> list[Action]:
+    """What keys do in a place; a table before another replaces its actions by id."""
+    found: dict[str, Action] = {}
+    for table in PLACES[place]:
+        for action in table:
+            found.setdefault(action.id, action)
+    return list(found.values())
+
+
+def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
+    """UsageError for a name that no action has, and for two actions on one key; it names them."""
+    known = {action.id for place in PLACES for action in actions_in(place)}
+    unknown = sorted(set(keys) - known)
+    if unknown:
+        raise UsageError(
+            f"{source} names {unknown[0]}, which is no action; known: {', '.join(sorted(known))}"
+        )
+    for place in PLACES:
+        found = clashes(remap(actions_in(place), keys))
+        if found:
+            raise UsageError(f"{source}: two actions on one key in {place}: {found[0]}")

@@ -1,0 +1,38 @@
+"""One tab of a repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual.containers import Vertical
+
+from tui.actions import Action
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
+    from tui.screens.repo import RepoScreen
+
+
+class View(Vertical):
+    """A tab. `moved()` is called when the screen shows another seal, `shown()` when the tab comes to front,
+    `back()` at esc: True if there was something to leave inside the tab."""
+
+    DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
+    ACTIONS: tuple[Action, ...] = ()
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__()
+        self.of = of
+
+    @property
+    def svc(self) -> SvcApp:
+        return cast("SvcApp", self.app)
+
+    def moved(self) -> None:
+        """The screen shows another seal."""
+
+    def shown(self) -> None:
+        """The tab came to front."""
+
+    def back(self) -> bool:
+        return False

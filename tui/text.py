@@ -1,0 +1,71 @@
+"""Text in columns: what a stranger wrote, made safe, cut to a width and laid out with roles.
+
+A `Part` is (text, role). Parts that come from other people pass `safe` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from localstore.core.paths import terminal_safe
+from svc.console.table import age
+
+Part = tuple[str, str]
+TAB = 4  # columns of a tab
+CUT = "…"
+
+
+def safe(text: str) -> str:
+    """One line in which nothing can steer the terminal: control and direction characters show as escapes."""
+    return terminal_safe(text.replace("\t", " " * TAB).replace("\n", " "), keep="\u200d\u200c")
+
+
+def ago(text: str, now: float) -> str:
+    """An RFC 3339 time as people say it at `now` (seconds since 1970): `2 h ago`."""
+    return age(text, datetime.fromtimestamp(now, UTC)) if text else ""
+
+
+def fit(parts: Iterable[Part], width: int) -> list[Part]:
+    """The parts cut to `width` columns, with an ellipsis if something is missing."""
+    kept: list[Part] = []
+    left = width
+    for text, role in parts:
+        size = cell_len(text)
+        if size <= left:
+            kept.append((text, role))
+            left -= size
+            continue
+        if left > 0:
+            kept.append((set_cell_size(text, left - 1) + CUT, role))
+        elif kept:
+            last, its_role = kept[-1]
+            kept[-1] = (set_cell_size(last, max(0, cell_len(last) - 1)) + CUT, its_role)
+        break
+    return kept
+
+
+def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
+    """`left` from the first column, `right` up to the last; the left one is cut where both do not fit."""
+    tail = sum(cell_len(text) for text, _ in right)
+    if not right or tail + 8 > width:
+        return fit([*left, *((("  ", "text"), *right) if right else ())], width)
+    head = fit(left, width - tail - 1)
+    gap = width - tail - sum(cell_len(text) for text, _ in head)
+    return [*head, (" " * gap, "text"), *right]
+
+
+def strip(parts: Iterable[Part], width: int, styles: Mapping[str, Style], over: Style | None = None) -> Strip:
+    """The parts as a line of exactly `width` cells. `over` is laid over every style: the cursor's line."""
+    segments, used = [], 0
+    for text, role in fit(parts, width):
+        segments.append(Segment(text, styles[role] + over if over else styles[role]))
+        used += cell_len(text)
+    if used < width:
+        segments.append(Segment(" " * (width - used), styles["text"] + over if over else styles["text"]))
+    return Strip(segments, width)

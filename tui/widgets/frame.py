@@ -1,0 +1,77 @@
+"""The lines around a screen's content: title above, keys and messages below, and the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui.text import Part, columns, safe, strip
+from tui.theme import THEMES
+
+LIGHTS: dict[str, Part] = {
+    "live": ("● live", "good"),
+    "online": ("● online", "good"),
+    "polling": ("◐ polling", "accent"),
+    "offline": ("○ offline", "warn"),
+    "sign_in": ("○ sign in", "warn"),
+    "unknown": ("· connecting", "dim"),
+}
+
+
+class Line(Widget):
+    """One line of parts, the right ones at the right edge. It repaints only when it changes."""
+
+    DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._left: tuple[Part, ...] = ()
+        self._right: tuple[Part, ...] = ()
+
+    def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
+        content = (tuple(left), tuple(right))
+        if content != (self._left, self._right):
+            self._left, self._right = content
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        return strip(columns(self._left, self._right, width), width, styles)
+
+
+class Prompt(Input):
+    """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
+    key."""
+
+    DEFAULT_CSS = """
+    Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
+    Prompt:focus { border: none; background: ansi_default; }
+    """
+
+    def __init__(
+        self,
+        sign: str,
+        done: Callable[[str], None],
+        left: Callable[[], None],
+        changed: Callable[[str], None] | None = None,
+        value: str = "",
+    ) -> None:
+        super().__init__(value=value, placeholder=safe(sign), id="prompt", select_on_focus=False)
+        self.cursor_blink = False
+        self._done, self._left, self._changed = done, left, changed
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._done(event.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._changed is not None:
+            self._changed(event.value)
+
+    def key_escape(self) -> None:
+        self._left()

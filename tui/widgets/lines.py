@@ -1,0 +1,238 @@
+"""The one list of the app: rows by key, one line each, painted as they come into sight.
+
+`Lines` holds a cursor that follows its item, not its place: when rows arrive above, the cursor stays on what
+it was on. It has no scroll bar; where it stands is for the title of its pane to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, Protocol
+
+from rich.style import Style
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.text import Part, columns, strip
+from tui.theme import THEMES
+
+MARK = "▸ "
+
+
+class Item(NamedTuple):
+    """One row. `key` None: nothing to choose, such as a heading. `text`: what a filter looks in."""
+
+    key: Hashable | None
+    left: tuple[Part, ...]
+    right: tuple[Part, ...] = ()
+    text: str = ""
+
+
+class Rows(Protocol):
+    """Rows that are made when they are painted: a file of 100,000 lines costs what is in sight."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Item: ...
+
+
+class Lines(Widget, can_focus=True):
+    """`show(rows)` sets what is listed; `Chosen` is posted at enter, `Moved` when the cursor moves."""
+
+    DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; }"
+
+    class Chosen(Message):
+        def __init__(self, lines: Lines, key: Hashable) -> None:
+            self.lines, self.key = lines, key
+            super().__init__()
+
+    class Moved(Message):
+        def __init__(self, lines: Lines) -> None:
+            self.lines = lines
+            super().__init__()
+
+    def __init__(
+        self, *, marked: bool = True, searches: bool = False, empty: str = "", id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self.rows: Rows = ()
+        self.cursor = 0
+        self.top = 0
+        self.shift = 0  # columns scrolled to the right
+        self.marked = marked
+        self.searches = searches  # `/` goes to what matches instead of leaving out the rest
+        self.empty = empty
+        self._all: Rows = ()
+        self._filter = ""
+
+    @property
+    def item(self) -> Item | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+
+    @property
+    def key(self) -> Hashable | None:
+        return self.item.key if self.item else None
+
+    def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
+        """List these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
+        wanted = cursor if cursor is not None else self.key
+        offset = self.cursor - self.top
+        self._all = rows
+        self.rows = self._filtered()
+        place = self._place_of(wanted)
+        if place is not None:
+            self.cursor, self.top = place, max(0, place - offset)
+        self._settle()
+        self.refresh()
+
+    def filter(self, text: str) -> None:
+        """List only rows that contain every word of `text`, whatever its case."""
+        wanted = self.key
+        self._filter = text
+        if self.searches:
+            return
+        self.rows = self._filtered()
+        self.cursor = self._place_of(wanted) or 0
+        self._settle()
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    def search(self, step: int) -> bool:
+        """Go to the next row that contains what was typed; False if none does."""
+        wanted = self._filter.casefold()
+        return bool(wanted) and self.find(lambda item: wanted in _text(item), step)
+
+    def move(self, by: int) -> None:
+        """Move the cursor by rows; it stops at the ends and passes over headings."""
+        self.go(self.cursor + by, 1 if by > 0 else -1)
+
+    def page(self, by: float) -> None:
+        """Move by a part of the height."""
+        self.move(int(by * max(2, self.size.height - 1)) or (1 if by > 0 else -1))
+
+    def go(self, index: int, step: int = 1) -> None:
+        """Put the cursor on row `index` or the next that can be chosen in direction `step`."""
+        before, last = self.cursor, len(self.rows) - 1
+        index = max(0, min(index, last))
+        chosen = self._choosable(index, step)
+        if chosen is None:
+            chosen = self._choosable(index, -step)
+        if chosen is None or chosen == before:
+            if step < 0 and self.top and index == 0:
+                self.top = 0
+                self.refresh()
+            return
+        self.cursor, top = chosen, self.top
+        self._settle()
+        if self.top == top:
+            self.refresh(*(Region(0, row - top, self.size.width, 1) for row in (before, chosen)))
+        else:
+            self.refresh()
+        self.post_message(self.Moved(self))
+
+    def find(self, matches: Callable[[Item], bool], step: int) -> bool:
+        """Go to the next row that matches, around the end; False if none does."""
+        count = len(self.rows)
+        for distance in range(1, count + 1):
+            index = (self.cursor + distance * step) % count
+            if matches(self.rows[index]):
+                self.go(index, step)
+                return True
+        return False
+
+    def slide(self, by: int) -> None:
+        """Scroll by columns."""
+        self.shift = max(0, self.shift + by)
+        self.refresh()
+
+    def choose(self) -> None:
+        if self.key is not None:
+            self.post_message(self.Chosen(self, self.key))
+
+    def render_line(self, y: int) -> Strip:
+        styles = self.styles_of_theme
+        index = self.top + y
+        width = self.size.width
+        if index >= len(self.rows):
+            note = self.empty if y == 0 and not len(self.rows) else ""
+            return strip([(note, "dim")], width, styles)
+        item = self.rows[index]
+        here = index == self.cursor and item.key is not None
+        mark = [(MARK if here else "  ", "marker")] if self.marked else []
+        parts = columns(item.left, item.right, width + self.shift - 2 * self.marked)
+        line = strip([*mark, *parts], width + self.shift, styles, styles["cursor"] if here else None)
+        return line.crop(self.shift, self.shift + width) if self.shift else line
+
+    @property
+    def styles_of_theme(self) -> dict[str, Style]:
+        return THEMES[getattr(self.app, "colours", "terminal")]
+
+    def on_resize(self) -> None:
+        self._settle()
+        self.refresh()
+
+    def _filtered(self) -> Rows:
+        words = [] if self.searches else self._filter.casefold().split()
+        if not words:
+            return self._all
+        found: list[Item] = []
+        for index in range(len(self._all)):
+            item = self._all[index]
+            if item.key is not None and all(word in _text(item) for word in words):
+                found.append(item)
+        return found
+
+    def _place_of(self, key: Hashable | None) -> int | None:
+        if key is None:
+            return None
+        place = getattr(self.rows, "place_of", None)
+        if place is not None:
+            return place(key)  # type: ignore[no-any-return]
+        return next((index for index in range(len(self.rows)) if self.rows[index].key == key), None)
+
+    def _choosable(self, index: int, step: int) -> int | None:
+        while 0 <= index < len(self.rows):
+            if self.rows[index].key is not None:
+                return index
+            index += step
+        return None
+
+    def _settle(self) -> None:
+        """Put the cursor on a row that can be chosen, and both into sight."""
+        count, height = len(self.rows), max(1, self.size.height)
+        self.cursor = max(0, min(self.cursor, count - 1))
+        chosen = self._choosable(self.cursor, 1)
+        if chosen is None:
+            chosen = self._choosable(self.cursor, -1)
+        self.cursor = chosen if chosen is not None else 0
+        if self.cursor < self.top:
+            self.top = self.cursor
+        elif self.cursor >= self.top + height:
+            self.top = self.cursor - height + 1
+        self.top = max(0, min(self.top, count - height)) if self.size.height else self.top
+
+
+def _text(item: Item) -> str:
+    return (item.text or "".join(part for part, _ in (*item.left, *item.right))).casefold()
+
+
+def sequence(items: Sequence[Item]) -> Rows:
+    """Items as rows that find a key at once."""
+    return _Indexed(items)
+
+
+class _Indexed:
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._places = {item.key: place for place, item in enumerate(items) if item.key is not None}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: int, /) -> Item:
+        return self._items[index]
+
+    def place_of(self, key: Hashable) -> int | None:
+        return self._places.get(key)

@@ -1,0 +1,51 @@
+"""Rows of a text file: number, who last changed the line, text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from localstore.core.model.history import BlameRange
+from tui.text import Part, ago, safe
+from tui.widgets.lines import Item
+
+WHO = 10  # columns of a name beside a line
+
+
+class Source:
+    """The rows of one file. `lines`: parts of each line; `blame`: who changed which."""
+
+    def __init__(
+        self, lines: Sequence[tuple[Part, ...]], blame: Sequence[BlameRange] = (), now: float = 0.0
+    ) -> None:
+        self._lines = lines
+        self._digits = len(str(len(lines)))
+        self._now = now
+        self._who: dict[int, BlameRange] = {}
+        for one in blame:
+            for number in range(one.start, one.end + 1):
+                self._who[number] = one
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, index: int, /) -> Item:
+        number = index + 1
+        gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
+        if self._who:
+            one = self._who.get(number)
+            first = one is not None and (number == one.start or index == 0)
+            if one is not None and first:
+                name = safe(one.who.handle or one.who.id)[:WHO]
+                gutter.append(
+                    (f"{one.seal_id[:4]} {name:<{WHO}} {ago(one.sealed_at, self._now):>11} ", "dim")
+                )
+            else:
+                gutter.append((" " * (4 + 1 + WHO + 1 + 11 + 1), "dim"))
+        return Item(number, (*gutter, *self._lines[index]))
+
+    def place_of(self, key: Hashable) -> int | None:
+        return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
+
+    def blamed(self, number: int) -> BlameRange | None:
+        """Who last changed line `number` (1-based)."""
+        return self._who.get(number)
