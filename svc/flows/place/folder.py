@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
+from localstore.folder import lock
 from localstore.folder.link import RepoLink
 from localstore.folder.lock import Holder
 from localstore.sync.owning import Bound, Rounds, Turn, looked_at, opened
@@ -73,7 +74,7 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
 
-    return Turn(where.command, waiting=waiting, link=link)
+    return Turn(where.command, lock.PATIENCE, waiting, link)
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:

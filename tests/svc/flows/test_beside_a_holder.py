@@ -53,7 +53,7 @@ def holding(folder: Path) -> Iterator[list[int]]:
 def test_commands_have_their_turn_and_the_holder_sees_what_they_did(
     alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "PATIENCE", 60.0)
+    monkeypatch.setattr(lock, "PATIENCE", 60.0)  # the machine may be busy with other tests
     folder = tmp_path / "work"
     (folder / "a.txt").write_text("one\n")
     (folder / "b.txt").write_text("one\n")
@@ -81,7 +81,7 @@ def test_commands_have_their_turn_and_the_holder_sees_what_they_did(
         while counted[0] < before + 2:
             time.sleep(0.01)
     assert (folder / "a.txt").read_text() == f"edit {TIMES - 1}\n"
-    assert "no edits" in alice("status").out + alice("status").err
+    assert alice("status").out == ""
     assert counted[0] > TIMES
     assert not list(folder.glob("*.sync-conflict-*"))
 
@@ -102,7 +102,9 @@ def test_status_and_diff_do_not_wait_for_a_long_command(
         assert "a.txt" in looked.out
         assert f"svc push (process {os.getpid()}, since " in looked.err
         assert "+two" in alice("diff").out
-        monkeypatch.setattr("localstore.sync.owning.lock.PATIENCE", 0.0)
+        monkeypatch.setattr(lock, "PATIENCE", 0.1)
         refused = alice("restore", "a.txt")
+        assert (refused.code, refused.out) == (1, "")
+        assert f"svc push (process {os.getpid()}, since " in refused.err
+        assert "is working in" in refused.err
     assert "+two" in alice("diff").out
-    assert refused.code in (0, 1)
