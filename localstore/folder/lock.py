@@ -32,8 +32,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. All None or empty
-    where it has not written it yet."""
+    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. None and empty if it
+    has not written them yet."""
 
     pid: int | None = None
     since: int | None = None
@@ -50,7 +50,7 @@ Waiting = Callable[[Holder], None]
 
 
 class AlreadyLocked(Exception):
-    """Another process has the lock."""
+    """Another process holds the lock; `holder` names it."""
 
     def __init__(self, holder: Holder) -> None:
         super().__init__(str(holder))
@@ -59,7 +59,7 @@ class AlreadyLocked(Exception):
 
 @contextmanager
 def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
-    """Hold a lock that says who holds it. AlreadyLocked if another one has it."""
+    """Hold the lock; the file says who holds it. Raises AlreadyLocked."""
     fd = _opened(lock)
     try:
         if not _taken(fd):
@@ -78,8 +78,9 @@ def own_working_copy(
     seconds: float = PATIENCE,
     waiting: Waiting = lambda _: None,
 ) -> Iterator[None]:
-    """Hold the lock of a working copy, `seconds` of waiting at most. CopyBusy, naming who has it, after that.
-    `waiting` is told, once, when it takes a while. DiskError where the file system keeps no locks."""
+    """Hold the lock of a working copy after waiting for at most `seconds`. `waiting` is called once if that
+    takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if the file system has
+    no locks."""
     fd = _opened(lock)
     try:
         if wanted(lock) or not _taken(fd):
@@ -96,7 +97,7 @@ def wanted(lock: Path) -> bool:
 
 
 def holder(lock: Path) -> Holder:
-    """Who holds a lock, as it says itself."""
+    """The holder, as the lock file names it."""
     with suppress(OSError):
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -124,7 +125,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
 
 @contextmanager
 def _place(queue: Path) -> Iterator[str]:
-    """A place in the queue, by its name, until the end of the block."""
+    """A place in the queue, named by its file, until the end of the block."""
     queue.mkdir(exist_ok=True, mode=0o700)
     name, fd = _queued(queue)
     try:
@@ -153,7 +154,7 @@ def _queued(queue: Path) -> tuple[str, int]:
 
 
 def _first(queue: Path) -> str | None:
-    """The name of the first that waits and lives."""
+    """The file name of the first living waiter; None without one."""
     try:
         names = sorted(path.name for path in queue.iterdir())
     except FileNotFoundError:
@@ -162,7 +163,7 @@ def _first(queue: Path) -> str | None:
 
 
 def _lives(place: Path) -> bool:
-    """Whether the process that made this file still has it locked. The file of a dead one goes."""
+    """Whether the process of this file still has it locked. The file of a dead one is removed."""
     try:
         fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -182,7 +183,7 @@ def _opened(lock: Path) -> int:
 
 
 def _taken(fd: int, how: int = fcntl.LOCK_EX) -> bool:
-    """Whether the lock of an open file could be had at once."""
+    """Whether the lock of an open file was acquired, without waiting."""
     try:
         fcntl.flock(fd, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -199,7 +200,7 @@ def _taken(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 @contextmanager
 def _signed(fd: int, command: str) -> Iterator[None]:
-    """The holder's name stands in the lock while it is held."""
+    """The lock file names this process until the end of the block."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
     os.pwrite(fd, words, 0)

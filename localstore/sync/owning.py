@@ -32,9 +32,9 @@ LEFT_SECONDS = 3600  # after which the copy of a look is one that was killed
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """How a command comes to own a folder. `command` is shown to who waits for it; it waits `seconds` itself,
-    and `waiting` is told when that takes a while. `link`: where the command believes that the folder leads,
-    None for wherever it does."""
+    """How a command waits for a folder. `command`: its name, shown to others that wait. It waits for at most
+    `seconds`; `waiting` is called if that takes a while. `link`: where the command expects the folder to
+    lead, None for anywhere."""
 
     command: str = ""
     seconds: float = lock.PATIENCE
@@ -42,7 +42,7 @@ class Turn(msgspec.Struct, frozen=True):
     link: RepoLink | None = None
 
     def owning(self, record: Path, folder: Path) -> AbstractContextManager[None]:
-        """Own the folder of a record until the end of the block. CopyBusy."""
+        """Hold the folder's lock until the end of the block. Raises CopyBusy."""
         return lock.own_working_copy(record / "lock", folder, self.command, self.seconds, self.waiting)
 
 
@@ -60,10 +60,11 @@ def opened(
     progress: Progress = silent,
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, owned by this process until the end of the block.
+    """The working copy linked at `folder`, locked by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for whatever the disk refuses inside the
-    block."""
+    Raises NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for what the disk refuses inside the
+    block.
+    """
     before = turn.link or link.read_repo(folder)
     record = _record(folder, home, before)
     with translated_disk_errors(folder, record), turn.owning(record, folder):
@@ -83,8 +84,8 @@ def looked_at(
     progress: Progress = silent,
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
-    """The working copy for who only looks. It is owned if that takes no longer than LOOK_SECONDS; else it is
-    as the record stands now, and nothing that is done to it stays. `turn.waiting` is told then."""
+    """The working copy for reading. If the lock is not free within LOOK_SECONDS, it works on a snapshot of
+    the record, no change to it stays, and `turn.waiting` is called."""
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
@@ -99,7 +100,7 @@ def looked_at(
 def _copied(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
-    """A working copy that nobody owns, over a copy of its record: nothing that is done to it stays."""
+    """A working copy without the lock, on a snapshot of its record; no change to it stays."""
     repo = before or link.read_repo(folder)
     record = _record(folder, home, repo)
     with translated_disk_errors(folder, record):
@@ -113,10 +114,11 @@ def _copied(
 
 
 class Rounds:
-    """A working copy that stays open, and is owned by this process while a round lasts and no longer.
+    """A working copy that stays open and is locked by this process only during rounds.
 
-    `bind` gives relay and key for the link, at the first round and whenever the folder was turned elsewhere.
-    One thread. A round should end after 200 ms, or at the next good moment once it is `wanted`."""
+    `bind` returns relay and key for a link; called before the first round and after the folder was turned.
+    Use it from one thread. End a round after 200 ms, or at the next good moment if it is `wanted`.
+    """
 
     def __init__(
         self,
@@ -136,7 +138,8 @@ class Rounds:
 
     @contextmanager
     def round(self) -> Iterator[WorkingCopy]:
-        """Own the folder until the end of the block. Raises what `opened` raises, but never FolderTurned."""
+        """Hold the folder's lock until the end of the block. Raises what `opened` raises, except
+        FolderTurned."""
         while True:
             repo = link.read_repo(self.folder)
             if self._bound is None or not link.same_target(self._bound[0], repo):
@@ -153,11 +156,11 @@ class Rounds:
                 return
 
     def wanted(self) -> bool:
-        """Whether somebody waits for the folder."""
+        """Whether another process waits for the folder."""
         return self._copy is not None and lock.wanted(self._copy.record / "lock")
 
     def close(self) -> None:
-        """Outside of a round."""
+        """Close the working copy, outside of a round."""
         if self._copy is not None:
             self._copy.close()
         self._copy = self._version = None
@@ -202,7 +205,7 @@ def _identity(folder: Path) -> tuple[int, int]:
 
 
 def _sweep(record: Path) -> None:
-    """Remove what looks that were killed have left."""
+    """Remove snapshots that killed processes left."""
     for left in record.glob(f"{LOOK}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > LEFT_SECONDS:

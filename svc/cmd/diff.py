@@ -36,9 +36,9 @@ def diff(
         str, typer.Option("--base", metavar="REF", help="Compare from this branch, tag or seal")
     ] = "",
     head: Annotated[
-        str, typer.Option("--head", metavar="REF", help="… to this one, instead of this folder")
+        str, typer.Option("--head", metavar="REF", help="Compare to this branch, tag or seal")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Count the lines instead of showing them")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Show line counts instead of the changes")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
 ) -> None:
     """Show what changed, line by line

@@ -19,7 +19,7 @@ from svc.flows.history.log import query_of, seals_of
 
 
 def author(record: dict[str, object]) -> object:
-    """Whose device sealed it, or whom an imported commit names."""
+    """The author of an imported commit, else the handle of the account that sealed."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -44,7 +44,7 @@ def log(
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on under the names that the one file had before")
+        bool, typer.Option("--follow", help="Follow one file under its earlier names too")
     ] = False,
     patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,

@@ -35,7 +35,7 @@ def show(
     seal: Annotated[
         str, typer.Argument(metavar="[SEAL[:PATH]]", help="A branch, tag or seal; else this folder's branch")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Without the patch")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Line counts instead of the patch")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths that changed")] = False,
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed

@@ -1,4 +1,4 @@
-"""Network streams for httpcore that count how long, and with how many bytes, a server keeps them busy."""
+"""Network streams for httpcore that count waiting time and bytes (`connection_limits`)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ SLICE = 16 * 1024  # bytes written between two looks at the clock
 
 
 class Line:
-    """A handle of its own on a connection's socket, by which any thread may end it while others wait for
-    it."""
+    """A second handle on a connection's socket, with which any thread may end the connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._handle = connection.dup()
@@ -36,7 +35,7 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. Each request on it begins with unused limits, and under the bounds of who sends it."""
+    """One connection. The limits start anew with each request, which has the bounds of its caller."""
 
     def __init__(self, stream: httpcore.NetworkStream, line: Line | None = None) -> None:
         self._stream = stream
@@ -53,14 +52,14 @@ class CountedStream(httpcore.NetworkStream):
             bound.attach(self._line.cut)
 
     def release(self) -> None:
-        """What bounded the last request ends nothing on this connection any more."""
+        """Detach the bounds of the last request from this connection."""
         for bound in self._bounds:
             bound.detach(self._line.cut)
         self._bounds = ()
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:
-        """Stopped instead of whatever comes of a connection that a bound has cut."""
+        """Raise Stopped instead of the errors of a connection that a bound has shut down."""
         try:
             yield
         except (httpcore.NetworkError, httpcore.TimeoutException, OSError, ValueError):
@@ -69,7 +68,7 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded, Stopped, and httpcore's
+        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded, Stopped and httpcore's
         errors."""
         self._reading = True
         began = monotonic()
@@ -88,7 +87,7 @@ class CountedStream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of `buffer`. Raises ConnectionLimitExceeded, Stopped, and httpcore's errors."""
+        """Send all of `buffer`. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
         if self._reading:  # the first write after an answer begins the next request
             self._reading = False
             self.limits = ConnectionLimits()
@@ -125,7 +124,7 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens counted streams. `proxy` is the address (host, port) of a proxy, which errors then name."""
+    """Opens counted streams. `proxy`: its address (host, port), named in errors."""
 
     def __init__(self, proxy: tuple[str, int] | None = None) -> None:
         self._backend = httpcore.SyncBackend()
@@ -152,7 +151,7 @@ class CountingBackend(httpcore.NetworkBackend):
 
 
 class _Connecting:
-    """A connection that is opened in a thread of its own, since nothing ends the look-up of a name."""
+    """A connection that is opened in its own thread, because the look-up of a name cannot be interrupted."""
 
     def __init__(self, connect: Callable[[], httpcore.NetworkStream]) -> None:
         self._connect = connect

@@ -36,7 +36,7 @@ class Run(Where):
 
 
 class Ctx(typer.Context):
-    """The context that commands are called with."""
+    """The context that commands receive."""
 
     obj: Run
 
@@ -59,19 +59,20 @@ class Ctx(typer.Context):
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository, for a command that reads it and may do so without a session."""
+        """The repository, for a command that works without a session."""
         return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:
-        """The branch this folder is on when it is linked to `repo`, else the default branch."""
+        """The linked folder's branch if it is linked to `repo`, else the default branch."""
         return self.obj.branch_of(repo)
 
     def path_in_repo(self, typed: str) -> str:
-        """A path as people type it here: in a linked folder relative to where they stand."""
+        """The repository path of a path relative to the current folder."""
         return self.obj.path_in_repo(typed)
 
     def confirm(self, action: str) -> None:
-        """Go on only with a yes: `--yes`, or an answer at the terminal. `action` begins a sentence."""
+        """Ask for confirmation unless `--yes` is given. `action` begins a sentence. Raises
+        ConfirmationNeeded, Interrupted."""
         if self.obj.given.get("yes"):
             return
         if not self.out.interactive:

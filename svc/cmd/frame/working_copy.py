@@ -23,20 +23,20 @@ def count(number: int, what: str) -> str:
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """Paths for a sentence, the first few by name."""
+    """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
     found = list(paths)
     more = len(found) - PATHS_NAMED
     return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
-    """Files that did not travel, each with its reason."""
+    """Print the skipped files with their reasons."""
     for item in skipped:
         ctx.out.note(f"skipped {item.path}: {reason_with_sizes(item)}")
 
 
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
-    """Files of git that rules leave out, with what keeps them; names that some systems cannot hold."""
+    """Print ignored files that git tracks, and names that some systems cannot hold."""
     for item in tracked[:PATHS_NAMED]:
         dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
         ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
@@ -49,7 +49,7 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason, with the sizes where it is about them."""
+    """The reason why a file was skipped, with sizes if it is over a cap."""
     if item.cap is None:
         return item.reason
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -66,19 +66,18 @@ def handles(who: Iterable[str]) -> str:
 
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
-    """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
+    """`x.py (by @ann), y.py`: paths with the handles of their editors."""
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
-    """Texts that hold edits of ours and of others."""
+    """Print the texts that were merged with others' edits."""
     for path, by in merged.items():
         ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
-    """Versions kept aside because two people changed the same lines, or replaced the same file. `dry_run`:
-    they would be."""
+    """Print the conflict copies. `dry_run`: they would be made."""
     for one in conflicts:
         ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
 

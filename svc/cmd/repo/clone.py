@@ -29,7 +29,9 @@ COLUMNS = (
 def clone(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
-    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Else a new folder named like it")] = "",
+    folder: Annotated[
+        str, typer.Argument(metavar="[FOLDER]", help="The new folder; else named like the repository")
+    ] = "",
     branch: Annotated[
         str,
         typer.Option("-b", "--branch", metavar="REF", help="A branch, tag or seal; else the default branch"),

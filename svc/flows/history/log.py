@@ -22,7 +22,8 @@ GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the be
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
-    """What to list: seals from `start` back that changed one of `paths`, or all; at most `limit`."""
+    """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
+    `limit`."""
 
     start: ResolvedRef
     paths: list[str]
@@ -33,8 +34,8 @@ class SealsQuery(msgspec.Struct, frozen=True):
 def query_of(
     where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool
 ) -> SealsQuery | None:
-    """What the typed words, `path` and `limit` ask for; the first word is a ref or a path. None: the branch
-    has no seal yet. NotFound, UsageError."""
+    """The query of the arguments; the first word is a ref or a path. Returns None if the branch has no seal.
+    Raises NotFound, UsageError."""
     start = _named(where, repo, words[0]) if words else None
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
@@ -52,7 +53,7 @@ def query_of(
 
 
 def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
-    """The ref that the first word names; None where it is a path. NotFound if it is neither."""
+    """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
     found = find_ref(where, repo, word)
     here = _is_here(where, word)
     if found is None and not here and not _is_path(where, word):
@@ -62,12 +63,12 @@ def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
 
 
 def _is_path(where: Where, word: str) -> bool:
-    """Whether the word can only be meant as a path."""
+    """Whether the word can only be a path."""
     return where.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
 def _is_here(where: Where, typed: str) -> bool:
-    """Whether the word names a file or folder that the linked folder has, or had at its last seal."""
+    """Whether the linked folder or its last seal has this file or folder."""
     if where.linked is None or where.named_repo is not None:
         return False
     if (where.folder / typed).exists():
@@ -77,7 +78,7 @@ def _is_here(where: Where, typed: str) -> bool:
 
 
 def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
-    """The paths, patterns as the files of the seal that they match."""
+    """The paths, with patterns replaced by the matching files of the seal."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
@@ -93,7 +94,7 @@ def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str
 
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
-    """The seals; of several paths, the seals that any of them changed, in the order of the whole walk."""
+    """The seals of the query; for several paths, those that changed any of them, in history order."""
     head = query.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:

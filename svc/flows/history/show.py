@@ -26,7 +26,7 @@ def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
 
 
 def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
-    """Why what the relay tells of the seal `seal_id` cannot be believed; None if it verifies."""
+    """Why the seal, which should have the id `seal_id`, does not verify; None if it does."""
     from localstore.sync import verify
 
     try:

@@ -20,7 +20,7 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy, signed in and with this machine's key, for who sends."""
+    """The working copy with session and registered device key, to send from."""
     from svc.flows.register_device import ensure_registered
 
     root, link = where.linked_folder()
@@ -34,8 +34,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for who brings things here: with this machine's key where it may write,
-    because the live frontier is for writers; else as sealed."""
+    """The working copy to pull into: with the device key for writers, who see the live frontier; without for
+    readers, who see the sealed head."""
     root, link = where.linked_folder()
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     key = None if link.shown_seal else key_for(where, repo)
@@ -47,8 +47,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for who changes this folder alone, and asks the server no more than it
-    must."""
+    """The working copy for changes of this folder alone; the server is asked only for what is missing
+    here."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with opened(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy:
@@ -57,7 +57,8 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for who changes nothing, and so need not wait for another one to end."""
+    """The working copy for reading. If another process holds the folder, a snapshot of its record
+    (`looked_at`)."""
     root, link = where.linked_folder()
 
     def beside(holder: Holder) -> None:
@@ -69,7 +70,7 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How the folder is waited for."""
+    """How to wait for the folder, as `where` names itself."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -78,14 +79,14 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:
-    """The server for what the folder is on: its branch, or the seal that it shows."""
+    """The transport for the folder's branch, or for the seal that it shows."""
     if link.shown_seal:
         return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(where.reader, link.repo_id, link.branch)
 
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
-    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
+    """This machine's registered key if the caller may write to `repo`; None for readers."""
     from svc.flows.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
@@ -96,8 +97,8 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The working copy for a process that stays: owned for one round at a time, with the key that a pull
-    would have. The relay is asked whether this machine may write at the first round, and when the folder was
+    """The working copy for a process that stays: held for one round at a time, with the key that a pull would
+    have. The server is asked whether this machine may write at the first round and after the folder was
     turned."""
     root, _ = where.linked_folder()
 

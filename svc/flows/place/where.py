@@ -71,7 +71,7 @@ class Where:
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
-        """The linked folder around here, with its link."""
+        """The linked folder that contains the current one, and its link; None outside."""
         from localstore.folder import link
 
         try:
@@ -82,13 +82,13 @@ class Where:
 
     @cached_property
     def named_repo(self) -> RepoAddress | None:
-        """The repository that a flag or the environment names; None: neither does."""
+        """The repository named by a flag or the environment; None if there is none."""
         typed = self.given.get("repo") or self.environment.get("SVC_REPO")
         return read_address(typed) if typed else None
 
     @cached_property
     def server(self) -> str:
-        """The origin to talk to. UsageError when nothing names one."""
+        """The server's origin. Raises UsageError if nothing names one."""
         from svc.http.origin import parse_origin
 
         typed = self._typed_server()
@@ -105,7 +105,7 @@ class Where:
         return kept
 
     def _typed_server(self) -> tuple[str, str] | None:
-        """(the flag or variable, what it says) that names a server. UsageError for two that disagree."""
+        """(flag or variable, value) that names the server. Raises UsageError if two contradict each other."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
         named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None
@@ -120,12 +120,12 @@ class Where:
 
     @property
     def _names_repo(self) -> str:
-        """What named the repository, for a sentence."""
+        """The flag or variable that names the repository."""
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
     def linked_folder(self) -> tuple[Path, RepoLink]:
-        """The linked folder around here, for a command that works on it; from now on the command speaks to
-        that link's server. NotLinked, or UsageError where a flag or variable names something else."""
+        """The linked folder and its link; the command then uses the link's server. Raises NotLinked, or
+        UsageError if a flag or variable names another repository or server."""
         if self.linked is None:
             raise NotLinked(str(self.folder))
         link = self.linked[1]
@@ -153,7 +153,7 @@ class Where:
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
     ) -> None:
-        """UsageError where a flag or variable names another server than that of the folder's repository."""
+        """Raises UsageError if a flag or variable names another server than the folder's link."""
         typed = self._typed_server()
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
@@ -162,7 +162,7 @@ class Where:
             )
 
     def set_repository(self, typed: str) -> None:
-        """The repository that an argument names; empty: none. UsageError where -R names another."""
+        """Use the repository of an argument, unless it is empty. Raises UsageError if -R names another."""
         if not typed:
             return
         address = read_address(typed)
@@ -171,14 +171,14 @@ class Where:
         self.given["repo"], self.named_repo = typed, address
 
     def use_server(self, origin: str) -> None:
-        """Fix the server: a linked folder's commands go where its repository is."""
+        """Use this server from now on."""
         from svc.http.origin import parse_origin
 
         self.__dict__["server"] = parse_origin(origin)
 
     @cached_property
     def reader(self) -> Api:
-        """The server, with this machine's session if there is a living one: public things need none."""
+        """The API with this machine's session if it is valid, else without: public data needs none."""
         from svc.api import connect
 
         try:
@@ -191,7 +191,7 @@ class Where:
 
     @cached_property
     def api(self) -> Api:
-        """The server, signed in. Unauthorized (exit 4) without a session."""
+        """The API with a session. Raises Unauthorized (exit 4) without one."""
         from svc.api import connect
 
         found = connect(self.server, self.sessions)
@@ -202,7 +202,7 @@ class Where:
         return found
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository this command is about, as the caller of that API may see it."""
+        """The repository of this command, as the caller of that API sees it."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
@@ -229,12 +229,12 @@ class Where:
         return self.repo(lambda: self.reader)
 
     def branch_of(self, repo: Repo) -> str:
-        """The branch this folder is on when it is linked to `repo`, else the default branch."""
+        """The linked folder's branch if it is linked to `repo`, else the default branch."""
         linked = self.linked
         return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
 
     def path_in_repo(self, typed: str) -> str:
-        """A path as people type it here: in a linked folder relative to where they stand."""
+        """The repository path of a path relative to the current folder."""
         linked = self.linked
         if linked is None or self.named_repo is not None:
             return typed
@@ -246,7 +246,7 @@ class Where:
 
 
 def read_address(typed: str) -> RepoAddress:
-    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`; UsageError for anything else."""
+    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
     try:
         return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
     except Invalid as error:
