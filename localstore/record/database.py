@@ -96,12 +96,9 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
-    def renew(self) -> None:
-        """Forget the values read so far."""
-        self._values = None
-
     def version(self) -> int:
-        """Another number once another connection has changed the database."""
+        """Another number once another connection has changed the database. Values read so far are dropped."""
+        self._values = None
         return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager

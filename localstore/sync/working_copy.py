@@ -80,7 +80,6 @@ class WorkingCopy:
 
     def renew(self) -> None:
         """Drop what memory holds of the record, because another process may have changed it."""
-        self.db.renew()
         self.objects.renew()
         self.entries = Entries(self.db)
         self.edited_lanes = EditedLanes()

@@ -29,6 +29,7 @@ from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer, bounds
+from svc.http.checked import checked
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
@@ -206,7 +207,7 @@ class Http:
             outgoing.body = body
             outgoing.headers["Content-Type"] = "application/octet-stream"
         elif body is not None:
-            outgoing.body = msgspec.json.encode(body)
+            outgoing.body = msgspec.json.encode(checked(body) if isinstance(body, msgspec.Struct) else body)
             outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localstore.core.errors import Invalid, NotFound, SvcError, Unauthorized, UsageError
+from localstore.core.errors import NotFound, SvcError, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
 from localstore.progress import Progress, silent
@@ -247,10 +247,9 @@ class Where:
 
 def read_address(typed: str) -> RepoAddress:
     """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
-    try:
-        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
-    except Invalid as error:
-        raise UsageError(error.detail) from None
+    from svc.http.checked import argument
+
+    return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
 
 
 def _same_address(one: str, other: str) -> bool:
