@@ -22,7 +22,6 @@ from localstore.folder import link, lock
 from localstore.folder.link import RepoLink
 from localstore.home import Home
 from localstore.progress import Progress, silent
-from localstore.sync.dry_run import scratch_copy
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy, utc_now
 
@@ -101,6 +100,8 @@ def _copied(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
     """A working copy without the lock, on a snapshot of its record; no change to it stays."""
+    from localstore.sync.dry_run import scratch_copy  # few commands need it
+
     repo = before or link.read_repo(folder)
     record = _record(folder, home, repo)
     with translated_disk_errors(folder, record):
