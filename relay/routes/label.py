@@ -10,16 +10,14 @@ from relay.http.routing import serves
 from relay.service import label as labels
 from relay.service.once import Once
 
-FLAG = "TR_REPOS_ENABLED"
 
-
-@serves(endpoints.LIST, operation="label.list", flag=FLAG)
+@serves(endpoints.LIST, operation="label.list", flag="TR_REPOS_ENABLED")
 async def list_labels(view: View, query: PageQuery) -> Page[Label]:
     """Labels by name"""
     return await labels.page(view, query)
 
 
-@serves(endpoints.CREATE, operation="label.create", flag=FLAG, errors=(409,))
+@serves(endpoints.CREATE, operation="label.create", flag="TR_REPOS_ENABLED", errors=(409,))
 async def create_label(view: View, body: LabelCreate, once: Once) -> Label:
     """Create a label"""
     return await labels.create(view, body, once)

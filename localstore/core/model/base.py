@@ -24,6 +24,19 @@ RepoName = Annotated[
 """The name of a repository, or a handle, before it is put into lower case (see `localstore.core.names`)."""
 
 
+_HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
+
+
+def visible(chars: int) -> msgspec.Meta:
+    """Of a name on one line: at most so many characters, all visible, no space at either end."""
+    return msgspec.Meta(
+        min_length=1,
+        max_length=chars,
+        pattern=rf"^(?! )[^{_HIDDEN}]+(?<! )(?!\n)$",
+        description=f"1 to {chars} visible characters without a space at either end",
+    )
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """Base of every resource and body."""
 

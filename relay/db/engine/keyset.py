@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import msgspec
 from sqlalchemy import Column, ColumnElement, Select, and_, asc, bindparam, desc, or_, tuple_
 
 from relay.db.engine.database import Row
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Keyset:
@@ -17,6 +21,7 @@ class Keyset:
     def __init__(self, statement: Select[Any], *order: str) -> None:
         selected: list[Any] = list(statement.selected_columns)
         places = {getattr(column, "name", ""): place for place, column in enumerate(selected)}
+        self._places = places
         self._key = [places[name.lstrip("-")] for name in order]
         by = [(selected[place], name[0] == "-") for place, name in zip(self._key, order, strict=True)]
         self.names = tuple(f"after_{column.name}" for column, _ in by)
@@ -24,6 +29,11 @@ class Keyset:
         ordered = statement.order_by(*(desc(column) if down else asc(column) for column, down in by))
         self.first = ordered.limit(bindparam("limit"))
         self.next = ordered.where(_behind(by)).limit(bindparam("limit"))
+
+    def into(self, shape: type[T]) -> Callable[[Row], T]:
+        """Reads a row as the struct whose members are among the selected columns."""
+        members = [(name, self._places[name]) for name in shape.__struct_fields__]
+        return lambda row: shape(**{name: row[place] for name, place in members})
 
     def key(self, row: Row) -> tuple[Any, ...]:
         """Where a page ends that ends with this row."""

@@ -100,7 +100,7 @@ def test_a_repository_has_so_many_also_when_they_come_at_once(
         bodies = [{"name": f"l{number}"} for number in range(12)]
         answers = list(threads.map(lambda body: http.post(f"{repo.url}/labels", json=body), bodies))
     assert sorted(one.status_code for one in answers) == [201] * 5 + [409] * 7
-    assert {one.json()["code"] for one in answers if one.status_code == 409} == {"too_many_labels"}
+    assert {one.json()["code"] for one in answers if one.status_code == 409} == {"conflict"}
     assert len(http.get(f"{repo.url}/labels").json()["items"]) == 5
 
 
