@@ -31,6 +31,7 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.sync import PROTOCOL
 from localstore.core.rights import Operation
 from localstore.core.validation import refusal
 from relay.base.edition import EDITION
@@ -46,7 +47,7 @@ from relay.http.routing import Route
 from relay.node import Node
 from relay.once import Once, Said, SaidBefore
 
-SUBPROTOCOLS = ("svc-sync.v1",)
+SUBPROTOCOLS = (PROTOCOL,)
 TURN_HEADER, _TURN = "Svc-Turn", re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _OF_THE_WIRE = frozenset(
     {"content-length", "content-type", "connection", "date", "set-cookie", "x-request-id"}

@@ -90,4 +90,6 @@ class PollAnswer(Model, frozen=True):
     resync: bool = False
 
 
-POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer)
+PROTOCOL = "svc-sync.v1"
+SOCKET_PATH = "/api/v1/sync/ws"
+POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer, repeatable=True)
