@@ -29,6 +29,7 @@ RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
 BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
+NOTHING_HERE = "there is nothing here that you may see; check the name, or sign in: svc login"  # a bare 404
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
@@ -111,7 +112,7 @@ def problem(response: httpx.Response) -> SvcError:
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
     if isinstance(error, NotFound) and not safe.get("detail"):
-        error.detail = "there is nothing here that you may see; check the name, or sign in: svc login"
+        error.detail = NOTHING_HERE
     if isinstance(error, RateLimited) and "detail" not in safe:
         error.detail = "too many requests; wait a moment and try again"
     return error

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localstore.core.errors import NotFound
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink, refresh
@@ -30,6 +31,23 @@ def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
 
 
 @contextmanager
+def naming_link(link: RepoLink) -> Iterator[None]:
+    """The relay's bare 404 says no more of a repository that is gone than of a mistyped name; the folder
+    knows which one it is."""
+    from svc.http.answer import NOTHING_HERE
+
+    try:
+        yield
+    except NotFound as error:
+        if error.detail != NOTHING_HERE:
+            raise
+        raise NotFound(
+            f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
+            f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
+        ) from None
+
+
+@contextmanager
 def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy, signed in and with this machine's key, for a command that sends."""
     from svc.flows.register_device import ensure_registered
@@ -39,7 +57,7 @@ def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
     ensure_registered(api, ctx.obj.sessions)
     transport = BranchTransport(api, link.repo_id, link.branch)
     key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
+    with naming_link(link), opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
         yield copy
 
 
@@ -48,9 +66,11 @@ def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that brings things here: with this machine's key where it may write,
     because the live frontier is for writers; else as sealed."""
     root, link = linked(ctx)
-    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
+    with naming_link(link):
+        repo = ctx.reader.repo.linked(link.repo_id, link.repo)
     key = None if link.shown_seal else key_for(ctx, repo)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as copy:
+    transport = transport_of(ctx, link)
+    with naming_link(link), opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
         copy.repo = refresh(root, copy.repo, repo.full_name, repo.class_)
         yield copy
 
@@ -59,7 +79,8 @@ def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
 def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy for a command that only looks, and asks the server no more than it must."""
     root, link = linked(ctx)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as copy:
+    transport = transport_of(ctx, link)
+    with naming_link(link), opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as copy:
         yield copy
 
 
