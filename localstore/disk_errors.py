@@ -1,4 +1,4 @@
-"""What the operating system or SQLite refuses reaches a person as one sentence: what, where, what to do."""
+"""Turns errors of the operating system and SQLite into one sentence: what failed, where, and what helps."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _KEPT = "nothing that you saved is lost"
 
 @contextmanager
 def translated_disk_errors(folder: Path, record: Path) -> Iterator[None]:
-    """Turn OSError and sqlite3.Error inside the block into DiskTrouble. `folder` is where the work is done,
-    `record` what svc keeps of it."""
+    """Raise OSError and sqlite3.Error of the block as DiskError. `folder`: where the block works; `record`:
+    its database folder."""
     try:
         yield
     except ConnectionError:
@@ -42,7 +42,7 @@ def _of_files(error: OSError, folder: Path) -> DiskError:
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)
-    remedy = _REMEDIES.get(error.errno or 0, "see to it")
+    remedy = _REMEDIES.get(error.errno or 0, "check it")
     return DiskError(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
 
 

@@ -25,7 +25,7 @@ class LocalEdits(ClientError):
     def __init__(self, paths: list[str], command: str = "pull") -> None:
         shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         super().__init__(
-            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to join them "
+            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to merge them "
             f"(svc {command} --force to move them to the trash)",
             paths=paths,
         )
@@ -40,7 +40,7 @@ class BranchGone(ClientError):
         start = base[:12] if base else default
         super().__init__(
             f"branch {branch} was deleted on the server; this folder keeps its files and your edits. "
-            f"Turn it to another branch: svc switch {default}; or make the branch again: "
+            f"Switch to another branch: svc switch {default}; or make the branch again: "
             f"svc repo branch {branch} --from {start}, then: svc pull --merge",
             branch=branch,
         )
@@ -61,7 +61,7 @@ class BranchReplaced(ClientError):
 
 
 class FolderShowsSeal(ClientError):
-    """The folder shows a seal, not a branch, and something was to be sent from it."""
+    """The folder shows a seal, not a branch, so nothing can be sent from it."""
 
     code = "read_only_look"
 
@@ -101,8 +101,8 @@ class NotSealed(ClientError):
 
 
 class EditsConflict(ClientError):
-    """A push that met an edit which cannot be merged with ours. `conflicts`: what is in the folder twice, or
-    would be, of a dry run (`foretold`)."""
+    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies, or, with
+    `foretold`, those that a real run would make."""
 
     code = "edits_conflict"
 
@@ -158,6 +158,6 @@ class FolderNotEmpty(ClientError):
 
 
 class DiskError(ClientError):
-    """A local file could not be read or written; the sentence says what, where, and what helps."""
+    """A local file could not be read or written; the message says which one, why, and what helps."""
 
     code = "disk_trouble"

@@ -1,14 +1,14 @@
-"""Where this machine keeps what svc knows: `SVC_HOME`, by default the platform's data folder.
+"""The client's data folder: `SVC_HOME`, by default the platform's data folder.
 
-    copies/<id>/copy.json    which folder this is the record of
+    copies/<id>/copy.json    the folder that this record belongs to
     copies/<id>/lock         held by the one process that works there
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
-    copies/<id>/objects/     texts this copy has seen, in packs (`localstore.record.objects`)
-    copies/<id>/watcher.*    lock, socket and log of the process that watches it (`localstore.watch`)
-    trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` moved out of the way
+    copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
+    copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
+    trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
-A working copy's record is found by the identity of its `.svc` folder (device and inode), so that a renamed
-folder keeps its record, and one that was copied, restored or linked again gets a new one.
+A record is found by device and inode of the folder's `.svc`. A renamed folder keeps its record; one that was
+copied, restored or linked again gets a new one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ RECORD = "copy.json"
 
 
 class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose record it is: the folder's canonical path, the repository, and `.svc`'s device and inode."""
+    """The working copy of a record: the folder's canonical path, the repository, and device and inode of
+    `.svc`."""
 
     folder: str
     repo_id: str
@@ -36,14 +37,14 @@ class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Home:
-    """The client's data folder. Made on first use, readable by its owner only."""
+    """The client's data folder, created on first use, readable by its owner only."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @classmethod
     def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
-        """SVC_HOME if set, else the platform's place."""
+        """SVC_HOME if set, else the platform's data folder."""
         chosen = environ.get(VARIABLE)
         if chosen:
             return cls(Path(chosen))
@@ -52,7 +53,7 @@ class Home:
         return cls(user_data_path("svc", appauthor=False))
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
-        """The record of the linked `folder`, made if it has none."""
+        """The record of the linked `folder`, created if missing."""
         here = _identify(folder, repo_id)
         for record, known in self._matching(here):
             if known.folder != here.folder:
@@ -64,7 +65,7 @@ class Home:
         return record
 
     def find_record(self, folder: Path, repo_id: str) -> Path | None:
-        """The record of the linked `folder`, None if it has none."""
+        """The record of the linked `folder`; None if it has none."""
         return next((record for record, _ in self._matching(_identify(folder, repo_id))), None)
 
     def _matching(self, here: CopyRecord) -> Iterator[tuple[Path, CopyRecord]]:
@@ -72,7 +73,7 @@ class Home:
         return (one for one in self.records() if (one[1].repo_id, one[1].device, one[1].inode) == wanted)
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """Records of this path under another identity: the folder was unlinked and linked again."""
+        """Records of this path from earlier links: the folder was unlinked and linked again."""
         here = _written(folder)
         current = (folder / FOLDER).stat()
         return [
@@ -82,7 +83,7 @@ class Home:
         ]
 
     def new_trash(self, now: datetime) -> Path:
-        """A fresh folder for files moved out of the way."""
+        """A new trash folder, named after the time `now`."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         stamp = f"{now.astimezone(UTC):%Y%m%d-%H%M%S}"
         for number in range(1, 10_000):
@@ -95,7 +96,7 @@ class Home:
         raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
-        """Every record that can be read, with whose it is."""
+        """Every readable record with the working copy it belongs to."""
         found = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:
@@ -111,7 +112,7 @@ def _identify(folder: Path, repo_id: str) -> CopyRecord:
 
 
 def _written(folder: Path) -> str:
-    """The canonical path as JSON can hold it; bytes that are not UTF-8 are escaped."""
+    """The canonical path as text for JSON; bytes that are not UTF-8 are escaped."""
     return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 
 

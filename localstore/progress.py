@@ -1,4 +1,4 @@
-"""How long work tells where it is. The front end decides what to show."""
+"""Progress reports of long work. The front end decides what it shows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called often: `done` of `total` steps (None: not known yet) of a phase, `bytes` moved so far in it."""
+    """Called often: `done` of `total` steps (None: unknown) of a phase, and the `bytes` moved in it so
+    far."""
 
     def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None: ...
 
 
 def silent(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
-    """Shows nothing."""
+    """Ignores the report."""

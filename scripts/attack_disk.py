@@ -37,7 +37,7 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 
 def fill(repo: Repository, until: float) -> Counter[str]:
-    """Upload until refused for good; how often which answer came."""
+    """Upload until the relay refuses permanently. Returns the count of each answer."""
     seen: Counter[str] = Counter()
     refused = 0
     while refused < 5 and time.monotonic() < until:
@@ -53,7 +53,7 @@ def fill(repo: Repository, until: float) -> Counter[str]:
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:
-    """What somebody else cannot do."""
+    """The requests of another account that fail."""
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as anybody:
         done = {
             "read": anybody.get(f"{repo.url}/raw/{seal}/a.txt").content == b"one\n",
@@ -116,7 +116,7 @@ def main() -> int:
 
 
 def _mounts() -> bool:
-    """Whether a file system of one's own can be mounted here."""
+    """Whether this machine allows mounting a file system in a namespace."""
     if not shutil.which("unshare"):
         return False
     with tempfile.TemporaryDirectory() as name:

@@ -60,7 +60,7 @@ class Times:
 def innocent(
     person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
 ) -> Times:
-    """Sign in, view and edit in turn for so long; a person pauses a little between two requests."""
+    """Sign in, read and edit in turn for so many seconds, with a short pause between requests."""
     times, until = Times(), time.monotonic() + seconds
     while time.monotonic() < until:
         for answer in person.sign_in_steps():
@@ -79,7 +79,7 @@ def innocent(
 
 @contextlib.contextmanager
 def _ended(relay: fuzz_api.Served) -> Iterator[None]:
-    """A relay that is too busy to end is killed."""
+    """End the relay; kill it if it is too busy to end."""
     try:
         yield
     finally:
@@ -90,7 +90,7 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
 
 
 def run(name: str, seconds: float, source: str) -> bool:
-    """One attack; whether the bar held."""
+    """Run one attack. Returns whether the limits held."""
     attack = attackers.ATTACKS[name]
     with (
         tempfile.TemporaryDirectory(prefix="fairness-") as folder,

@@ -48,7 +48,7 @@ LAZY = 1.0  # seconds for which a reader takes nothing
 
 @dataclass
 class Watch:
-    """Other people's small requests, and the relay's memory, sampled until the context is left."""
+    """Sends small requests of other accounts and samples the relay's memory until the context ends."""
 
     served: Served
     path: str
@@ -86,8 +86,8 @@ class Watch:
 
 
 def hostile_pack(raw_len: int, frames: int, tiny: list[bytes]) -> bytes:
-    """A pack of `frames` shared frames: a few random bytes, whose digests are added to `tiny`, behind a
-    filler that compresses to nothing."""
+    """A pack of `frames` shared frames. Each has a few random bytes, whose digests are added to `tiny`, after
+    a filler that compresses to almost nothing."""
     made = []
     for _ in range(frames):
         small = secrets.token_bytes(16)
@@ -100,7 +100,8 @@ def hostile_pack(raw_len: int, frames: int, tiny: list[bytes]) -> bytes:
 
 
 def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[bytes], int, int]:
-    """Tiny objects in the largest shared frames that are taken: digests, bytes sent, bytes of a frame."""
+    """Upload tiny objects in the largest shared frames that the relay accepts. Returns digests, bytes sent,
+    and bytes of a frame."""
     for raw_len in SIZES:
         tiny: list[bytes] = []
         sent = 0
@@ -118,7 +119,7 @@ def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[byte
 
 
 def fetch(url: str, path: str, body: bytes, begin: threading.Barrier) -> tuple[int, int]:
-    """Fetch without signing in; nothing is read for a while. Status, and the bytes that came."""
+    """Fetch without signing in, and read nothing for a while. Returns status and bytes received."""
     got = 0
     with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
         begin.wait()
@@ -139,7 +140,7 @@ def at_once(url: str, path: str, body: bytes, many: int) -> list[tuple[int, int]
 
 
 def report(name: str, watch: Watch, answers: list[tuple[int, int]], seconds: float) -> bool:
-    """Print what was seen; whether the limits hold."""
+    """Print the results. Returns whether the limits hold."""
     statuses = sorted(status for status, _ in answers)
     counted = ", ".join(f"{statuses.count(one)}x {one or 'cut'}" for one in dict.fromkeys(statuses))
     median = statistics.median(watch.took) if watch.took else float("inf")

@@ -1,5 +1,5 @@
-"""Somebody with an account, a repository and a text that is edited live, as `scripts.attack_fairness` needs
-them: over HTTP, as the client does it."""
+"""An account with a repository and a live text, for `scripts.attack_fairness`; it uses HTTP as the client
+does."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Person:
 
 
 class Edited:
-    """A text on its lane, with this device's copy of it. `texts`: how many there were before it."""
+    """A text on its lane, with this device's copy. `texts`: the number of texts before it."""
 
     def __init__(self, person: Person, data: bytes) -> None:
         self._person, self._data, self._n = person, data, 0
@@ -95,7 +95,7 @@ class Edited:
         self.begin()
 
     def begin(self) -> None:
-        """The file begins anew, as a file of another name."""
+        """Start a new file with another name."""
         self._path = f"f{secrets.token_hex(4)}.txt"
         blob = digest(self._data).hex()
         answer = self.send(self._made(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data)))
@@ -104,14 +104,14 @@ class Edited:
         self.lane = Lane.genesis(self._branch_id, self._gen, 0, self._data)
 
     def edit_once(self) -> None:
-        """One character more in the middle; a text that has grown long begins anew."""
+        """Insert one character in the middle; start a new text when this one is long."""
         text = self.lane.text()
         half = len(text) // 2
         answer = self.send(self.written(text[:half] + b"x" + text[half:]))
         assert answer["result"] == "ok", answer
 
     def written(self, text: bytes) -> LiveUpdate:
-        """The edit that makes it this text."""
+        """The update that changes the lane to this text."""
         operation = self.lane.edit(self.replica, text)
         assert operation is not None  # it is another one
         return self.edited(operation)
@@ -120,7 +120,7 @@ class Edited:
         return self._made(kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)])
 
     def send(self, update: LiveUpdate) -> dict[str, Any]:
-        """The answer to one update, alone in its batch."""
+        """Send one update in a batch of its own. Returns the answer."""
         answer = self.post(update)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()["answers"][0]

@@ -1,5 +1,5 @@
-"""The attacks of `scripts.attack_fairness`: each works in processes of its own, over loopback, until it is
-told to stop or its time is over."""
+"""The attacks of `scripts.attack_fairness`. Each runs in processes of its own, over loopback, until it is
+stopped or its time ends."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Attack:
 
 
 class Flood:
-    """Connections from `source` that write what `more` gives for each of them, for as long as it lasts, and
-    throw away what they read. `reads` False: they never read."""
+    """Connections from `source` that write the bytes of `more` and discard what they read. `reads` False:
+    they never read."""
 
     def __init__(self, url: str, source: str, *, reads: bool = True, reopen: bool = True) -> None:
         at = urlsplit(url)
@@ -81,7 +81,7 @@ class Flood:
 
 
 class Until:
-    """For so many seconds, or until the event is set."""
+    """Ends after so many seconds, or when the event is set."""
 
     def __init__(self, seconds: float, stop: Event) -> None:
         self._end, self._stop = time.monotonic() + seconds, stop
@@ -150,8 +150,8 @@ def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bo
 
 
 def across(replica: int, count: int) -> bytes:
-    """An update of items that lie across each other: each names its own right neighbour and no left one, so
-    that the library walks over all that came before it. Within the limits of one update and of a lane."""
+    """An update of items that each name their right neighbour and no left one, so that the library walks over
+    all earlier items. It is within the limits of one update and of a lane."""
     ladder = inserted(replica, 0, "r" * count)
     return encode(
         [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
@@ -159,8 +159,7 @@ def across(replica: int, count: int) -> bytes:
 
 
 def edits(count: int, pause: float) -> Work:
-    """Legal edits of `count` items that lie across each other, each of a new file, as fast as they are
-    answered, but for `pause` seconds between two."""
+    """Send valid edits of `count` such items, each to a new file, with `pause` seconds in between."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
         with Person(url, source) as person:
@@ -186,7 +185,7 @@ def head(url: str, method: str, path: str, *lines: str) -> bytes:
 
 
 def chunks(count: int, part: bytes) -> Work:
-    """Chunked bodies in the smallest chunks, and when one is refused the next."""
+    """Send bodies in the smallest chunks; start the next one when one is refused."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
         coded = ("Transfer-Encoding: chunked", "Content-Type: application/json")
@@ -208,7 +207,7 @@ def pipelined(count: int, path: str) -> Work:
 
 
 def drips(count: int, size: int) -> Work:
-    """Bodies with a length that arrive in segments of `size` bytes."""
+    """Send bodies in segments of `size` bytes."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
         sized = ("Content-Length: 2000000", "Content-Type: application/json")
@@ -219,7 +218,7 @@ def drips(count: int, size: int) -> Work:
 
 
 def nothing(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
-    """Nobody attacks."""
+    """Do nothing, for comparison."""
 
 
 ATTACKS: dict[str, Attack] = {

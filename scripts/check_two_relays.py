@@ -51,8 +51,8 @@ async def check(
     kill_every: float = 1.2,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], Ledger, int]:
-    """Run and audit: the violations, what was acknowledged, how many relays were killed. `variables`: what
-    else the relays are told."""
+    """Run and audit. Returns violations, acknowledged work and the number of killed relays. `variables`:
+    further environment variables of the relays."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)
@@ -75,7 +75,7 @@ async def check(
 async def _disturb(
     db: PostgresDatabase, running: Relays, everyone: list[Person], seconds: float, kill_every: float
 ) -> int:
-    """Let them work while relays die; then let the listeners hear the rest."""
+    """Let the clients work while relays are killed, then let the listeners receive the rest."""
     listening = [asyncio.create_task(everyone[0].listen(port)) for port in running.ports]
     working = [asyncio.create_task(one.write_words()) for one in everyone[:-2]]
     working += [asyncio.create_task(one.seal_always()) for one in everyone[-2:]]
@@ -106,7 +106,8 @@ async def _disturb(
 
 
 async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
-    """Wait until every listener has heard everything: a hint may be lost, but the log is read every 5 s."""
+    """Wait until every listener has received every event: notifications may be lost, but the log is read
+    every 5 s."""
     async with db.read() as tx:
         events = {row[0] for row in await tx.all(audit.EVENTS)}
     with contextlib.suppress(TimeoutError):
@@ -118,7 +119,7 @@ async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
 async def _settle(
     db: PostgresDatabase, data: Path, running: Relays, ledger: Ledger, people: int
 ) -> list[Person]:
-    """Accounts with devices, a public repository, and the file that all of them share."""
+    """Create accounts with devices, a public repository, and the shared file."""
     repo_id, signer, now = new_id(), Signer(data), now_ms()
     everyone = [Person(running, ledger, repo_id) for _ in range(people + 2)]
     owner = everyone[0]
@@ -214,7 +215,7 @@ async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now
 
 
 async def _token(signer: Signer, one: Person) -> bytes:
-    """From the signer, which may still be starting."""
+    """Request a token from the signer, which may still be starting."""
     for _ in range(200):
         with contextlib.suppress(Unavailable):
             return await signer.mint(

@@ -18,6 +18,6 @@ def classes() -> list[type[SvcError]]:
 
 
 def _below(root: type[SvcError]) -> list[type[SvcError]]:
-    """Those of start-up, which the relay defines for itself, are nobody's answer."""
+    """The subclasses, without the relay's start-up errors, which are never sent."""
     ours = [child for child in root.__subclasses__() if child.__module__.startswith("localstore.")]
     return [root, *(leaf for child in ours for leaf in _below(child))]

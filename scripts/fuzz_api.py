@@ -47,7 +47,7 @@ from tests.relay.histories import Repository, create
 
 
 def no_fault(context: Any, response: Any, case: Any) -> bool | None:
-    """A 5xx is a fault, but for the repositories that a node without certain processes has to refuse."""
+    """Whether a 5xx is expected: routes of repositories that a node without certain processes must refuse."""
     if response.status_code == 503 and response.json()["code"] == E2eeUnavailable.code:
         return None
     return not_a_server_error(context, response, case)
@@ -223,7 +223,7 @@ def requests_of(owner: Account, url: str) -> Any:
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
-    """`value` with some of its members replaced by what exists under their names."""
+    """`value` with some members replaced by existing names."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
@@ -234,7 +234,7 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
 
 
 def attack(world: World, operation: Any, examples: int, seed: int) -> int:
-    """Send `examples` requests of each mode; returns how many went out. Raises for the first bad answer."""
+    """Send `examples` requests of each mode. Returns their number. Raises for the first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
 

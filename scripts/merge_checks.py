@@ -1,4 +1,4 @@
-"""What must hold of a merged file, whatever people committed."""
+"""Rules that every merged file must meet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.merge_cases import Case
 
 
 def breaks_python(case: Case, text: bytes) -> bool:
-    """Whether a Python file parsed in all three versions, and the merged one does not."""
+    """Whether all three versions parse as Python and the merged one does not."""
     before = (case.base, case.theirs, case.mine)
     return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
 
@@ -28,7 +28,7 @@ def _parses(text: bytes) -> bool:
 
 
 def strange_words(case: Case, text: bytes) -> Iterator[str]:
-    """`strange` if a word stands in the text that neither side has, `repeated` if one stands there that each
+    """`strange` if the text has a word that neither side has, `repeated` if it has a word twice that each
     side has once."""
     theirs, mine, merged = (Counter(tokens(one.decode())) for one in (case.theirs, case.mine, text))
     if any(token not in theirs and token not in mine for token in merged):

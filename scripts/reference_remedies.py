@@ -1,4 +1,4 @@
-"""Which commands the sentences of each error name, read from the code: the way out that a person is told."""
+"""The commands that the sentences of each error name, read from the code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def remedies() -> dict[str, list[str]]:
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
-    """(code, text) of what is said where an error is made, and in the classes of errors."""
+    """(code, text) of the sentences in error classes and where errors are raised."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))
@@ -45,7 +45,7 @@ def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """The strings below, those with values in them as one."""
+    """The string literals below a node; f-strings as one text."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)
         return

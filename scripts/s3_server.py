@@ -1,10 +1,10 @@
-"""A real S3 server on this machine, for tests that should meet another one than moto.
+"""Runs a real S3 server on this machine, for tests against another server than moto.
 
     python -m scripts.s3_server versitygw      # built from the Go module proxy, over a folder
     python -m scripts.s3_server swift          # OpenStack Swift with s3api, of Debian's packages swift-*
 
-Prints the variables that let the suite use it, then serves until it is interrupted. Without conditional PUT
-(Swift has none) TEST_S3_CONDITIONAL_PUT says so. Everything it stores is gone afterwards.
+Prints the variables with which the test suite uses it, then serves until it is interrupted. Swift has no
+conditional PUT; TEST_S3_CONDITIONAL_PUT says so. The stored data is deleted at the end.
 
     TEST_OBJECTS=s3 TEST_S3_ENDPOINT=… pytest tests/relay/objects
 """

@@ -45,7 +45,7 @@ class Device:
         }
 
     def svc(self, *words: str, where: Path | None = None) -> str:
-        """Run `svc WORDS` in a terminal and show what a person sees there, which comes back."""
+        """Run `svc WORDS` in a terminal, show its output and return it."""
         started = time.monotonic()
         code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
@@ -116,7 +116,7 @@ def make_tree(folder: Path) -> tuple[int, int]:
 
 
 def same(left: Path, right: Path) -> int:
-    """How many files are equal in both trees; a difference is a failure."""
+    """The number of equal files in both trees. Raises Failed if they differ."""
     names = sorted(str(p.relative_to(left)) for p in left.rglob("*") if p.is_file() and ".svc" not in p.parts)
     others = sorted(
         str(p.relative_to(right)) for p in right.rglob("*") if p.is_file() and ".svc" not in p.parts

@@ -1,4 +1,4 @@
-"""What must hold after the relays were killed, for `scripts.check_two_relays`."""
+"""Checks after relays were killed, for `scripts.check_two_relays`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).s
 
 
 async def database(db: Database, ledger: Ledger) -> list[str]:
-    """One line for each promise that was broken."""
+    """One line for each broken promise."""
     async with db.read(snapshot=True) as tx:
         answers = await tx.all(ANSWERS)
         ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))

@@ -1,4 +1,4 @@
-"""`svc`. `--version` answers before anything else is loaded."""
+"""The program `svc`. `--version` is answered before anything else is imported."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer,
 
 
 def main() -> NoReturn:
-    """Run the command of this process's arguments and end with its exit code."""
+    """Run the command of this process's arguments and exit."""
     gc.set_threshold(COLLECTED_AFTER)
     _open_outputs()
     leave(answer(sys.argv[1:]))
 
 
 def answer(words: list[str]) -> int:
-    """What the process is asked for, done; its exit code."""
+    """Run the command `words`. Returns the exit code."""
     if words == ["--version"]:
         return _printed(f"svc {__version__}\n")
     if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
@@ -36,7 +36,8 @@ def answer(words: list[str]) -> int:
 
 
 def _open_outputs() -> None:
-    """What the caller closed (`svc status >&-`) leads nowhere, or the next opened file would be it."""
+    """Open /dev/null for outputs that the caller closed (`svc status >&-`); otherwise the next opened file
+    would take their place."""
     for fd, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
@@ -54,8 +55,8 @@ def _printed(text: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End at once. Python would first take down every module, a sixth of a short command's time; each command
-    has closed what it opened, and the rest goes with the process."""
+    """Exit at once. Python's own shutdown takes a sixth of a short command's time, and each command has
+    closed its files."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -39,3 +39,29 @@ def test_commands_that_are_shown_exist(name: str) -> None:
     shown = [typed.split() for typed in TYPED.findall((ROOT / name).read_text("utf-8"))]
     known = {*COMMANDS, *GROUPS}
     assert [words for words in shown if not known & {" ".join(words[:n]) for n in range(1, 4)}] == []
+
+
+RECORD = re.compile(r"docs/design/([\w-]+)|docs/([\w-]+\.md)")
+MODULES = sorted(
+    path
+    for room in ("localstore", "relay", "svc", "tui", "llm", "scripts")
+    for path in (ROOT / room).rglob("*.py")
+)
+
+
+def broken(text: str) -> list[str]:
+    """The pages of `docs/` that the text names and that do not exist; a record may be named by its number."""
+    records = {path.stem for path in (ROOT / "docs/design").glob("*.md")}
+    known = records | {name.partition("-")[0] for name in records}
+    return [
+        record or page
+        for record, page in RECORD.findall(text)
+        if (record and record not in known) or (page and not (ROOT / "docs" / page).exists())
+    ]
+
+
+def test_docstrings_cite_pages_that_exist() -> None:
+    assert broken("docs/design/004, docs/design/001-the-house.md, docs/benchmarks.md") == []
+    assert broken("docs/design/999, docs/nowhere.md") == ["999", "nowhere.md"]
+    cited = {str(path.relative_to(ROOT)): broken(path.read_text("utf-8")) for path in MODULES}
+    assert {name: pages for name, pages in cited.items() if pages} == {}

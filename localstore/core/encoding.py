@@ -1,6 +1,6 @@
 """Canonical bytes: base64url without padding, lowercase hex, JCS, length prefixes, BLAKE3.
 
-Decoders accept exactly one spelling of each value, so that nothing signed has two encodings.
+Decoders accept exactly one spelling of each value, so that signed data has one encoding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def b64u(raw: bytes) -> str:
 
 
 def unb64u(text: str, size: int | None = None) -> bytes:
-    """Inverse of `b64u`; refuses padding, foreign characters, loose bits and a wrong size (bytes)."""
+    """Inverse of `b64u`. Raises Invalid for padding, other characters, non-zero unused bits, or another size
+    (bytes)."""
     rest = len(text) % 4
     if not text.endswith(_ENDS[rest]):
         raise Invalid("not canonical base64url")
@@ -59,7 +60,7 @@ def is_hex_digest(text: str) -> bool:
 
 
 def unhex(text: str) -> bytes:
-    """64 lowercase hex digits → 32 bytes; anything else is Invalid."""
+    """64 lowercase hex digits → 32 bytes. Raises Invalid."""
     raw = _digest_in(text)
     if raw is None:
         raise Invalid("expected 64 lowercase hex digits")
@@ -75,8 +76,8 @@ def _digest_in(text: str) -> bytes | None:
 
 
 def jcs(value: Any) -> bytes:
-    """RFC 8785 bytes of a value made of dicts with ASCII keys, lists, strings, booleans, None and integers
-    within ±(2**53−1). Floats have no place in signed data and are refused."""
+    """RFC 8785 bytes of dicts with ASCII keys, lists, strings, booleans, None, and integers within
+    ±(2**53−1). Raises Invalid for other values, including floats."""
     _refuse_inexact(value)
     return _SORTED(value)
 
@@ -115,5 +116,6 @@ def _refuse_inexact_members(members: dict[Any, Any]) -> None:
 
 
 def length_prefixed(*parts: bytes) -> bytes:
-    """Each part behind its length as an unsigned 32-bit big-endian number: an unambiguous transcript."""
+    """The parts, each after its length as an unsigned 32-bit big-endian number, so that no two lists give the
+    same bytes."""
     return b"".join([_length(len(part)) + part for part in parts])

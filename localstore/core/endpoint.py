@@ -1,5 +1,5 @@
-"""A route as both sides know it: declared once beside the structs of its noun, served by the relay, called by
-the client, and the source of the OpenAPI document and the reference.
+"""An endpoint: one route, declared once beside the structs of its noun. The relay serves it, the client calls
+it, and OpenAPI document and reference are made from it.
 
     CREATE = Endpoint("POST", f"{REPO}/labels", body=LabelCreate, returns=Label, status=201)
     LIST = Endpoint("GET", f"{REPO}/labels", query=PageQuery, returns=Page[Label])
@@ -41,8 +41,8 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def creates(self) -> bool:
-        """Whether a request makes something new: the client sends an Idempotency-Key, and the relay answers a
-        repeat with its first answer."""
+        """Whether a request creates a resource. The client then sends an Idempotency-Key, and the relay
+        answers a repeat with its first answer."""
         return self.keyed and (self.method, self.status) == ("POST", 201)
 
     @property

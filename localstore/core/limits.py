@@ -1,6 +1,6 @@
-"""Every number of the service, named once. Units are in the names or beside them.
+"""Every limit of the service, named once. Units are in the names or in the comments.
 
-A limit bites where the bytes arrive, while they stream, not after they were read.
+A limit is checked while the bytes arrive, not after they were read.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 
-# --- files that steer a working copy
+# --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
 EXECUTABLE_LIST = 1000  # patterns in `executable` of .svc.yaml
 
 # --- lifetimes, seconds
-GUEST_SESSION = 24 * 3600  # no refresh
+GUEST_SESSION = 24 * 3600  # cannot be refreshed
 ACCESS_TOKEN = 3600
 REFRESH_TOKEN = 7 * 24 * 3600
 REFRESH_LEAD = 600  # before its end a token is refreshed (specification: Limits, token refresh lead time)
-REFRESH_GRACE = 10  # a second use of a rotated token inside this window: 409; later: family revoked
+REFRESH_GRACE = 10  # a second use of a rotated token within this time: 409; later: all its tokens are revoked
 CLI_SESSION = 24 * 3600  # never longer than the parent
 DEVICE_CODE = 600
 DEVICE_CODE_INTERVAL = 5
@@ -49,7 +49,7 @@ GC_GRACE = 24 * 3600
 ALIAS = 90 * 24 * 3600  # the old name of a renamed repository
 IDEMPOTENCY_KEY = 24 * 3600
 SCRIPT_TOKEN_DAYS = 365
-HANDLE_RESERVED = 90 * 24 * 3600  # a former handle with repositories keeps leading to them
+HANDLE_RESERVED = 90 * 24 * 3600  # an old handle still resolves to its repositories
 
 # --- passwords of local accounts
 PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX = 10, 1024
@@ -74,9 +74,11 @@ UPDATE_BYTES = 64 * MIB  # sum of the operations of one update; larger edits bec
 UPDATE_STRUCTS = 200_000
 UPDATE_STRING_BYTES = 64 * KIB
 UPDATE_DELETE_RANGES = 200_000
-UPDATE_WORK = 20_000_000  # steps over items while an update is applied: about 2 s at worst
-EDITS_AT_ONCE = 8  # updates' work that all edits of one lane in a batch have; a client sends no more at once
-LANE_WORK = 10_000_000  # steps over items while a whole lane is loaded: about 1 s at worst
+UPDATE_WORK = 20_000_000  # steps to apply one update: about 2 s at worst
+EDITS_AT_ONCE = (
+    8  # edits of one lane in a batch share the work of this many updates; clients send at most these
+)
+LANE_WORK = 10_000_000  # steps to load a whole lane: about 1 s at worst
 LANE_STATE_BYTES, LANE_STATE_STRUCTS = 512 * MIB, 4_000_000  # a whole lane with its tombstones
 REPLICA_BITS = 53
 EPOCHS_RETAINED = 2
@@ -86,17 +88,17 @@ GENESIS_PIECE = 16 * KIB
 PACK_BYTES = 64 * MIB
 PACK_TOC_BYTES = 8 * MIB
 PACK_RAW_BYTES = 1 * GIB  # sum of the frames' raw lengths: what one pack may unpack to
-FRAME_RAW = 512 * KIB  # text objects share frames of this raw size: one text costs what stands before it
-FRAME_SHARED_MAX = 1 * MIB  # a relay takes no larger frame of several objects: one tiny text costs all
+FRAME_RAW = 512 * KIB  # text objects share frames of this raw size; reading one decompresses all before it
+FRAME_SHARED_MAX = 1 * MIB  # largest frame of several objects that a relay accepts
 FRAME_RAW_MAX = 32 * MIB  # hard cap of one frame's declared raw length: a TEXT_FILE fits
 HAVE_DIGESTS = 65_536  # digests in one `have` query
 
-# --- files over these are skipped by readers that show them (blob route with content)
+# --- larger files are not shown: blob content, differences, blame
 BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
 COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
-COMPARE_TEXT_BYTES = 64 * MIB  # texts that one comparison reads: a thousand paths may share two long ones
-RENAME_BYTES = 16 * MIB  # of files that came and went, compared to see which moved
-RENAME_PAIRS = 40_000  # pairs of them
-BLAME_VERSIONS = 5000  # versions of a file that one blame request goes through
-BLAME_LINES = 32_000_000  # lines of all these versions: their owners may be in memory at once
+COMPARE_TEXT_BYTES = 64 * MIB  # texts that one comparison reads
+RENAME_BYTES = 16 * MIB  # added and removed files that are compared to find renames
+RENAME_PAIRS = 40_000  # pairs of these files
+BLAME_VERSIONS = 5000  # versions of a file that one blame request reads
+BLAME_LINES = 32_000_000  # lines of all these versions; their owners may be in memory at once

@@ -37,7 +37,7 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A read manifest; a member the file does not give is None or empty."""
+    """A parsed manifest; absent members are None or empty."""
 
     kind: str | None = None
     name: str | None = None
@@ -49,12 +49,12 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
     executable: tuple[str, ...] = ()
 
     def file_cap(self, kind: str) -> int:
-        """The cap of a file that this gives a repository of this kind (`storage.chunks.file_cap`)."""
+        """The cap in bytes of one binary in a repository of this kind (`storage.chunks.file_cap`)."""
         return file_cap(kind, self.max_file_mib)
 
 
 def parse(data: bytes) -> RepoManifest:
-    """Read the bytes of `.svc.yaml`; Invalid with one sentence when a value is wrong."""
+    """Parse `.svc.yaml`. Raises Invalid, with one sentence, if a value is wrong."""
     if len(data) > MANIFEST_BYTES:
         raise Invalid(f"{MANIFEST} is larger than {MANIFEST_BYTES} bytes")
     top = _load(data)
@@ -90,7 +90,8 @@ def _load(data: bytes) -> Any:
 
 
 def _refuse_bombs(text: str) -> None:
-    """The event stream is flat, so depth and aliases are seen before anything nested is built."""
+    """Raises Invalid for aliases and deep nesting. Reads the flat event stream, before anything nested is
+    built."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):

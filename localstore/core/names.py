@@ -43,7 +43,7 @@ _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
 
 class RepoAddress(NamedTuple):
-    """Where a repository is; `host` is None when the address leaves the server open."""
+    """The address of a repository; `host` None: the address names no server."""
 
     host: str | None
     owner: str
@@ -67,20 +67,22 @@ def repository_name(text: str) -> str:
 
 
 def ref_name(text: str) -> str:
-    """A branch or tag name, after git check-ref-format(1) and, beyond it, never `HEAD`, a seal id, or text
-    that hides or reorders what is shown."""
+    """The name of a branch or tag. Raises Invalid for names that git-check-ref-format(1) refuses, `HEAD`,
+    seal ids, and invisible or reordering characters."""
     fault = _ref_fault(text)
     if fault:
-        raise Invalid(f"'{terminal_safe(text[:200])}' is no name for a branch or tag: {fault}")
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not a valid name of a branch or tag: {fault}")
     return text
 
 
 def parse_repo(text: str) -> RepoAddress:
-    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are read: old addresses must resolve."""
+    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are accepted, because old
+    addresses must resolve."""
     parts = text.removeprefix(SCHEME).split("/")
     if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
         raise Invalid(
-            f"'{terminal_safe(text[:200])}' is no repository; write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
+            f"'{terminal_safe(text[:200])}' is not a repository; "
+            f"write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
         )
     *host, owner, name = parts
     return RepoAddress(

@@ -1,8 +1,9 @@
-"""Path safety: what a tree may hold, what only some systems can hold, and how names are shown.
+"""Path safety: which paths a tree may contain, which names only some systems can hold, and how names are
+shown.
 
-A path is relative UTF-8 text with `/` between segments. `check` refuses what could escape a folder, reach
-the metadata of git or svc on any file system, or deceive a reader. A name that merely some systems cannot
-hold (`CON`, `a.`, case pairs) is valid: `portability` warns, `safe_name` makes it fit at checkout.
+A path is relative UTF-8 text with `/` between segments. `check` refuses paths that could leave a folder,
+reach the metadata of git or svc on any file system, or deceive a reader. A name that only some systems can
+hold (`CON`, `a.`, case pairs) is valid: `portability` warns, `safe_name` changes it at checkout.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinc
 
 
 def check(path: str) -> str:
-    """The same path, if every system may safely meet it; PathInvalid naming the reason otherwise."""
+    """Returns the path. Raises PathInvalid, with the reason, unless it is safe on every system."""
     fault = _shape_fault(path) or next(filter(None, map(_segment_fault, path.split("/"))), None)
     if fault:
         raise PathInvalid(f"path {_quoted(path)} is refused: {fault}")
@@ -66,20 +67,21 @@ def parents(path: str) -> list[str]:
 
 
 def is_inside(path: str, directory: str) -> bool:
-    """Whether the path is the directory or lies below it; `""` is the root and holds everything."""
+    """Whether the path is the directory or below it; `""` is the root."""
     return not directory or path == directory or path.startswith(directory + "/")
 
 
 def case_key(path: str) -> str:
-    """Equal for paths that a case-insensitive, normalising file system takes for one (Unicode D145)."""
+    """A key that is equal for paths which a case-insensitive, normalising file system confuses (Unicode
+    D145)."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
 
 
 def case_collisions(paths: Iterable[str]) -> dict[str, str]:
-    """Paths that a case-insensitive file system cannot hold beside the others, each with the file or folder
-    it would be taken for. What comes first keeps its place, also of two spellings of one folder."""
+    """Path → the file or folder that a case-insensitive file system confuses it with. The first of them keeps
+    its name."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     found: dict[str, str] = {}
@@ -100,7 +102,7 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
 
 
 def portability(path: str) -> list[str]:
-    """Warnings about a valid path that some systems cannot hold; empty when all can."""
+    """Warnings about segments of a valid path that some systems cannot hold; empty if all can."""
     warnings = [
         f"{_quoted(segment)} {fault}"
         for segment in dict.fromkeys(path.split("/"))
@@ -112,8 +114,8 @@ def portability(path: str) -> list[str]:
 
 
 def safe_name(segment: str, *, collides: bool = False) -> str:
-    """The name under which a valid segment is checked out on a system that cannot hold it: itself when it
-    can be held and does not collide with a sibling, else a readable form tagged with its digest."""
+    """The name of a segment at checkout: itself if this system can hold it and it does not collide, else a
+    readable form tagged with its digest."""
     if not collides and not _windows_fault(segment):
         return segment
     stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
@@ -128,11 +130,11 @@ def safe_name(segment: str, *, collides: bool = False) -> str:
 
 
 def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | None = None) -> str:
-    """Where the losing version of a byte file is kept: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
+    """The name of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
 
-    `when` is aware and written in UTC. The result is a valid path: a stem too long is cut and tagged with
-    the digest of the path; below directories too deep to take the name it moves up to one that can, and out
-    of the directory `outside`, which is about to be a file.
+    `when` is aware and written in UTC. The result is a valid path: a long stem is cut and tagged with the
+    digest of the path, and a directory that leaves no room for the name is left. `outside`: a directory that
+    will be a file and cannot contain the copy.
     """
     if when.tzinfo is None:
         raise ValueError("when has no time zone")
@@ -159,9 +161,9 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
 
 
 def terminal_safe(text: str, keep: str = "") -> str:
-    """Text in which control, escape, bidirectional and invisible characters show as `\\x1b` or `\\u202e`.
+    """The text with control, escape, bidirectional and invisible characters escaped, as `\\x1b` or `\\u202e`.
 
-    `keep` lists characters to leave alone: none for names, `PROSE` for messages of several lines.
+    `keep`: characters to leave alone: none for names, `PROSE` for messages.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -219,7 +221,7 @@ def _character_fault(char: str) -> str | None:
 
 
 def _folded(segment: str) -> str:
-    """The segment as the most forgiving file system would compare it."""
+    """The segment as a file system compares it that ignores most differences."""
     if not segment.isascii():
         segment = "".join(c for c in segment if not _ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)

@@ -1,4 +1,4 @@
-"""Paths as people type them after a command: files, folders, patterns, as git reads them."""
+"""Paths that people type after a command: files, folders and patterns, as git reads them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ GLOB = re.compile(r"[*?\[]")
 
 
 def matching(path: str, specs: Iterable[str]) -> bool:
-    """Whether one of `specs` names the file: itself, a folder above it, or a pattern of either, in which `*`
-    also goes across `/`. `.` is everything."""
+    """Whether one of `specs` names the file: the file itself, a folder above it, or a pattern of either. `*`
+    also matches `/`; `.` matches everything."""
     return any(_matches(path, spec) for spec in specs)
 
 
 def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
-    """Those of `specs` that name none of the paths."""
+    """Those of `specs` that match none of the paths."""
     left = list(specs)
     for path in paths:
         if not left:

@@ -1,10 +1,10 @@
 """Seals: the exact bytes that a device signs, their id and their verification.
 
     bytes = "svc-seal-v1\\n" ‖ JCS(payload)
-    id = hex BLAKE3 of the bytes; the Ed25519 signature travels beside them
+    id = hex BLAKE3 of the bytes; the Ed25519 signature is stored beside them
 
-The payload names accounts, keys and repositories by id, never by handle, so that a rename breaks no
-signature. Optional members are left out when absent; unknown members are refused.
+The payload names accounts, keys and repositories by id, not by handle, so that a rename breaks no signature.
+Absent optional members are omitted; unknown members are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GitOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How other seals came in: `sources` ("from" on the wire) are their ids, `proposal` its number."""
+    """How other seals were merged: `sources` ("from" on the wire) are their ids, `proposal` its number."""
 
     strategy: str
     sources: list[str] = msgspec.field(name="from")
@@ -60,8 +60,9 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a seal says. `parents` are seal ids (hex), `content_digest` the tree's root (hex), `tree_key_id`
-    which tree key salts it, `created_at` as `timestamp` writes it, `nonce` base64url of 16 bytes."""
+    """The signed members of a seal. `parents`: seal ids (hex); `content_digest`: root of the tree (hex);
+    `tree_key_id`: the tree key that salts it; `created_at`: as `timestamp` writes it; `nonce`: base64url of
+    16 bytes."""
 
     repo_id: str
     branch: str
@@ -81,13 +82,13 @@ def timestamp(moment: datetime) -> str:
 
 
 def encode(payload: SealPayload) -> bytes:
-    """The exact bytes to sign. Invalid or TooLarge if a member breaks its rule."""
+    """The exact bytes to sign. Raises Invalid or TooLarge if a member breaks its rule."""
     _check(payload)
     return PREFIX + jcs(msgspec.to_builtins(payload))
 
 
 def decode(raw: bytes) -> SealPayload:
-    """Inverse of `encode`; Invalid unless `raw` is exactly what `encode` writes."""
+    """Inverse of `encode`. Raises Invalid unless `raw` is exactly what `encode` writes."""
     if len(raw) > PAYLOAD_BYTES:
         raise TooLarge(f"a seal has at most {PAYLOAD_BYTES} bytes")
     if not raw.startswith(PREFIX):
@@ -107,9 +108,9 @@ def seal_id(raw: bytes) -> str:
 
 
 def verify(raw: bytes, signature: bytes, public_key: bytes) -> None:
-    """SignatureInvalid unless `signature` (64 bytes) over `raw` is by the key `public_key` (32 bytes).
+    """Raises SignatureInvalid unless `signature` (64 bytes) over `raw` is by `public_key` (32 bytes).
 
-    Says nothing about the payload's members: `decode` first, and hold the key to `provenance.device_key_id`.
+    Does not check the payload: call `decode` first, and compare the key with `provenance.device_key_id`.
     """
     if not keys.verify(public_key, raw, signature):
         raise SignatureInvalid(f"seal {seal_id(raw)[:12]} is not signed by this device key")

@@ -1,7 +1,7 @@
-"""Where a large file falls apart, found in the same pass that hashes it.
+"""Cuts a large file into chunks while it is hashed.
 
-What the walk found is kept in memory until the file is sent. Nothing depends on it: a list that is not there
-any more is made again by reading the file.
+The chunk lists of a scan stay in memory until the files are sent. A list that is missing is made again by
+reading the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROW = struct.Struct(">32sI")
 
 
 class ChunkPosition(msgspec.Struct, frozen=True):
-    """A chunk of a file: where it begins, its BLAKE3 and its size in bytes."""
+    """One chunk of a file: offset and size in bytes, BLAKE3."""
 
     offset: int
     digest: bytes
@@ -30,7 +30,7 @@ class ChunkPosition(msgspec.Struct, frozen=True):
 
 
 class ChunkList:
-    """The chunks of one file in their order, 36 bytes each."""
+    """The chunks of one file in order, 36 bytes of memory each."""
 
     def __init__(self) -> None:
         self._rows = bytearray()
@@ -43,7 +43,7 @@ class ChunkList:
 
     @property
     def stored(self) -> int:
-        """Bytes of memory that this list takes."""
+        """Bytes of memory that the list takes."""
         return len(self._rows)
 
     def add(self, chunk: memoryview) -> None:
@@ -51,8 +51,8 @@ class ChunkList:
 
 
 def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
-    """The chunks from where the file stands to its end. `seen` is shown all these bytes too, some at a time
-    and only for the time of the call. OSError if they cannot be read."""
+    """The chunks from the current position of the file to its end. `seen` is called with all bytes, piece by
+    piece; a piece is valid during the call only. Raises OSError."""
     chunker, found = Chunker(), ChunkList()
     while count := file.readinto(chunker.space()):
         seen(chunker.space()[:count])
@@ -64,7 +64,8 @@ def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lamb
 
 
 class ChunkLists:
-    """Lists by the BLAKE3 of their file. The oldest go when all together are over KEPT_BYTES."""
+    """Chunk lists by the BLAKE3 of their file. The oldest are dropped when all together take over
+    KEPT_BYTES."""
 
     def __init__(self) -> None:
         self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()
@@ -78,7 +79,7 @@ class ChunkLists:
             self.pop(next(iter(self._lists)))
 
     def pop(self, digest: bytes) -> ChunkList | None:
-        """The list, which is forgotten here."""
+        """Remove and return the list; None if it is not here."""
         found = self._lists.pop(digest, None)
         if found is not None:
             self._size -= found.stored

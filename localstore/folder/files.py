@@ -22,17 +22,19 @@ from localstore.record.entry import Kind
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 READ_BYTES = 1 << 20
-MORE_BYTES = 1 << 16  # asked for behind what should be a file's end: a large buffer costs more than the file
+MORE_BYTES = (
+    1 << 16
+)  # read size after the expected end of a file; a larger buffer would cost more than the file
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 class Blocked(OSError):
-    """A name on the way to the path is no directory."""
+    """A parent of the path is not a directory."""
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A whole file that lies at `path` in the folder, waiting to be moved to its place."""
+    """A complete file at `path` in the folder that is waiting to be moved into place."""
 
     path: str
 
@@ -41,8 +43,8 @@ Content = bytes | Fetched
 
 
 class Files:
-    """Operations below `root`, which must exist. `hold`: how many directories stay open for the next file
-    beside an earlier one; more than one only where nobody else moves directories, as in a new clone."""
+    """File operations below `root`, which must exist. `hold`: how many directories stay open between calls;
+    more than one only where nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
@@ -54,16 +56,16 @@ class Files:
         os.close(self._fd)
 
     def forget(self) -> None:
-        """Close the directories kept open."""
+        """Close the directories that are kept open."""
         while self._near:
             os.close(self._near.popitem()[1])
 
     def hold(self, count: int) -> None:
-        """Keep as many directories open from now on."""
+        """Keep this many directories open from now on."""
         self._hold = count
 
     def stat(self, path: str) -> os.stat_result | None:
-        """The entry itself, not what a link points to; None if nothing can be there."""
+        """Stat of the entry itself, not of a link's target; None if nothing is there."""
         try:
             fd, name = self._parent(path)
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -73,11 +75,11 @@ class Files:
             raise
 
     def open(self, path: str) -> int:
-        """A descriptor for reading the regular file. OSError if it is anything else."""
+        """A descriptor for reading a regular file. Raises OSError for anything else."""
         return self.opened(path)[0]
 
     def opened(self, path: str) -> tuple[int, os.stat_result]:
-        """As `open`, with what the file is."""
+        """As `open`, with the file's stat."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         info = os.fstat(opened)
@@ -101,29 +103,29 @@ class Files:
             os.close(fd)
 
     def known(self, path: str) -> tuple[Kind, int, bytes] | None:
-        """Kind, size and digest of a file that need not be read for them; None of every file of a disk."""
+        """Kind, size and digest of a file that need not be read; None for every file on a disk."""
         return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        """The file's bytes, a MiB at a time."""
+        """The file's bytes in pieces of 1 MiB."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             while chunk := file.read(READ_BYTES):
                 yield chunk
 
     def read(self, path: str) -> bytes:
-        """The whole file, which the caller knows to be small enough."""
+        """The bytes of a file that is known to be small."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
 
     def read_up_to(self, path: str, most: int) -> bytes | None:
-        """The bytes of a regular file; None if there is none to be read, or it has more than `most`."""
+        """The bytes of a regular file; None if it cannot be read or has more than `most` bytes."""
         try:
             opened, info = self.opened(path)
         except OSError:
             return None
         try:
             data = b""
-            room = min(info.st_size, most) + 1  # one more shows that it grew
+            room = min(info.st_size, most) + 1  # one byte more shows whether it grew
             while room and (piece := os.read(opened, room)):
                 data = data + piece if data else piece
                 room = min(most + 1 - len(data), max(len(data), MORE_BYTES))
@@ -143,9 +145,9 @@ class Files:
             os.close(opened)
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
-        """Write a new file, making its directories; what it is then. `mode` None: as the umask says.
+        """Write a new file and the directories above it. Returns its stat. `mode` None: as the umask says.
 
-        FileExistsError if the name is taken. A failed write leaves nothing behind.
+        Raises FileExistsError if the name is taken. A failed write leaves no file.
         """
         fd, name = self._parent(path, make=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -165,7 +167,7 @@ class Files:
             os.close(opened)
 
     def resume(self, path: str) -> int:
-        """A descriptor for reading and writing a file that may be there already, making its directories."""
+        """A descriptor for reading and writing a file, which is created with its directories if missing."""
         fd, name = self._parent(path, make=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(name, flags, 0o666, dir_fd=fd)
@@ -173,8 +175,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Make `content` a new file at `path`, as `create` does; what it is then. A fetched file is moved
-        when this is the `last` place that wants it, else copied."""
+        """Make `content` a new file at `path`, as `create` does. Returns its stat. A fetched file is moved if
+        this is the `last` path that needs it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if not last:
@@ -195,14 +197,14 @@ class Files:
             return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:
-        """Swap two names in one step. FileNotFoundError unless both are there."""
+        """Swap two names in one step. Raises FileNotFoundError unless both exist."""
         fd, name = self._parent(path)
         with self._parent_again(other, path, fd) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_EXCHANGE):
                 _swap_by_links(fd, name, fd2, name2)
 
     def move(self, path: str, new: str) -> None:
-        """Rename to a name that is free, making its directories. FileExistsError if it is taken."""
+        """Rename to a free name, creating its directories. Raises FileExistsError if it is taken."""
         fd, name = self._parent(path)
         with self._parent_again(new, path, fd, make=True) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
@@ -210,7 +212,7 @@ class Files:
                 os.unlink(name, dir_fd=fd)
 
     def remove(self, path: str) -> None:
-        """Unlink the file; nothing happens if it is not there."""
+        """Unlink the file; does nothing if it does not exist."""
         try:
             fd, name = self._parent(path)
             os.unlink(name, dir_fd=fd)
@@ -218,7 +220,7 @@ class Files:
             pass
 
     def prune(self, path: str) -> None:
-        """Remove the directories above `path` that are empty now."""
+        """Remove the empty directories above `path`."""
         self.forget()
         folder = path.rpartition("/")[0]
         while folder:
@@ -231,12 +233,12 @@ class Files:
             folder = folder.rpartition("/")[0]
 
     def sync(self) -> None:
-        """Make what was written to this file system durable, in one go where the system can."""
+        """Make everything written to this file system durable."""
         if not _syncfs(self._fd):
             os.sync()
 
     def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
-        """An open directory and the name in it; it stays open for what follows it at once."""
+        """An open descriptor of the parent directory, and the name in it. It is valid until the next call."""
         folder, _, name = path.rpartition("/")
         if not folder:
             return self._fd, name
@@ -252,7 +254,7 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Parent of a second path while that of `beside` stays open."""
+        """The parent of a second path, while that of `beside` stays open."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name
@@ -306,7 +308,7 @@ def _libc_function(name: str) -> Callable[..., int] | None:
 
 
 def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
-    """False where the system or the file system does not know the call."""
+    """Call renameat2. Returns False where the system or the file system lacks it."""
     import ctypes
 
     call = _libc_function("renameat2")
@@ -326,7 +328,8 @@ def _syncfs(fd: int) -> bool:
 
 
 def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:
-    """Without an exchange: keep the old file under a third name, rename over it, then give it the first.
+    """Swap two files without renameat2: link the old file under a third name, rename over it, then give it
+    the first name.
 
     Between the steps the old name always shows one of the two files.
     """

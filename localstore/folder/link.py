@@ -27,9 +27,9 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
-    """`repo.json`. `server` is an origin, `repo` is OWNER/NAME, `class_` ("class" on disk) the repository
-    class. `seal`, which is left away where there is none: the folder shows this seal, to be read only, and
-    `branch` is the one it was on before."""
+    """`repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the repository class.
+    `seal`, absent for a folder on a branch: the folder shows this seal read-only, and `branch` is the one to
+    return to."""
 
     server: str
     repo_id: str
@@ -41,12 +41,12 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_seal(self) -> str | None:
-        """The seal that the folder shows; None: it is on its branch."""
+        """The seal that the folder shows read-only; None: the folder is on its branch."""
         return self.seal if isinstance(self.seal, str) else None
 
 
 class SealedState(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json`: the last seal this folder has, and its tree as path → hex BLAKE3."""
+    """`state.json`: the folder's last seal, and its tree as path → hex BLAKE3."""
 
     last_seal: str | None
     tree: dict[str, str]
@@ -54,14 +54,14 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """The head of `state.json`."""
+    """`state.json` without its tree."""
 
     last_seal: str | None
     v: int = 1
 
 
 def find(folder: Path) -> Path:
-    """The linked folder that is `folder` or the nearest one above it. NotLinked if there is none."""
+    """The linked folder that contains `folder`, or is it. Raises NotLinked."""
     here = folder.resolve()
     for candidate in (here, *here.parents):
         if (candidate / FOLDER / REPO_FILE).is_file():
@@ -70,7 +70,7 @@ def find(folder: Path) -> Path:
 
 
 def read_repo(folder: Path) -> RepoLink:
-    """The link of `folder`. NotLinked without one, LinkDamaged if it cannot be read."""
+    """The link of `folder`. Raises NotLinked, LinkDamaged."""
     found = _read(folder, REPO_FILE, RepoLink)
     if found.shown_seal is not None and not is_hex_digest(found.shown_seal):
         raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is no seal")
@@ -78,7 +78,7 @@ def read_repo(folder: Path) -> RepoLink:
 
 
 def read_state(folder: Path) -> SealedState:
-    """The last seal and its tree. NotLinked, LinkDamaged."""
+    """The last seal and its tree. Raises NotLinked, LinkDamaged."""
     state = _read(folder, STATE_FILE, SealedState)
     digests = [*state.tree.values(), *([state.last_seal] if state.last_seal else [])]
     if not all(map(is_hex_digest, digests)):
@@ -87,7 +87,7 @@ def read_state(folder: Path) -> SealedState:
 
 
 def read_last_seal(folder: Path) -> str | None:
-    """The last seal alone, without its tree. NotLinked, LinkDamaged."""
+    """The last seal without its tree. Raises NotLinked, LinkDamaged."""
     return _read(folder, STATE_FILE, _LastSeal).last_seal
 
 
@@ -97,9 +97,8 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 
 
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link `held` of `folder`, after what the server says of the repository now: OWNER/NAME and class,
-    written if that is new. What no repository can be called is not taken over. Whoever calls it owns the
-    folder."""
+    """The link `held` with the OWNER/NAME and class that the server says now; written if they changed.
+    Invalid values are ignored. The caller holds the folder's lock."""
     try:
         address = parse_repo(repo)
     except Invalid:
@@ -118,24 +117,24 @@ def write_state(folder: Path, state: SealedState) -> None:
 
 
 def encoded(state: SealedState) -> bytes:
-    """`state.json` of this state."""
+    """`state.json` as bytes."""
     return msgspec.json.encode(state)
 
 
 def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write `state.json`, which these make together, whole or not at all."""
+    """Write the bytes of `state.json`, given in parts, whole or not at all."""
     _write(folder, STATE_FILE, parts)
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` holds nothing but the beginning of a link: its writer was killed."""
+    """Whether `folder` holds only the temporary files of a link whose writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
     return all(_UNFINISHED.fullmatch(path.name) for path in (folder / FOLDER).iterdir())
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed have left. Whoever calls it owns the folder."""
+    """Remove temporary files of writers that were killed. The caller holds the folder's lock."""
     for path in (folder / FOLDER).iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One owner per working copy: a file lock that dies with its process."""
+"""One process per working copy: a file lock that ends with its process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localstore.errors import CopyBusy
 
 
 class AlreadyLocked(Exception):
-    """Another process has the lock: `owner` names it."""
+    """Another process holds the lock; `owner` names it."""
 
     def __init__(self, owner: str) -> None:
         super().__init__(owner)
@@ -21,7 +21,7 @@ class AlreadyLocked(Exception):
 
 @contextmanager
 def hold_lock(lock: Path) -> Iterator[None]:
-    """Hold a lock that keeps this process's id. Held if another one has it."""
+    """Hold the lock; the file contains this process's id. Raises AlreadyLocked."""
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -38,7 +38,7 @@ def hold_lock(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def own_working_copy(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold the lock of a working copy. CopyBusy, naming the process, if another one has it."""
+    """Hold the lock of a working copy. Raises CopyBusy, which names the other process."""
     with ExitStack() as stack:
         try:
             stack.enter_context(hold_lock(lock))

@@ -1,5 +1,5 @@
-"""A folder that can be changed without changing it: what is written goes to a scratch folder, and what is
-moved or removed is only noted. For commands that say beforehand what they would do."""
+"""An overlay over a folder: writes go to a scratch folder, moves and removals are kept in memory. Used for
+`--dry-run`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Place = str | Path | None
 
 
 class Placeholder(bytes):
-    """Stands for the bytes of a file that nobody needs: known by its digest, fetched when it is read."""
+    """Stands for the bytes of a file that the dry run does not read: digest, kind and size are known, the
+    bytes are fetched when read."""
 
     digest: bytes
     kind: Kind
@@ -33,7 +34,7 @@ class Placeholder(bytes):
 
 
 class OverlayFiles(Files):
-    """`Files` of `root` with changes that only this object knows. `fetch` gives the bytes of a promise."""
+    """`Files` of `root` with changes in this object only. `fetch` returns the bytes of a placeholder."""
 
     def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)
@@ -103,7 +104,7 @@ class OverlayFiles(Files):
         return target.stat()
 
     def promise(self, path: str, content: Placeholder) -> None:
-        """A file that is expected at `path`."""
+        """Create a file with placeholder bytes."""
         self.create(path, [content], None, sync=False)
 
     def resume(self, path: str) -> int:
@@ -152,7 +153,7 @@ class OverlayFiles(Files):
             self._places[folder] = None
 
     def sync(self) -> None:
-        """Nothing here has to outlast the command."""
+        """Does nothing: the overlay ends with the command."""
 
     # --- where things are
 
@@ -170,7 +171,7 @@ class OverlayFiles(Files):
         return any(place is not None and one.startswith(prefix) for one, place in self._places.items())
 
     def _require_free(self, path: str) -> None:
-        """As the system would refuse: a taken name, or one below a file."""
+        """Raises FileExistsError for a taken name, Blocked for one below a file."""
         if self.stat(path) is not None:
             raise FileExistsError(errno.EEXIST, "the name is taken", path)
         for above in parents(path):

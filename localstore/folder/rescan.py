@@ -1,7 +1,7 @@
-"""A look at a working copy: everywhere, or only where a watcher says that something changed.
+"""Scans a working copy: all of it, or only the folders that a watcher names.
 
-The records carry the moment up to which they are true, written in the step that makes them so. The moment of
-a look is asked for before it begins, so that what changes meanwhile is told again.
+The record holds a token of the moment up to which it is true. A new token is asked for before the scan
+begins, so that changes during the scan are reported again.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from localstore.record.scan_record import LastScan
 from localstore.watch import protocol
 from localstore.watch.protocol import Changes
 
-TRUST_SECONDS = 3600  # then a look goes everywhere again, for the few changes that make no event
+TRUST_SECONDS = 3600  # a full scan after this time finds the few changes that cause no event
 
 
 def rescan(
     db: Database, files: Files, record: Path, now: int, kept: ScanSinks = NO_SINKS, lean: bool = False
 ) -> Scan:
-    """Look at the folder of a record and remember what was found. `lean`: take a watcher's word for the
-    folders that did not change. Without one, or where its word leads nowhere, the look goes everywhere. `now`
-    is in seconds of Unix time."""
+    """Scan the folder of `record` and store what changed.
+
+    `lean`: skip folders that a watcher reports unchanged; without a watcher, or with a wrong answer, the
+    whole folder is scanned. `now`: seconds of Unix time.
+    """
     last = db.scan_record.last_scan()
     told = protocol.ask_changes(record, last.token if last else None)
     if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
         try:
             return _rescan_part(db, files, kept, told, last)
         except WatcherMistaken:
-            pass  # a folder went while we walked, or the word was wrong
+            pass  # a folder vanished during the walk, or the answer was wrong
     return _rescan_all(db, files, kept, LastScan(told.token, now) if told else None, last)
 
 

@@ -1,4 +1,5 @@
-"""What is in a working copy: one walk, with a stat cache that never trusts a file it may have raced with."""
+"""One walk through a working copy. A stat cache spares reading unchanged files; a file that may have changed
+while it was hashed is read again."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 
 
 class Tracked(Protocol):
-    """Which paths the copy knows: they are looked at even where a rule would ignore them."""
+    """Which paths the record knows: they are scanned even if an ignore rule matches them."""
 
     def tracks(self, path: str) -> bool:
-        """Whether the file is known."""
+        """Whether the record has this file."""
 
     def tracks_below(self, folder: str) -> bool:
-        """Whether any file below the directory is known."""
+        """Whether the record has a file below the directory."""
 
 
 def scan(
@@ -45,9 +46,12 @@ def scan(
     kept: ScanSinks = NO_SINKS,
     part: PartialWalk | None = None,
 ) -> tuple[Scan, ScanChanges]:
-    """Walk the working copy, or only `part` of it. `seen`: what earlier walks recorded of the folders that
-    are walked. `kept` is given texts only of files that are not as recorded. Lost when a folder on the way to
-    one of `part` cannot be entered."""
+    """Walk the working copy, or only `part` of it.
+
+    `seen`: what earlier walks recorded of the walked folders. `kept` receives texts of changed files, not of
+    new ones. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does
+    not exist.
+    """
     walker = _Walker(files, seen, tracked, kept, part)
     walker.run()
     files.forget()
@@ -55,7 +59,7 @@ def scan(
 
 
 class _Listed(NamedTuple):
-    """A file as its folder lists it: what tells whether it changed. Times are nanoseconds."""
+    """A file with the stat values that show whether it changed. Times are nanoseconds."""
 
     name: str
     mode: int
@@ -66,7 +70,7 @@ class _Listed(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """What a folder lists, told apart. `linked`: a file has other names, under which it may change unseen."""
+    """The entries of a folder. `linked`: a file has several hard links and may change under another name."""
 
     folders: list[str]
     files: list[tuple[Any, ...]]
@@ -74,8 +78,8 @@ class _Contents(NamedTuple):
 
 
 class _Walker:
-    """Most folders are as the last walk left them. Their listing, with the rules in effect, then has the mark
-    that was recorded, and no file of theirs is looked at further."""
+    """Walks folders. If the digest of a folder's listing and rules equals the recorded mark, its files are
+    not examined."""
 
     def __init__(
         self,
@@ -100,15 +104,18 @@ class _Walker:
             os.close(fd)
 
     def changes(self) -> ScanChanges:
-        """What to record; folders that were not met count as gone."""
+        """What to record; folders that the walk did not meet count as gone."""
         for prefix in self._seen.keys() - self._passed:
             self._changes.folders[prefix] = None
             self._changes.gone.extend(one.path for one in self._seen[prefix].stats())
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """One open directory; `prefix` is its path with a slash behind, empty for the root. `ruled` stands
-        for the rules of the folders above, `whole`: all below is walked. False where it keeps out."""
+        """Walk one open directory.
+
+        `prefix`: its path with a trailing slash, empty for the root. `ruled`: digest of the rules above.
+        `whole`: walk everything below. Returns False if the folder cannot be walked.
+        """
         try:
             with os.scandir(fd) as found:
                 listed = list(found)
@@ -139,7 +146,8 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """A folder that is looked at itself, or lies on the way to others, or both."""
+        """A folder of a partial walk: scan its files if asked for, and enter the folders on the way to
+        others."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
@@ -154,7 +162,7 @@ class _Walker:
                 raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """The files of one folder."""
+        """Scan the files of one folder."""
         if contents.linked:
             self._require_rescan(prefix, "files")
         if not contents.files:
@@ -170,14 +178,14 @@ class _Walker:
     def _compare(
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """A folder that is new, changed, or holds what must be looked at each time."""
+        """Examine each file of a folder that is new or changed, or that must be examined on every scan."""
         known = {one.path: one for one in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
         for listed in files:
             path = prefix + listed.name
             if scope.ignored(listed.name, False):
-                plain = False  # whether it is tracked may change, and no listing tells
+                plain = False  # it may become tracked, which the listing does not show
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
                     continue
@@ -201,7 +209,7 @@ class _Walker:
             self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
-        """Go into a folder; False where that cannot be or is not wanted."""
+        """Enter a folder. Returns False if it is ignored or cannot be opened."""
         prefix, pruned = path + "/", scope.prune(name)
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
@@ -216,15 +224,15 @@ class _Walker:
             self._skip(prefix, path, "unreadable", folder=True, detail=error.strerror or "")
             return False
         if pruned:
-            self._require_rescan(prefix, "all")  # the watcher goes by the rules alone
+            self._require_rescan(prefix, "all")  # the watcher follows the ignore rules only
         try:
             return self._folder(fd, prefix, scope, ruled, whole)
         finally:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """A file that is not recorded as it is, read; None if it cannot be taken. `new`: it is not recorded
-        at all."""
+        """Hash a file that is not recorded as it is. Returns None if it must be skipped. `new`: it is not
+        recorded at all."""
         if new and not self._nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
@@ -259,7 +267,7 @@ class _Walker:
         aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
-        """`path` says which entry; `prefix` is the folder it is noted with."""
+        """Note a skipped entry at `path` with the folder `prefix`."""
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
@@ -267,7 +275,7 @@ class _Walker:
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """Stands for these files under these rules; empty where a name is not UTF-8."""
+    """Digest of these files under these rules; empty if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:
@@ -283,8 +291,8 @@ _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
 def _split(listed: list[os.DirEntry[str]]) -> _Contents:
-    """The names of the directories, and the rest as members of `_Listed`: plain tuples, because there are
-    many. What vanished meanwhile is in neither."""
+    """Separate the directories from the rest, which is returned as tuples of `_Listed`'s members to save
+    time. Entries that vanished are in neither."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False
@@ -305,5 +313,5 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
 
 
 def _unchanged(cached: Stat, listed: _Listed) -> bool:
-    """Whether the listed file is surely the one that was hashed."""
+    """Whether the listed file is certainly the one that was hashed."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

@@ -1,4 +1,4 @@
-"""What a look at a working copy found, and what of it the records keep."""
+"""The result of a scan, and the part of it that the record keeps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Rescan = Literal["", "files", "all"]
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """Something the walk left out. `path` is fit for a terminal; `cap` is the limit it is over, in bytes;
-    `remedy` says what lets it in, where there is something."""
+    """An entry that the scan left out. `path` is fit for a terminal; `cap`: the limit in bytes that `size`
+    exceeds; `remedy`: how to include it, if possible."""
 
     path: str
     reason: str
@@ -27,9 +27,9 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Exclusions(msgspec.Struct, array_like=True):
-    """What one folder holds beside the files that are taken. `ignored` counts entries left out by rules;
-    `hidden` names, as the system's bytes, what could not be seen (a folder ends in `/`). `again`: what no
-    event tells of, so that each look must go there: the folder's files, or all below it."""
+    """What a scan left out of one folder. `ignored`: number of entries that rules match. `hidden`: raw names
+    of entries that could not be read (folders end in `/`). `rescan`: what every scan must visit because the
+    watcher gets no events for it: the folder's files, or all below."""
 
     ignored: int = 0
     skipped: list[Skipped] = []
@@ -38,8 +38,8 @@ class Exclusions(msgspec.Struct, array_like=True):
 
 
 class ScanChanges(NamedTuple):
-    """What a walk found that the records did not know. `folders`: those to record, None to forget, by their
-    path with a slash behind; `fresh`: files that are new or changed; `gone`: paths without a file."""
+    """Differences between a scan and the record. `folders`: path with a trailing slash → folder to record,
+    None to forget. `fresh`: new or changed files. `gone`: paths without a file."""
 
     folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
@@ -47,7 +47,7 @@ class ScanChanges(NamedTuple):
 
 
 class Scan:
-    """A look at the working copy. `asides`: by folder, its path with a slash behind, where there are any."""
+    """The result of a scan. `exclusions`: by folder path with a trailing slash."""
 
     def __init__(self) -> None:
         self.exclusions: dict[str, Exclusions] = {}
@@ -58,26 +58,25 @@ class Scan:
         self._single: Callable[[str], Stat | None] | None = None
 
     def add(self, prefix: str, folder: RecordedFolder | list[Stat]) -> None:
-        """Take in the files of one folder; `prefix` is its path with a slash behind."""
+        """Add the files of one folder; `prefix` is its path with a trailing slash."""
         self._folders[prefix] = folder
 
     def read_from_records(
         self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
     ) -> None:
-        """The look went to some folders only: the files of all are what the records have now, to be read
-        when somebody asks."""
+        """Only some folders were visited: read the files of all from the record, when they are asked for."""
         self._recorded, self._single = whole, single
 
     @cached_property
     def files(self) -> dict[str, Stat]:
-        """Path → what it was when the walk passed."""
+        """Path → stat of every file."""
         found: dict[str, Stat] = {}
         for folder in self._folders.values() if self._recorded is None else self._recorded():
             found.update((one.path, one) for one in _stats(folder))
         return found
 
     def find(self, path: str) -> Stat | None:
-        """What `files` has of one path, at the price of its folder."""
+        """As `files[path]`, None if absent; reads only the folder of the path."""
         if self._single is not None:
             return self._single(path)
         prefix = path[: path.rfind("/") + 1]
@@ -87,30 +86,29 @@ class Scan:
 
     @cached_property
     def ignored(self) -> int:
-        """How many entries rules left out."""
+        """Number of entries that ignore rules match."""
         return sum(one.ignored for one in self.exclusions.values())
 
     @cached_property
     def skipped(self) -> list[Skipped]:
-        """What was not taken, by path."""
+        """Entries that were left out, sorted by path."""
         return sorted((one for aside in self.exclusions.values() for one in aside.skipped), key=_path)
 
     @cached_property
     def hidden(self) -> set[str]:
-        """Paths, and folders ending in `/`, whose contents the walk could not see: what lies there is
-        unknown, not removed."""
+        """Paths, and folders ending in `/`, that could not be read: their content is unknown, not removed."""
         return {os.fsdecode(one) for aside in self.exclusions.values() for one in aside.hidden}
 
     def unknown(self, path: str) -> bool:
-        """Whether the walk cannot say if the file is still there."""
+        """Whether the scan cannot tell if the file exists."""
         if not self.hidden:
             return False
         return path in self.hidden or any(f"{above}/" in self.hidden for above in paths.parents(path))
 
 
 class PartialWalk:
-    """Folders that a look has to go to, by their path with a slash behind: `files` alone, or `all` that is
-    below too. The root is the empty path."""
+    """The folders that a scan must visit, by path with a trailing slash (the root is empty): `files` alone,
+    or `all` below too."""
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)
@@ -130,18 +128,18 @@ class PartialWalk:
         return bool(self.all or self.files)
 
     def covers(self, prefix: str) -> bool:
-        """Whether the look goes to this folder."""
+        """Whether the scan visits this folder."""
         return prefix in self.files or prefix in self.all or any(one in self.all for one in _above(prefix))
 
 
 class WatcherMistaken(Exception):
-    """The folder is not as the watcher told: the look must go everywhere."""
+    """A folder that the watcher named does not exist: the whole working copy must be scanned."""
 
 
 def changed_exclusions(
     before: Mapping[str, Exclusions], now: Mapping[str, Exclusions]
 ) -> dict[str, Exclusions | None]:
-    """What to write so that the records have `now`; None: to forget."""
+    """The differences to store so that the record has `now`; None: delete."""
     written: dict[str, Exclusions | None] = {
         path: one for path, one in now.items() if before.get(path) != one
     }
@@ -153,7 +151,7 @@ def _stats(folder: RecordedFolder | list[Stat]) -> list[Stat]:
 
 
 def _above(prefix: str) -> Iterator[str]:
-    """The folders above, as prefixes, the root first; none for the root."""
+    """The prefixes of the folders above, the root first; none for the root."""
     if prefix:
         yield ""
     for at, char in enumerate(prefix[:-1]):

@@ -1,4 +1,4 @@
-"""What files were when their bytes were hashed, and when that may still be believed."""
+"""Stats of files at the time when they were hashed, and when these can be trusted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
 
-RACY = 20_000_000  # ns: a file changed this shortly before it was hashed may have changed since, unseen
-RACY_COARSE = 2_000_000_000  # where the file system keeps whole seconds
+RACY = 20_000_000  # ns: a file changed this shortly before hashing may change again without a new time stamp
+RACY_COARSE = 2_000_000_000  # ns, for file systems with time stamps in whole seconds
 SECOND = 1_000_000_000
 UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """What a file was when its bytes were hashed. Times are nanoseconds; `checked` is when hashing began."""
+    """A file when it was hashed. Times are nanoseconds; `checked`: when hashing began."""
 
     path: str
     size: int
@@ -36,9 +36,8 @@ class Stat(NamedTuple):
 
 
 class RecordedFolder:
-    """The files of one folder as a walk recorded them. `mark` stands for the folder's listing and the rules
-    in effect; it is empty where some entry must be looked at each time. `encoded`: the files, or what reads
-    them when somebody asks, since of most folders the mark says enough."""
+    """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, empty if some
+    entry must be examined on each scan. `encoded`: the files, or a function that reads them."""
 
     __slots__ = ("_encoded", "mark")
 
@@ -59,13 +58,13 @@ class RecordedFolder:
         return _DECODE(self.encoded)
 
     def same_as(self, other: RecordedFolder | None) -> bool:
-        """Whether the other one records the same."""
+        """Whether both record the same."""
         return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 
 class ScanSinks(NamedTuple):
-    """Where the reading of files leaves what the command may want of them next: `lists` takes how large ones
-    are cut, `text` the BLAKE3 and the bytes of a small text. None: nowhere."""
+    """Where a scan puts what it read. `lists`: receives the chunks of large files. `text`: called with BLAKE3
+    and bytes of each small text. None: discarded."""
 
     lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None
@@ -77,7 +76,7 @@ NO_SINKS = ScanSinks()
 def with_single_files(
     folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
 ) -> dict[str, RecordedFolder]:
-    """The folders, by path with a slash behind, that single files belong to, with these files in them."""
+    """The folders of `single` files, by path with a trailing slash, with these files added."""
     added: dict[str, dict[str, Stat]] = {}
     for one in single:
         added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
@@ -93,7 +92,7 @@ _DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
 
 
 def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
-    """One file as it is now; None unless a regular, readable file is there."""
+    """Stat and hash one file now; None unless it is a regular, readable file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -106,13 +105,14 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
 
 
 def unchanged(cached: Stat, info: os.stat_result) -> bool:
+    """Whether the file certainly is the one that was hashed."""
     known = (cached.size, cached.mtime, cached.ctime, cached.inode)
     now = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
     return known == now and trusted(cached)
 
 
 def trusted(cached: Stat) -> bool:
-    """Whether the file had been still for long enough when it was hashed."""
+    """Whether the file had not changed for long enough when it was hashed."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True
@@ -121,7 +121,8 @@ def trusted(cached: Stat) -> bool:
 
 
 def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
-    """Read the file. Its stat is taken before the bytes, so a change while reading shows the next time."""
+    """Read and hash a file. Its stat is taken first, so that a change during the read shows in the next
+    scan."""
     checked = time.time_ns()
     known = files.known(path)
     if known is not None and (info := files.stat(path)) is not None:
@@ -147,7 +148,7 @@ def _cut(fd: int, lists: ChunkLists) -> Classified:
 
 
 def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
-    """The file, which should have this size."""
+    """Kind, size and digest of the file, whose size should be `size`."""
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:

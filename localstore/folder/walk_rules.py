@@ -1,5 +1,4 @@
-"""What decides, folder by folder, where a walk goes: names it may take, ignore files, repositories of others.
-The walk of a look and the watcher go by the same answers."""
+"""The rules by which scan and watcher enter folders: valid names, ignore files, nested repositories."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def fault_of(path: str) -> str | None:
-    """Why nothing may be taken under this name; None where it may."""
+    """Why a file of this name cannot be in a repository; None if it can."""
     if not is_utf8(path):
         return "not UTF-8"
     try:
@@ -30,7 +29,7 @@ def fault_of(path: str) -> str | None:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the system's name is text: nothing is recorded under another."""
+    """Whether the name is valid UTF-8; others are never recorded."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -39,8 +38,8 @@ def is_utf8(name: str) -> bool:
 
 
 def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
-    """The ignore files of an open directory that lists `names`, as name → text. `prefix` is its path with a
-    slash behind, empty for the root. TooLarge for one over the limit."""
+    """Name → text of the ignore files in an open directory that lists `names`. `prefix`: its path with a
+    trailing slash, empty for the root. Raises TooLarge."""
     texts = {}
     for source in [one for one in SOURCES if one in names]:
         try:

@@ -27,20 +27,20 @@ from localstore.folder.files import Blocked, Content, Files
 from localstore.folder.stat_cache import Stat, read_stat
 from localstore.record.database import Database, Intent
 
-TRIES = 8  # exchanges against somebody who creates and deletes the file at the same time
-FSYNC_EACH = 16  # above as many files one sync of the file system is cheaper
+TRIES = 8  # attempts while another process creates and deletes the file
+FSYNC_EACH = 16  # for more files, one sync of the file system is cheaper
 
 
 class Change(msgspec.Struct, frozen=True):
-    """`path` is to hold the bytes `new` (BLAKE3; None: no file)."""
+    """Write the bytes with the BLAKE3 `new` to `path`; None: remove the file."""
 
     path: str
     new: bytes | None
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`out` is what was there before: None nothing, a Stat a regular file, `strange` something else.
-    It now lies at `temp`."""
+    """A write that ran. `displaced`: the regular file that was at `path` before, now at `temp`; None if there
+    was none. `not_a_file`: something other than a file was there."""
 
     path: str
     new: bytes | None
@@ -57,9 +57,8 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes. `spare` names a fresh place for what came out of a path, lies under a
-    temporary name now, and belongs to nobody.
-    `finish` concludes what the protocol writes, `finish_asked` what the user asked for."""
+    """Writes batches of changes. `spare` returns a free name for a displaced file. `finish` handles outcomes
+    of protocol writes, `finish_asked` those of writes that the user asked for."""
 
     def __init__(
         self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: FreeName
@@ -68,8 +67,8 @@ class Writer:
         self._finish = {"ready": finish, "asked": finish_asked}
 
     def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
-        """Make the changes; returns the paths where a directory or a link stands in the way. `mark`: `ready`
-        for writes of the protocol, `asked` for the user's."""
+        """Make the changes. Returns the paths where a directory or a link is in the way. `mark`: `ready` for
+        writes of the protocol, `asked` for the user's."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
@@ -99,7 +98,7 @@ class Writer:
         return [intent.path for intent in blocked]
 
     def recover(self) -> None:
-        """Finish or undo what an earlier process left in the journal."""
+        """Finish or undo the writes that an earlier process left in the journal."""
         outcomes: dict[str, list[Outcome]] = {mark: [] for mark in self._finish}
         undone = []
         for intent in self._db.intents():
@@ -145,7 +144,7 @@ class Writer:
         return intent._replace(inode=made.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
-        """Run the exchange; None if the path cannot hold a file now."""
+        """Exchange the temporary file with the path. Returns None if the path cannot hold a file."""
         for _ in range(TRIES):
             info = self._files.stat(intent.path)
             if info is not None and stat.S_ISDIR(info.st_mode):
@@ -174,7 +173,7 @@ class Writer:
         return Outcome(intent.path, intent.new, intent.temp, out, info is not None and out is None)
 
     def _resumed(self, intent: Intent) -> Outcome | None:
-        """The outcome of an exchange that ran before a crash; None if it never ran."""
+        """The outcome of an exchange that ran before a crash; None if it did not run."""
         held = self._files.stat(intent.temp)
         if intent.new is None:
             return None if held is None else self._outcome(intent)
@@ -200,7 +199,7 @@ class Writer:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Move away or remove what the journal says nobody needs here any more."""
+        """Move or remove the temporary files that the journal calls finished."""
         finished = [intent for intent in self._db.intents() if intent.state in ("aside", "done")]
         for intent in finished:
             if intent.state == "aside":
@@ -215,7 +214,8 @@ class Writer:
         self._files.forget()
 
     def _put_aside(self, intent: Intent) -> None:
-        """A file that was to go but had been edited takes its name back; everything else gets a new one."""
+        """Give a displaced file its own name: the old one if the path was to be removed, else a conflict
+        name."""
         if self._files.stat(intent.temp) is None:
             return
         if intent.new is not None or not self._moved(intent.temp, intent.path):
@@ -224,7 +224,7 @@ class Writer:
                 self._files.move(intent.temp, self._spare(intent.path, intent.temp))
 
     def _moved(self, temp: str, name: str) -> bool:
-        """Whether the file could take this name."""
+        """Move the file. Returns False if the name is taken."""
         try:
             self._files.move(temp, name)
         except (FileExistsError, Blocked):
@@ -242,6 +242,7 @@ class Writer:
 
 
 def temp_name(path: str) -> str:
-    """A name beside the file that no ignore rule lets in (`localstore.core.paths.TEMPORARY`)."""
+    """A temporary name beside the file; it matches `localstore.core.paths.TEMPORARY`, which is always
+    ignored."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}.svc-{os.urandom(8).hex()}.tmp"

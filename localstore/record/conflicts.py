@@ -1,6 +1,6 @@
-"""Conflicts of text that nobody has resolved yet. Each call is part of its caller's transaction.
+"""Unresolved conflicts of text. Each call is part of its caller's transaction.
 
-The three texts are in the working copy's object store, which drops none.
+The three texts are in the working copy's object store, which deletes none.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ DROP TABLE one_each;
 
 
 class RecordedConflict(NamedTuple):
-    """`path` shows theirs, and mine was kept whole as `kept_as`. A path may have several, each
-    with a copy of its own.
+    """A conflict: the file at `path` has the branch's text (theirs), the file `kept_as` has the local text
+    (mine). A path may have several, each with its own copy.
 
-    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` is None where the two had nothing in common. `by`:
-    the handle of whoever made theirs, None if it is not known. `lines` of theirs and `kept_lines` of mine
-    stand against each other, written for people: `12-14`, several with commas.
+    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` None: no common text. `by`: handle of the author of
+    theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`.
     """
 
     path: str
@@ -49,11 +48,11 @@ class Conflicts:
         self._sql = sql
 
     def put(self, conflict: RecordedConflict) -> None:
-        """Record a conflict, for what was recorded of its copy. The caller has stored the three texts."""
+        """Record a conflict, replacing the one of its copy. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
     def list(self) -> list[RecordedConflict]:
-        """All, in the order of paths, those of one path in the order of their copies' names."""
+        """All conflicts, sorted by path, then by the name of the copy."""
         rows = self._sql.execute("SELECT * FROM conflicts ORDER BY path, kept_as")
         return [RecordedConflict(*row) for row in rows]
 
@@ -71,8 +70,8 @@ class Conflicts:
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:
-    """Ranges [start, end) of lines counted from 0, as people count: `12-14, 20`. An empty range is named by
-    the line behind it, the one in whose place the other side has some."""
+    """Line ranges [start, end), counted from 0, as text for people: `12-14, 20`. An empty range is named by
+    the line after it."""
     return ", ".join(
         f"{start + 1}" if end <= start + 1 else f"{start + 1}-{end}" for start, end in dict.fromkeys(ranges)
     )

@@ -1,7 +1,7 @@
 """The SQLite database of one working copy.
 
-One transaction is one step of the lane protocol: what it holds after a crash is what the steps before it
-left. Journal mode WAL, synchronous FULL: a step that was promised survives a power cut.
+One transaction is one step of the lane protocol; after a crash the database holds all completed steps.
+Journal mode WAL, synchronous FULL: a completed step survives a power cut.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
 from localstore.record.sql import select_in
 
-PARTIAL = "partial"  # state of an intent: see there
-RESCUED = "rescued"  # former records that were looked at, by name, separated by spaces
-STALE_EPOCH = -1  # epoch of a row that must be asked for again
+PARTIAL = "partial"  # state of an intent: a large file is still arriving
+RESCUED = "rescued"  # names of the earlier records that were rescued, separated by spaces
+STALE_EPOCH = -1  # epoch of a row that must be fetched again
 
 
 class Row(NamedTuple):
-    """One path of the branch's frontier as the relay last told; `localstore.core.model.live.Row` in bytes."""
+    """One path of the branch's live frontier as the relay last sent it: `localstore.core.model.live.Row` with
+    binary digests."""
 
     path: str
     kind: LaneKind
@@ -54,8 +55,8 @@ class SealedFile(NamedTuple):
 
 
 class SealedTree(msgspec.Struct, frozen=True):
-    """A seal's tree as a change of the last one's: its root, the directory objects that are new, and the
-    digests of those that went; None: all of them."""
+    """A seal's tree as a change of the previous one's: its root, the new directory objects, and the digests
+    of the removed ones; None: all of them."""
 
     root: bytes
     fresh: dict[bytes, bytes]
@@ -63,9 +64,8 @@ class SealedTree(msgspec.Struct, frozen=True):
 
 
 class Intent(NamedTuple):
-    """A write that has begun. `state`: writing (the temporary file may be torn), ready or asked (the exchange
-    may have run), aside (what came out takes a name of its own), done (only the temporary file is left to
-    remove), partial (a large file arrives under the temporary name). `new` None: the file is removed."""
+    """A journal entry: a write that has begun. `temp`: the temporary file. `new` None: the file is removed.
+    The states are listed in `localstore.folder.writer`."""
 
     temp: str
     path: str
@@ -84,10 +84,10 @@ class Database:
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
         self._depth = 0
-        self._values: dict[str, str | int | bytes | None] | None = None  # all that there are now
+        self._values: dict[str, str | int | bytes | None] | None = None  # cache of the table `meta`
         self._sql.execute("PRAGMA journal_mode=WAL")
         self._sql.execute("PRAGMA synchronous=FULL")
-        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds write zeros over all that goes
+        self._sql.execute("PRAGMA secure_delete=FAST")  # some builds overwrite deleted rows with zeros
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if version < len(STEPS):
             steps = "".join(STEPS[version:])
@@ -98,7 +98,7 @@ class Database:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """All or nothing; a step inside another is part of it."""
+        """One transaction. A step inside another is part of it."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1
@@ -140,12 +140,12 @@ class Database:
         return {row[0]: PathRecord(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
     def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
-        """Those of the paths that have one."""
+        """Path → entry, for those of the paths that have one."""
         rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
     def knows_any(self) -> bool:
-        """Whether there is an entry at all."""
+        """Whether the table of entries has a row."""
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
 
     def unsettled(self) -> list[str]:
@@ -163,43 +163,44 @@ class Database:
         )
 
     def tracks(self, path: str) -> bool:
-        """Whether there is an entry for this file; there is none for a name that is not UTF-8."""
+        """Whether this file has an entry; False for a name that is not UTF-8."""
         return (
             is_utf8(path)
             and self._sql.execute("SELECT 1 FROM entries WHERE path=?", (path,)).fetchone() is not None
         )
 
     def tracks_below(self, folder: str) -> bool:
-        """Whether there is an entry for any file below this directory."""
+        """Whether a file below this directory has an entry."""
         below = "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1"
         between = (folder + "/", folder + "0")
         return is_utf8(folder) and self._sql.execute(below, between).fetchone() is not None
 
     def drop_entries(self, paths: Iterable[str]) -> None:
-        """Forget the paths: record, lane state, pending updates and the update in flight."""
+        """Delete entries, lane states, pending updates and updates in flight of the paths."""
         rows = [(path,) for path in paths]
         for table in ("entries", "lane_states", "pending", "flights"):
             self._delete(table, rows)
 
     def _delete(self, table: str, rows: list[tuple[str]]) -> None:
-        """Delete by path from a table, which often is empty."""
+        """Delete rows by path, unless the table is empty, as it often is."""
         if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
             self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
 
     def replace_entries(self, entries: Collection[PathRecord]) -> None:
-        """These records, without lane states and pending updates, for what was known of their paths."""
+        """Store these entries and delete lane states and pending updates of their paths."""
         rows = [(entry.path,) for entry in entries]
         for table in ("lane_states", "pending"):
             self._delete(table, rows)
         self.put_entries(entries)
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
-        """As `put_lane_state` took it."""
+        """(state, whole) as `put_lane_state` stored it; None if there is none."""
         found = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
         return (found[0], bool(found[1])) if found else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
-        """Of a lane that was touched: its state, or, not `whole`, the one update that follows its genesis."""
+        """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the one update
+        that follows the genesis."""
         if state is None:
             self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
         else:
@@ -213,7 +214,7 @@ class Database:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
 
     def drop_pending(self, path: str, first: int) -> None:
-        """Forget the first so many pending updates of a path."""
+        """Delete the `first` oldest pending updates of a path."""
         self._sql.execute(
             "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
             (path, first),
@@ -227,18 +228,18 @@ class Database:
     # --- updates in flight
 
     def flights(self) -> list[tuple[str, bytes]]:
-        """(path, encoded update) in order of n."""
+        """(path, encoded update) of each update in flight, in the order of their numbers."""
         return self._sql.execute("SELECT path, body FROM flights ORDER BY n").fetchall()
 
     def flight_kinds(self) -> dict[str, str]:
-        """The kind of the update in flight, by path."""
+        """Path → kind of its update in flight."""
         return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
 
     def lowest_flight(self) -> int | None:
         return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
 
     def put_flights(self, flights: Iterable[tuple[int, str, str, bytes]]) -> None:
-        """(n, path, kind, encoded update)."""
+        """Store (number, path, kind, encoded update) for each."""
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
     def drop_flights(self, numbers: Iterable[int]) -> None:
@@ -259,7 +260,7 @@ class Database:
         return Row(*found) if found else None
 
     def blob_sizes(self) -> dict[str, int]:
-        """Sizes of the byte files of the frontier."""
+        """Path → bytes of each byte file of the frontier."""
         return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
 
     def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
@@ -269,7 +270,8 @@ class Database:
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
     def mark_row_stale(self, path: str) -> None:
-        """The relay refused an update of this text: its lane may have a new epoch, which touches no row."""
+        """Make the next pull fetch the lane of this row: the relay refused an update of the text, so its
+        epoch may have changed without a new row."""
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
@@ -278,22 +280,23 @@ class Database:
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
-        """What the frontier has other than the last seal: path → its file, None for no file."""
+        """Path → file of the frontier where it differs from the last seal; None: no file."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
         changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
         return changes
 
     def count_rows(self) -> int:
-        """How many files the frontier has."""
+        """Number of files of the frontier."""
         return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     def sealed_digests(self) -> dict[str, str]:
-        """Path → digest in hex of the last seal, in the order of paths."""
+        """Path → hex digest of each file of the last seal, sorted by path."""
         found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
         return {path: digest.hex() for path, digest in found}
 
     def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
-        """Paths of the disk, as last looked at, against the last seal: changed, new and removed, sorted."""
+        """The changed, new and removed paths on the disk against the last seal, as of the last scan, each
+        list sorted."""
         return differences.changed_new_removed(self._sql)
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
@@ -310,16 +313,16 @@ class Database:
     # --- the last seal's directories
 
     def sealed_root(self) -> bytes | None:
-        """The digest of the last seal's tree, if its directories are kept."""
+        """Root digest of the last seal's tree, if its directories are stored."""
         root = self.get("sealed_root")
         return root if isinstance(root, bytes) else None
 
     def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Raw directory objects by digest; those that are not here are left out."""
+        """Digest → bytes of the stored directory objects; missing ones are left out."""
         return dict(select_in(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
 
     def put_sealed_tree(self, tree: SealedTree | None) -> None:
-        """Keep the tree of the last seal; None: it is not known."""
+        """Store the tree of the last seal; None: unknown."""
         if tree is None or tree.gone is None:
             self._sql.execute("DELETE FROM directories")
         else:
@@ -331,19 +334,19 @@ class Database:
     # --- stat cache
 
     def folders(self) -> dict[str, RecordedFolder]:
-        """What walks recorded, by folder, and what single looks at files added since."""
+        """Folder → its recorded files, with single files that were hashed since the last scan."""
         return self.scan_record.folders()
 
     def put_folders(
         self, folders: Mapping[str, RecordedFolder | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
-        """Record what a walk found: each folder that is not as recorded, None to forget it; files that are
-        new or changed, and paths without one."""
+        """Store the result of a scan: changed folders (None: forget), new or changed files, and paths without
+        a file."""
         self.scan_record.put_folders(folders)
         differences.scanned(self._sql, ((one.path, one.digest) for one in fresh), gone)
 
     def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
-        """A whole new seal, and files that are on the disk beside those that are known."""
+        """Store a first seal and the stats of the files that were written for it."""
         self.scan_record.put_last_scan(None)
         self._sql.execute("DELETE FROM sealed")
         self._sql.executemany(
@@ -356,7 +359,7 @@ class Database:
         differences.recompute(self._sql, here, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
-        """Record single files; the next walk takes them over."""
+        """Store stats of single files; the next scan merges them into their folders."""
         stats, gone = list(stats), list(gone)
         self.scan_record.put_single(stats, gone)
         differences.scanned(self._sql, ((one.path, one.digest) for one in stats), gone)
@@ -386,7 +389,7 @@ class Database:
     # --- starting over
 
     def forget_branch(self) -> None:
-        """Drop all that belongs to one branch as seen by one replica; files, texts and the journal stay."""
+        """Delete everything about one branch and replica; stats, texts and the journal stay."""
         differences.all_unsealed(self._sql)
         for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names

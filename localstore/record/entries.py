@@ -1,4 +1,4 @@
-"""What a copy knows of its paths, read from the database as far as a command asks for it."""
+"""The entries of a working copy, loaded from the database when they are asked for."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SINGLE = 500  # paths looked up by name; for one more, all are read
 
 
 class Entries(MutableMapping[str, PathRecord]):
-    """Path → entry, which stays the same object as long as the mapping lives. Storing what changes in the
-    database is up to the caller."""
+    """Path → entry. Each entry stays the same object for the life of the mapping. The caller stores changes
+    in the database."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -67,7 +67,7 @@ class Entries(MutableMapping[str, PathRecord]):
         return self._all().items()
 
     def load(self, paths: Iterable[str]) -> None:
-        """Look these up together, because each will be asked for."""
+        """Load the entries of these paths in one query."""
         if self._whole:
             return
         unknown = [path for path in paths if path not in self._known and path not in self._absent]

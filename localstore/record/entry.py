@@ -1,4 +1,4 @@
-"""What a device knows of one path (docs/design/004)."""
+"""What the client knows of one path (docs/design/004)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["text", "blob", "chunked"]
-FOREIGN = 1 << 52  # lanes from here on belong to no branch
+FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """Stands for the lane of a file whose bytes are known while its lane on this branch is not."""
+    """A lane id for a file whose bytes are known while its lane on this branch is not."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
 class PathRecord(msgspec.Struct):
     """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
 
-    gen      the lane; 0 while the file has never been accepted by the relay
-    seen     the newest sequence number of the path whose effect is in `base`
-    genesis  text the lane's current epoch began with (text only)
-    touched  whether the confirmed lane state differs from that genesis; the state is then in the database
-    pending  how many captured updates are not confirmed yet
-    want     bytes that the confirmed state and the pending updates make together
+    gen      lane id; 0 until the relay has accepted the file
+    seen     newest sequence number of the path whose effect the entry contains
+    genesis  text that the lane's current epoch began with (text only)
+    touched  whether the confirmed lane differs from its genesis; its state is then in the database
+    pending  number of captured updates that are not confirmed
+    want     bytes that the confirmed lane and the pending updates result in
     shadow   bytes known to be on the disk; None: known to be absent
     """
 
@@ -41,17 +41,17 @@ class PathRecord(msgspec.Struct):
 
     @property
     def foreign(self) -> bool:
-        """Whether the lane on this branch is not known."""
+        """Whether the lane on this branch is unknown."""
         return self.gen >= FOREIGN
 
     @property
     def settled(self) -> bool:
-        """Whether the disk shows what the lane says."""
+        """Whether the disk shows the lane's text."""
         return self.want == self.shadow
 
 
 def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> PathRecord:
-    """A file of which the branch has, or had, these bytes, and whose lane is not known."""
+    """The entry of a file whose bytes the branch has or had, and whose lane is unknown."""
     return PathRecord(
         path=path,
         kind=kind,

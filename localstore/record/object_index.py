@@ -1,4 +1,4 @@
-"""Where texts lie in the pack files of a working copy. Each call is part of its caller's transaction.
+"""The index of the texts in a working copy's pack files. Each call is part of its caller's transaction.
 
 Table `objects`: digest (BLAKE3 of the text) → `Place`.
 """
@@ -13,8 +13,8 @@ from localstore.record.sql import select_in
 
 
 class Place(NamedTuple):
-    """A text in frame `offset` of pack file `pack`, from `start` on in its raw bytes; lengths in bytes:
-    `stored` and `raw` of the frame, `size` of the text."""
+    """The position of a text: it begins at byte `start` of the raw bytes of the frame at `offset` in pack
+    file `pack`. Bytes: `stored` and `raw` of the frame, `size` of the text."""
 
     pack: int
     offset: int
@@ -32,7 +32,7 @@ class ObjectIndex:
         self._sql = sql
 
     def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
-        """By digest, those of the texts that are here."""
+        """Digest → place, for those of the texts that are stored."""
         rows = select_in(
             self._sql,
             "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",
@@ -41,6 +41,6 @@ class ObjectIndex:
         return {row[0]: Place._make(row[1:]) for row in rows}
 
     def put(self, places: Iterable[tuple[bytes, Place]]) -> None:
-        """Record where texts lie. One that is there already stays where it is."""
+        """Add places; a text that has one keeps it."""
         rows = ((digest, *place) for digest, place in places)
         self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", rows)

@@ -1,8 +1,8 @@
-"""Texts that a working copy has seen, readable offline: what diffs, restores and captures start from.
+"""The object store of a working copy: every text it has seen, readable offline.
 
-Frames are kept as they travelled, in append-only files `objects/<n>.pack`, indexed in the copy's database.
-A frame without an index row (a crash came between) is dead weight, nothing worse. Byte files are not kept:
-they are on the disk, or the relay has them.
+Frames are stored as they were received, in append-only files `objects/<n>.pack`, with an index in the
+database. A frame without index row (after a crash) is unused. Byte files are not stored: they are on the
+disk, or the relay has them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
 
 
 class Objects:
-    """The content store of one working copy."""
+    """The texts of one working copy by BLAKE3."""
 
     def __init__(self, folder: Path, db: Database) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class Objects:
             os.close(self._open.popitem()[1])
 
     def get(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3; None if it is not here, or what is here is damaged."""
+        """The text with this BLAKE3; None if it is not stored, or damaged."""
         held = self._texts.get(digest)
         if held is not None:
             self._texts.move_to_end(digest)
@@ -55,8 +55,7 @@ class Objects:
         return data
 
     def load(self, digests: Iterable[bytes]) -> None:
-        """Read texts that will be asked for, up to LOADED_BYTES: one look at the index, one into each frame.
-        What is damaged stays out."""
+        """Read texts into the cache, up to LOADED_BYTES, one read per frame. Damaged ones are left out."""
         places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
         frames: dict[tuple[int, int], dict[bytes, Place]] = {}
         room = LOADED_BYTES
@@ -69,7 +68,7 @@ class Objects:
                 self.cache(digest, data)
 
     def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
-        """Texts of one frame, without those that are damaged."""
+        """Yields the undamaged ones of these texts of one frame."""
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
@@ -84,12 +83,12 @@ class Objects:
                 yield digest, data
 
     def cached(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3, if it is in memory."""
+        """The text with this BLAKE3 if it is in the cache."""
         return self._texts.get(digest)
 
     def cache(self, digest: bytes, data: bytes) -> None:
-        """A text that was read once is often read again in the same command. It is in memory only, and gives
-        way to later ones."""
+        """Keep a text in memory, because a command often reads it again. The oldest texts are dropped over
+        CACHE_BYTES."""
         if digest in self._texts:
             return
         self._texts[digest] = data
@@ -98,11 +97,11 @@ class Objects:
             self._held -= len(self._texts.popitem(last=False)[1])
 
     def has(self, digest: bytes) -> bool:
-        """Whether the index names it."""
+        """Whether the text is stored."""
         return digest in self._indexed or bool(self._db.objects.places([digest]))
 
     def add_frames(self, frames: Iterable[Frame]) -> None:
-        """Store frames as they are: durable first, then indexed, in the caller's step or one of its own."""
+        """Store frames as they are: first durable, then indexed, in the caller's step or one of its own."""
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:

@@ -1,10 +1,10 @@
-"""What the disk had when it was last looked at: by folder what walks recorded, single files that were looked
-at since, what was left out, and the moment up to which all of it is true. Each call is part of its caller's
-transaction.
+"""The result of the last scan: files by folder, single files hashed since, exclusions, and the watcher's
+token.
 
-Table `asides`: folder (its path with a slash behind, as the system's bytes) →
-`localstore.folder.scan_result.Aside`. It is true while a last look is kept: one
-that no watcher answered drops that and leaves the table.
+Each call is part of its caller's transaction.
+
+Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
+valid while a last scan is recorded; a scan without a watcher deletes that record and leaves the table.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
 class LastScan(msgspec.Struct, frozen=True, array_like=True):
-    """The last look: the moment up to which all records of the disk are true, and when a look last went
-    everywhere, in seconds of Unix time."""
+    """The last scan: the watcher's token up to which the record is true, and when the whole folder was last
+    scanned (seconds of Unix time)."""
 
     token: Token
     everywhere: int
 
 
 class ScanRecord:
-    """Typed access to what is recorded of the disk."""
+    """Typed access to the result of the last scan."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
@@ -46,19 +46,19 @@ class ScanRecord:
     # --- files
 
     def folders(self) -> dict[str, RecordedFolder]:
-        """By folder, its path with a slash behind, what is recorded of its files."""
+        """Folder path with a trailing slash → its recorded files."""
         rows = self._sql.execute("SELECT path, mark FROM folders")
         found = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
         return found | with_single_files(found, self._single())
 
     def _files(self, folder: str) -> bytes:
-        """The files of a folder as they are recorded now, encoded."""
+        """The encoded files of a folder."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
         return RecordedFolder.of([], b"").encoded
 
     def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
-        """The same of some folders."""
+        """As `folders`, for the folders of a partial scan."""
         found: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
@@ -71,18 +71,18 @@ class ScanRecord:
         )
 
     def single_folders(self) -> set[str]:
-        """The folders of files that were looked at since the last walk."""
+        """Folders of the files that were hashed since the last scan."""
         return {_folder(one.path) for one in self._single()}
 
     def file(self, path: str) -> Stat | None:
-        """One file."""
+        """The stat of one file."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
         found = RecordedFolder(b"", self._files(_folder(path))).stats()
         return next((one for one in found if one.path == path), None)
 
     def put_folders(self, found: Mapping[str, RecordedFolder | None]) -> None:
-        """Record folders, None to forget one; they hold all that single looks found."""
+        """Store folders, None to forget one, and drop the single files: the folders contain them."""
         gone = [(path,) for path, one in found.items() if one is None]
         put = [(path, one.mark, one.encoded) for path, one in found.items() if one is not None]
         self._sql.execute("DELETE FROM stats")
@@ -90,7 +90,7 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO folders VALUES(?,?,?)", put)
 
     def put_single(self, found: Iterable[Stat], gone: Iterable[str]) -> None:
-        """Record single files, and that others are gone."""
+        """Store single files, and forget the paths `gone`."""
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", found)
 
@@ -100,12 +100,12 @@ class ScanRecord:
     # --- what was left out, and the last look
 
     def exclusions(self) -> dict[str, Exclusions]:
-        """What the last look left out, by folder."""
+        """Folder → what the last scan left out there."""
         found = self._sql.execute("SELECT folder, encoded FROM asides")
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in found}
 
     def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
-        """Record those that changed; None: the folder has none any more."""
+        """Store changed exclusions; None: the folder has none any more."""
         gone = [(os.fsencode(folder),) for folder, aside in changes.items() if aside is None]
         put = [
             (os.fsencode(folder), _ENCODE(aside)) for folder, aside in changes.items() if aside is not None
@@ -114,20 +114,20 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
     def last_scan(self) -> LastScan | None:
-        """The last look, if a watcher told its moment."""
+        """The last scan, None if no watcher answered it."""
         for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
             return decode_last_scan(kept)
         return None
 
     def put_last_scan(self, last: LastScan | None) -> None:
-        """None: the next look goes everywhere. So it must where other paths are tracked than at the last one:
-        what rules leave out may be others too, and no event tells."""
+        """Store the last scan. None makes the next scan visit the whole folder; this is needed when the
+        tracked paths change, because ignored files may then count and no event tells."""
         kept = None if last is None else _ENCODE(last)
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, kept))
 
 
 def decode_last_scan(kept: object) -> LastScan | None:
-    """What was kept of the last look; None for anything else."""
+    """The decoded last scan; None for anything else."""
     try:
         return _LOOKED(kept) if isinstance(kept, bytes) else None
     except msgspec.MsgspecError:
@@ -140,10 +140,10 @@ _LOOKED = msgspec.msgpack.Decoder(LastScan).decode
 
 
 def _folder(path: str) -> str:
-    """The folder of a file, with a slash behind; empty for the root."""
+    """The folder of a file with a trailing slash; empty for the root."""
     return path[: path.rfind("/") + 1]
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Where the paths that begin with this one begin and end: 0 follows the slash, bytes every text."""
+    """Bounds of the paths that begin with `prefix`; `0` is the character after the slash."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

@@ -1,4 +1,4 @@
-"""SQLite, asked for many rows at once."""
+"""Helpers for SQLite queries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ AT_ONCE = 500  # values of one statement
 def select_in(
     sql: sqlite3.Connection, select: str, values: Iterable[str | bytes]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of `select`, which ends with the name of a column, where that is one of `values`."""
+    """The rows of `select`, which ends with a column name, where that column is one of `values`."""
     rest = iter(values)
     while lot := list(islice(rest, AT_ONCE)):
         yield from sql.execute(f"{select} IN ({','.join('?' * len(lot))})", lot)
 
 
 def value_of(path: Path, key: str) -> str | None:
-    """One text that the database at `path` keeps, read without owning it; None if there is none."""
+    """One text of the table `meta` of the database at `path`, read without its lock; None if it is
+    missing."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as sql:
             found = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()

@@ -1,4 +1,4 @@
-"""`state.json` beside the link: known again by its digest, and changed only where a seal changed it."""
+"""`state.json` beside the link: recognised by its digest, and rewritten only where a seal changed it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StateFile:
         self._path = folder / link.FOLDER / link.STATE_FILE
 
     def is_written(self) -> bool:
-        """Whether it is there as it was last written."""
+        """Whether the file is as it was last written."""
         found = blake3()
         try:
             with self._path.open("rb", buffering=0) as file:
@@ -38,14 +38,14 @@ class StateFile:
         return found.digest() == self._db.get(WRITTEN)
 
     def rewrite(self) -> None:
-        """Write it as the record has it."""
+        """Write the file from the record."""
         with self._db.step():
             state = self.prepare(None)
         self.write(state)
 
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
-        """What the record, where the last seal is a new one, wants it to be, and from now on takes it to be:
-        part of the caller's step. `changes`: what the seal changed; None: not known."""
+        """The file's bytes after a new last seal; its digest is recorded as part of the caller's step.
+        `changes`: what the seal changed, None if unknown."""
         state = None if changes is None else self._changed(changes)
         if state is None:
             whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())
@@ -54,7 +54,7 @@ class StateFile:
         return state
 
     def write(self, state: Parts) -> None:
-        """Once the step is over."""
+        """Write the prepared bytes, after the step is committed."""
         link.write_encoded(self._folder, state)
 
     def _changed(self, changes: Mapping[str, SealedFile | None]) -> Parts | None:
@@ -71,8 +71,8 @@ class StateFile:
 
 
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
-    """The state `before`, whose tree is in the order of paths, after another seal that gave some files other
-    digests (path → hex). None if one of them is not in there."""
+    """The bytes `before` of a state file with another last seal and other digests (path → hex). Returns None
+    if a path is not in it."""
     head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)

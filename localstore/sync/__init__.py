@@ -1,1 +1,1 @@
-"""The device's side of the lane protocol (docs/design/004): one working copy against one branch."""
+"""The client's side of the lane protocol (docs/design/004): one working copy against one branch."""

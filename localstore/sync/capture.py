@@ -1,7 +1,7 @@
-"""A save made outside becomes lane operations (device rule 2).
+"""Capture: an edit found on disk becomes lane updates (docs/design/004, device rule 2).
 
-The difference is always taken from the shadow, the bytes this device last knew on the disk, never from the
-sealed tree: what others wrote since is not ours to undo.
+An edit is the difference from the shadow, the bytes last known to be on the disk. It is never the difference
+from the sealed tree, because that would undo what others wrote since.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ LOT = 256  # paths whose texts are read together
 
 
 def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -> set[str]:
-    """Capture the text edits at these paths, which may be any. Returns those whose edit cannot be: it has too
-    many parts for an update, and is sent as a new version, or the lane has moved on and the two cannot be
-    merged, which `settle` sees to. `scan`: a look at the folder just now, whose word is taken
-    where it still holds the bytes."""
+    """Capture the text edits at `paths`; other paths are skipped.
+
+    Returns the paths whose edit cannot be captured: it has too many parts for one update (the file is then
+    sent as a new version), or the lane changed and the texts cannot be merged (`settle` records the
+    conflict). `scan`: a scan just made; its digests are used while the object store still caches the bytes.
+    """
     in_flight = copy.db.flight_kinds()
     left = set()
     batch = _Batch(copy)
@@ -39,7 +41,7 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
         if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
             continue
         if in_flight.get(path, "edit_text") != "edit_text":
-            continue  # a create or a delete is under way: what it replaces is settled first
+            continue  # a create or a delete is in flight; its answer comes first
         shown = _on_disk(copy, path, scan)
         if shown is not None and shown.name != entry.shadow and not _capture(copy, batch, entry, shown):
             left.add(path)
@@ -48,7 +50,7 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
 
 
 def _read_ahead(copy: WorkingCopy, found: list[str]) -> Iterator[str]:
-    """The paths again, each lot after what its edits start from was read together."""
+    """Yields `paths`; loads the genesis texts of LOT paths together before it yields them."""
     for start in range(0, len(found), LOT):
         lot = found[start : start + LOT]
         known = (copy.entries.get(path) for path in lot)
@@ -58,14 +60,15 @@ def _read_ahead(copy: WorkingCopy, found: list[str]) -> Iterator[str]:
 
 
 class _Text(NamedTuple):
-    """`name` is the BLAKE3 of the bytes."""
+    """A text and its BLAKE3 (`name`)."""
 
     name: bytes
     data: bytes
 
 
 class _CapturedEdit(NamedTuple):
-    """A lane with an edit in it: the update that makes it, None if nothing changes, and the text then."""
+    """A lane with the edit applied. `update`: the encoded update, None if the text is unchanged. `want`: the
+    lane's text after it."""
 
     lane: Lane | FirstEdit
     update: bytes | None
@@ -73,7 +76,7 @@ class _CapturedEdit(NamedTuple):
 
 
 class _Batch:
-    """Captured edits on their way into the database: texts, entries and updates in one step."""
+    """Captured edits that are stored together: texts, entries and updates in one step."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -82,7 +85,8 @@ class _Batch:
         self._bytes = 0
 
     def add(self, entry: PathRecord, shown: _Text, made: _CapturedEdit) -> None:
-        """`shown`: what the disk holds."""
+        """Add an edit. `on_disk`: the text that the file has. Stores the batch once it holds over
+        BATCH_BYTES."""
         self._captured.append((entry, shown.name, made))
         for text in (shown, made.want):
             self._texts[text.name] = text.data
@@ -91,6 +95,7 @@ class _Batch:
             self.store()
 
     def store(self) -> None:
+        """Write the batch to the database and start an empty one."""
         if not self._captured:
             return
         copy = self._copy
@@ -108,6 +113,7 @@ class _Batch:
 
 
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
+    """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
     made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
@@ -115,7 +121,7 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) 
 
 
 def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
-    """An edit of a lane that the disk showed; None if it has too many parts."""
+    """An edit of a lane whose text the disk showed before the edit. Returns None if it has too many parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
         first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, shown.data, name)
@@ -129,8 +135,8 @@ def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Captured
 
 
 def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
-    """An edit of what the disk showed of a lane that has moved on; None if the two cannot be merged, or the
-    relay has not the text that it said the lane began with."""
+    """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
+    if the relay does not send the texts that this needs."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -147,18 +153,20 @@ def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Capture
 
 
 def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
-    """The text that an edit was made from; None where the path held no text: another branch's binary."""
+    """The text that the edit starts from. Returns None if the shadow is no text, or cannot be read or
+    fetched."""
     try:
         text = copy.text(shadow)
     except (Invalid, NotFound, ServerMisbehaved):
-        return None  # kept in chunks, or not to be had: nothing to join the edit by
+        return None  # stored as chunks, or missing: no text to merge from
     return text if kind_of(text) == "text" else None
 
 
 def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
-    """Take in a save that slipped into an exchange: `data`, made from `before`, while the lane has moved on.
+    """Merge a save that happened during a write of the file: `data` was made from `before`, and the lane has
+    changed since.
 
-    Part of the caller's step. False if the two cannot be merged: the clash is recorded.
+    Part of the caller's step. Returns False if the texts conflict; the conflict is then recorded.
     """
     lane = copy.lane_with_pending(entry)
     try:
@@ -176,7 +184,7 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The file's bytes; None unless it is a text."""
+    """The text that the file has now. Returns None if it is no text, or larger than TEXT_FILE."""
     seen = scan.find(path) if scan else None
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:

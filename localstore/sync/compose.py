@@ -1,4 +1,4 @@
-"""Local changes become signed updates, one in flight for each path."""
+"""Local changes become signed updates; at most one is in flight for each path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """What is about to be sent, by path; files over a cap, and those that hold conflict markers of ours."""
+    """What `compose` put in flight, by path: `written`, `removed`. `skipped`: files over a size cap.
+    `marked`: files that still hold conflict markers of svc."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -35,7 +36,8 @@ class Composed(msgspec.Struct):
 
 
 class _PathUpdate(NamedTuple):
-    """A path that needs an update of these members."""
+    """A path and the kind-specific members of its update. `entry` None: the path is new. `stat` None: the
+    file is gone."""
 
     path: str
     entry: PathRecord | None
@@ -54,9 +56,9 @@ def compose(
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
-    `barred` paths were refused for good in this run; `whole` ones need a new version, since the relay will
-    not take their edits; edits of `typed` ones land whatever others write meanwhile. With `store` False
-    nothing is put in flight.
+    `barred`: paths that the relay refused in this run; they are left out. `whole`: paths to send as a new
+    version, because the relay refuses their edits. `typed`: paths whose edits are sent as typed edits, which
+    the relay accepts whatever others wrote. `store` False: nothing is put in flight.
     """
     done = Composed()
     moved = copy.db.may_need_update()
@@ -91,7 +93,7 @@ def compose(
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """Those of the paths where the disk has a file with other bytes than this device last knew there."""
+    """Those of the paths where the file on the disk differs from the shadow."""
     copy.entries.load(moved)
     return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
@@ -103,16 +105,19 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 def _members(
     copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
-    """Kind and bytes of the update that this path needs; None if it needs none, or may not have one yet."""
+    """Kind and content of the update that the path needs. Returns None if it needs none, or may not be sent
+    yet."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
-        return None  # the disk does not show what the update would replace: pull first (device rule 6)
+        return (
+            None  # the disk does not show the text that the update would replace: pull first (device rule 6)
+        )
     if stat is None:
         gone = delete and entry.gen and entry.shadow is not None and _no_file(copy, entry.path)
         return {"kind": "delete"} if gone else None
     if entry.kind == "text" and stat.kind == "text" and entry.gen and not whole:
-        return _edit_members(copy, entry)  # a save since the walk is captured by the next one
+        return _edit_members(copy, entry)  # a save after the scan is captured by the next command
     if stat.digest != entry.shadow or entry.pending:
         return _bytes_members(stat)
     return None
@@ -145,7 +150,8 @@ def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None
 
 
 def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
-    """Sign the updates and put them in flight, in this order."""
+    """Number and sign the updates, in this order, and store them as in flight. Raises Unauthorized without a
+    device key."""
     if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
     last, lowest = copy.db.number("n"), copy.db.lowest_flight()
@@ -173,8 +179,8 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
 
 
 class MarkerCheck:
-    """Whether a text still holds conflict markers that svc wrote. Where no conflict is unresolved there is
-    nobody to write them into a new file, and only edits, whose texts are at hand, are looked into."""
+    """Finds texts that still hold conflict markers written by svc. New files are read only while a conflict
+    is unresolved; edits are in memory and always checked."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -184,7 +190,7 @@ class MarkerCheck:
         return bool(self._copy.db.conflicts.list())
 
     def remain_in(self, stat: Stat, kind: str) -> bool:
-        """`kind`: that of the update that would send the file."""
+        """Whether the file holds markers. `kind`: the kind of the update that would send it."""
         text = None
         if kind == "edit_text":
             text = self._copy.objects.get(stat.digest)
@@ -194,7 +200,7 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """The size caps of byte files (docs/design/006): each file, and their sum in byte order of path."""
+    """The size caps of byte files (docs/design/006): a cap for each file, and one for their sum."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan) -> None:
         self._copy = copy
@@ -202,7 +208,7 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Byte files of the branch as this folder would leave them."""
+        """Path → bytes of each byte file that the branch will have after this push."""
         sizes = self._copy.db.blob_sizes()
         for path, entry in self._copy.entries.items():
             if entry.kind != "text":  # what this push sent already is no row of the branch here yet
@@ -216,7 +222,7 @@ class SizeCaps:
         return sum(self._sizes.values())
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """Why the file stays out; None if it fits, and it then counts."""
+        """Why the file is over a cap. Returns None if it fits; its size is then added to the sum."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             remedy = RAISED if kind == "app" and stat.size <= limits.APP_FILE_CLAMP else ""

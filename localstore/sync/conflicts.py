@@ -1,5 +1,5 @@
-"""Texts that cannot be merged: theirs stays in its place, mine becomes a conflict copy, and both, with what
-they come from, are recorded until somebody resolves it."""
+"""Texts that cannot be merged. The branch's text keeps the path, the local text becomes a conflict copy, and
+both are recorded with their base until the user resolves the conflict."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class ConflictingTexts(NamedTuple):
-    """`base` None: nothing is known that both come from. `conflicts`: lines that stand against each other;
-    none where the texts are not to be merged for another reason."""
+    """Two texts that cannot be merged. `base`: the text that both were made from, None if unknown.
+    `conflicts`: the line ranges that both changed; empty if the merge failed for another reason (size, binary
+    base)."""
 
     base: bytes | None
     theirs: bytes
@@ -23,7 +24,7 @@ class ConflictingTexts(NamedTuple):
 
 
 class TextsConflict(Exception):
-    """Raised before anything is changed."""
+    """Two texts cannot be merged. Raised before anything is changed; `texts` holds them."""
 
     def __init__(self, clash: ConflictingTexts) -> None:
         super().__init__("the texts stand against each other")
@@ -31,8 +32,8 @@ class TextsConflict(Exception):
 
 
 def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> None:
-    """Remember the clash, and the name that my text, which the disk shows at `path`, is about to get. Part of
-    the caller's step."""
+    """Record a conflict at `path`, with the name that the conflict copy will get. Part of the caller's step;
+    the disk still shows the local text at `path`."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
@@ -53,14 +54,14 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 
 
 def drop_unused(copy: WorkingCopy, path: str) -> None:
-    """Forget the clashes of a path of which no copy came (the file was saved or deleted in between), or is
-    left."""
+    """Drop the records of conflicts at a path whose copies do not exist."""
     for known in copy.db.conflicts.of(path):
         if not copy.exists(known.kept_as):
             copy.db.conflicts.remove(known.kept_as)
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:
-    """The handle of whoever made the branch's version of a path, None if it is not known or several did."""
+    """Handle of the author of the branch's version of a path. Returns None if unknown, or if several people
+    changed it."""
     handles = unsealed_authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

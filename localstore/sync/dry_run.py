@@ -1,9 +1,8 @@
-"""Running a command without effect, to say beforehand what it would do.
+"""Runs a command without effect, to say what it would do (`--dry-run`).
 
-The command's own code runs, on a copy of the records, over an overlay of the folder, and towards a relay
-that takes nothing: updates are answered from the frontier as this folder knows it. So a forecast cannot
-differ from the run in what is decided here. What can differ is what others do in between, and refusals that
-only the relay can know.
+The command's own code runs on a copy of the database, over an overlay of the folder, with a transport that
+answers updates from the known frontier and sends none. Its result differs from a real run only by what others
+do in between and by refusals that only the relay can decide.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """The device again, whose commands have no effect on folder, records and relay."""
+    """A working copy whose changes affect neither folder, record nor relay."""
     for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=copy.record) as name:
@@ -72,8 +71,8 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 
 class DryRunCopy(WorkingCopy):
-    """A device that only seems to change things. `taken`: what the relay would have, by path, of what was
-    sent; None: nothing."""
+    """A working copy that discards all changes. `sent_rows`: path → row that the relay would have after the
+    updates sent; None: removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport
@@ -101,8 +100,7 @@ class DryRunCopy(WorkingCopy):
         return found
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Texts are fetched: the run looks into them. Of other files that are to be written nothing but the
-        digest is needed."""
+        """Fetches texts, because the run reads them. Other files get a placeholder."""
         if keep:
             yield from super().fetch(sizes, keep)
             return
@@ -115,7 +113,7 @@ class DryRunCopy(WorkingCopy):
         return Fetched(path)
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
-        """Path → kind and digest, as the relay would have them."""
+        """Path → kind and digest that the relay would have."""
         found: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
         return {path: (row.kind, row.digest) for path, row in found.items() if row is not None}
 
@@ -127,7 +125,7 @@ class DryRunCopy(WorkingCopy):
 
 
 class _DryRunTransport(Transport):
-    """The relay, listened to and told nothing."""
+    """Passes reads to the relay and discards writes."""
 
     def __init__(self, real: Transport, copy: DryRunCopy) -> None:
         self._real, self._copy = real, copy
@@ -148,7 +146,7 @@ class _DryRunTransport(Transport):
         return UpdateAnswers(seq=self._seq, answers=answers)
 
     def _answer(self, update: LiveUpdate) -> UpdateAnswer:
-        """What the relay answers to an update, by its own rules, as far as rows tell."""
+        """What the relay would answer to an update, as far as the rows tell."""
         row = self._row(update.path)
         if update.kind == "edit_text":
             return self._edited(update, row)
@@ -242,7 +240,7 @@ class _DryRunTransport(Transport):
 
 
 def _to_wire(path: str, row: Row | None) -> WireRow:
-    """A row as the relay tells it."""
+    """A row in the relay's wire format; kind `gone` for None."""
     if row is None:
         return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
     return WireRow(
@@ -258,7 +256,7 @@ def _ok(update: LiveUpdate, row: Row) -> UpdateAnswer:
 
 
 class _ScratchObjects(Objects):
-    """The texts of the real record, and further ones in files of its own."""
+    """Reads the texts of the real record; writes new ones to a scratch folder."""
 
     def __init__(self, real: Path, scratch: Path, db: Database) -> None:
         self._real = real
@@ -274,7 +272,7 @@ class _ScratchObjects(Objects):
 
 
 class _UnwrittenState(StateFile):
-    """`state.json` stays as it is."""
+    """A state file that is never written."""
 
     def is_written(self) -> bool:
         return True
@@ -284,7 +282,7 @@ class _UnwrittenState(StateFile):
 
 
 class _ScratchHome(Home):
-    """The home, with a trash that goes when the rehearsal ends."""
+    """The home with a temporary trash, which is deleted after the dry run."""
 
     def __init__(self, real: Home, scratch: Path) -> None:
         super().__init__(real.root)

@@ -1,4 +1,5 @@
-"""Lanes as a command's captures left them: the answer to what was captured need not make them again."""
+"""A cache of the lanes that this command edited, so that handling the relay's answers need not rebuild
+them."""
 
 from __future__ import annotations
 
@@ -13,27 +14,30 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
+    """`version`: the entry's state when the lane was cached. `size`: bytes of its text."""
+
     lane: Lane | FirstEdit
     version: tuple[object, ...]
     size: int
 
 
 class EditedLanes:
-    """Lanes that hold the confirmed state and every pending update of their path, by path."""
+    """Path → lane with the confirmed state and every pending update applied."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, _CachedLane] = {}
         self._bytes = 0
 
     def keep(self, entry: PathRecord, lane: Lane | FirstEdit) -> None:
-        """The lane of an entry as it is now. Left out where memory is used up."""
+        """Cache the lane of an entry, unless the cache already holds CACHE_BYTES."""
         self._forget(entry.path)
         if self._bytes + entry.size <= CACHE_BYTES:
             self._bytes += entry.size
             self._lanes[entry.path] = _CachedLane(lane, _version(entry), entry.size)
 
     def pop(self, entry: PathRecord) -> Lane | FirstEdit | None:
-        """The lane of the path, if it still holds just what the record says."""
+        """Remove and return the lane of the path. Returns None if it is not cached, or if the entry changed
+        since."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.version == _version(entry) else None
 
@@ -45,5 +49,5 @@ class EditedLanes:
 
 
 def _version(entry: PathRecord) -> tuple[object, ...]:
-    """Changes with everything that changes the lane."""
+    """A value that changes whenever the lane of the entry changes."""
     return entry.gen, entry.epoch, entry.seen, entry.pending, entry.want

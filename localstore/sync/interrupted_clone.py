@@ -1,8 +1,8 @@
-"""A clone that was interrupted: which files of the folder it wrote, so that they are taken for what they are.
+"""Finds the files that an interrupted clone wrote, so that the clone can continue.
 
-The record names the seal that is being cloned (`CLONING`) before the first file is written. A file with the
-bytes that this seal has at its path is the clone's; so is one that holds the beginning of these bytes: the
-write of it was cut short. Everything else is somebody's.
+The record names the seal being cloned (`CLONING`) before the first file is written. A file belongs to the
+clone if it has the bytes that the seal has at its path, or a prefix of them (the write was cut short). Every
+other file is the user's.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ CLONING = "cloning"  # the seal that a clone writes, kept until all of it is her
 
 
 def resume_clone(copy: WorkingCopy) -> None:
-    """Make the beginning of a clone an ordinary working copy at the seal that it was cloned from: a pull then
-    brings what is missing, and removes or replaces what the branch changed since. Nothing happens anywhere
-    else."""
+    """Turn an interrupted clone into a working copy at the seal that was being cloned; a pull then fetches
+    what is missing. Does nothing for other working copies."""
     begun = copy.db.text(CLONING)
     if begun is None or copy.last_seal is not None:
         return
@@ -45,8 +44,11 @@ def resume_clone(copy: WorkingCopy) -> None:
 
 
 def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
-    """The files that an interrupted clone wrote whole, as they are now. Those whose write was cut short are
-    removed, and what is missing is forgotten: to nobody it is a delete."""
+    """Path → stat of the files that an interrupted clone wrote completely.
+
+    Removes files whose write was cut short, and drops the records of missing files, so that they do not count
+    as deleted.
+    """
     scan = copy.scan()
     torn = _torn(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]
@@ -64,7 +66,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
 
 
 def _torn(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
-    """Files that are shorter than they should be and hold the beginning of what they should hold."""
+    """Paths of files that hold only a prefix of their sealed bytes."""
     short = {}
     for path, file in files.items():
         stat = scan.find(path)

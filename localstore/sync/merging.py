@@ -1,9 +1,8 @@
-"""Edits captured from a file meet a lane that has moved on: the texts are merged, then operations are made.
+"""Merges a captured edit with a lane that changed since.
 
-A file says what its text became, not what was meant. So what is here and what others made of it are merged as
-texts (`localstore.core.diff.text_merge`), and only the result becomes operations, on the lane as it is now.
-What cannot be merged is a conflict (`localstore.sync.conflicts`): the lane's text stays, mine becomes a file
-of its own.
+A captured edit says what the text became, not which characters were typed. It is therefore merged as text
+(`localstore.core.diff.text_merge`), and the result becomes updates of the current lane. If the merge fails,
+`TextsConflict` is raised (`localstore.sync.conflicts`).
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
-    """Bring the confirmed lane to the relay's state and what is captured here onto it, in one step. Clashed,
-    and nothing is changed, where the two cannot be merged."""
+    """Replace the confirmed lane of an entry by the relay's, and merge the pending edits into it, in one
+    step. Raises TextsConflict, with nothing changed, if they cannot be merged."""
     same_epoch = entry.epoch == remote.row.epoch
     if same_epoch and remote.state is None and entry.touched:
-        return  # the relay does not tell what it confirmed to us
+        return  # the relay sent no state, so the confirmed one stays
     if not entry.pending:
         _adopt(copy, entry, remote, None, None)
     elif same_epoch and remote.row.other <= entry.seen:
@@ -43,10 +42,13 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
-    """Give `lane` the change from `base`, which the disk once showed of it, to `mine`. The update that does
-    it, None if the lane has it all. Clashed where that cannot be, and the lane is as it was."""
+    """Apply the change from `base`, a text that the disk showed, to `mine` to `lane`.
+
+    Returns the update, or None if the lane already has the change. Raises TextsConflict, with the lane
+    unchanged.
+    """
     theirs = lane.text()
-    if kind_of(base) != "text":  # a file that was bytes before
+    if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
     merged = merge(base, theirs, mine)
     if merged.conflicts or len(merged.text) > TEXT_FILE:
@@ -61,6 +63,7 @@ def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: byte
 
 
 def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
+    """The relay's lane, editable by this replica."""
     if remote.state is not None:
         return Lane.load(remote.state, copy.replica)
     return copy.genesis(remote.row.gen, remote.row.epoch, copy.text(remote.genesis))
@@ -69,7 +72,7 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
 def _adopt(
     copy: WorkingCopy, entry: PathRecord, remote: Remote, update: bytes | None, text: bytes | None
 ) -> None:
-    """Take the relay's lane for ours, with `update` captured on it, which makes its text `text`."""
+    """Record the relay's lane as confirmed, with at most one pending `update` that makes its text `text`."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None
     entry.want, entry.size = remote.row.digest, remote.row.size

@@ -1,8 +1,8 @@
-"""What a killed process left under a former link of this folder: temporary files that may hold a save.
+"""Rescues temporary files that a killed process left under an earlier record of this folder.
 
-`.svc` was deleted, or the folder came from a backup; it has a new record, and the journal that explains
-the temporary files lies in an older one. Nothing can be joined any more, since the lanes belonged to another
-replica: whatever is not known to be svc's own work becomes a file of its own.
+The folder has a new record because `.svc` was deleted or the folder came from a backup; the journal that
+explains the temporary files is in the older record. Its edits cannot be merged, because its lanes belong to
+another replica. A temporary file whose bytes are not known to exist elsewhere becomes a conflict copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rescue(copy: WorkingCopy) -> None:
-    """Bring back, once for each former record of this folder, what its journal holds."""
+    """Restore the files named in the journals of earlier records of this folder, once for each record."""
     done = (copy.db.text(RESCUED) or "").split()
     for record in copy.home.previous_records(copy.folder):
         if record.name in done or not (record / "state.db").exists():
@@ -37,8 +37,8 @@ def rescue(copy: WorkingCopy) -> None:
 
 
 class _OldRecord:
-    """One former record. It is read, never changed: the folder it belonged to may live under another name.
-    A temporary file is ours to judge only if it lies here; its random name says whose it is."""
+    """One earlier record. It is only read: its folder may still be in use under another name. Only temporary
+    files in this folder are touched."""
 
     def __init__(self, copy: WorkingCopy, record: Path) -> None:
         self._copy, self._record = copy, record
@@ -47,6 +47,7 @@ class _OldRecord:
         self._objects = Objects(record / "objects", self._db)
 
     def restore_files(self) -> None:
+        """Restore temporary files of the journal, and edits that were captured and never written."""
         try:
             for intent in self._db.intents():
                 info = self._copy.files.stat(intent.temp)
@@ -61,7 +62,7 @@ class _OldRecord:
             self._copy.files.forget()
 
     def _one(self, intent: Intent, regular: bool) -> None:
-        """Remove the temporary file if its bytes are known to be elsewhere; else it becomes a file."""
+        """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
         entry = self._entries.get(intent.path)
         known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         known.discard(None)
@@ -74,7 +75,7 @@ class _OldRecord:
             self._moved(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
 
     def _moved(self, temp: str, name: str) -> bool:
-        """Whether the file could take this name."""
+        """Move the file. Returns False if the name is taken."""
         try:
             self._copy.files.move(temp, name)
         except (FileExistsError, Blocked):
@@ -82,7 +83,8 @@ class _OldRecord:
         return True
 
     def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
-        """A save was taken into the lane, and the lane never written: its text is kept beside the file."""
+        """Write the text of a captured edit to a conflict copy, if the file still shows the text before
+        it."""
         here = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
         if data is None or here is None or here != shadow or blake3(data) == here:

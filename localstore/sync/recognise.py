@@ -1,4 +1,4 @@
-"""What a folder without records is a version of (docs/design/007)."""
+"""Finds the seal that the files of a folder without a record come from (docs/design/007)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
 
 class Recognised(msgspec.Struct):
-    """`base`: the seal the folder was recognised as, None if none. `known`: how many files are versions that
-    the branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
+    """`base`: the seal that most files match, None if none. `known`: the number of files that equal a sealed
+    version of their path. `unknown`: paths with other content; a pull keeps them as conflict copies."""
 
     base: str | None
     head: str | None
@@ -29,8 +29,7 @@ class Recognised(msgspec.Struct):
 
 
 def recognise(copy: WorkingCopy) -> Recognised:
-    """Start over, taking as base the newest seal whose digests match most files; a file that differs from it
-    is the version that its path once had, or not known."""
+    """Start a new record. The base is the newest of the last SEALS_COMPARED seals that matches most files."""
     head = copy.transport.head()
     files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None
@@ -57,8 +56,8 @@ def recognise(copy: WorkingCopy) -> Recognised:
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
-    """A folder that was copied with its link has a `state.json` and no record yet: the seal it names, once
-    verified, is the base. Nothing happens where the seal is not the repository's."""
+    """Use the seal in `state.json` as base if the record is new: the folder was copied with its link. The
+    seal is verified first. Does nothing if the repository does not have it."""
     named = _unrecorded(copy)
     if named is None:
         if _nothing_recorded(copy):
@@ -81,8 +80,8 @@ def adopt_state_file(copy: WorkingCopy) -> None:
 def changes_since_last_seal(
     copy: WorkingCopy, scan: Scan
 ) -> tuple[str | None, list[str], list[str], list[str]]:
-    """The folder's last seal, and which paths are changed, new and removed since: by the record, or by
-    `state.json` without one. `scan` is a fresh one."""
+    """The folder's last seal and the changed, new and removed paths since, each list sorted. Uses the record,
+    or `state.json` if the record is new. `scan`: a scan just made."""
     if _unrecorded(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files
@@ -92,20 +91,20 @@ def changes_since_last_seal(
 
 
 def repair_state_file(copy: WorkingCopy) -> None:
-    """`state.json` follows the record: a crash between the two, or while writing, and an editor's slip are
-    mended here."""
+    """Write `state.json` again if it differs from the record: a process was killed, or the file was
+    edited."""
     link.sweep(copy.folder)
     if copy.last_seal is not None and not copy.state.is_written():
         copy.state.rewrite()
 
 
 def _unrecorded(copy: WorkingCopy) -> str | None:
-    """The seal that `state.json` names, where the record is new and knows none."""
+    """The seal in `state.json` if the record is new, else None."""
     return _seal_of_state_file(copy) if _nothing_recorded(copy) else None
 
 
 def _nothing_recorded(copy: WorkingCopy) -> bool:
-    """Whether nothing was ever recorded of the folder."""
+    """Whether the record is new: nothing of the folder was ever stored in it."""
     known = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
     return not known
 

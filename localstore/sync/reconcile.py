@@ -1,4 +1,4 @@
-"""Bringing the branch's frontier into the folder: the table of docs/design/004, path by path."""
+"""Brings the branch's live frontier into the folder, path by path (the table of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ CHUNK = 1000
 
 
 def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Everything is captured and nothing is in flight. Returns the paths that changed, removals first.
+    """Write the frontier into the folder. Every edit is captured before, and nothing is in flight.
 
-    ServerMisbehaved, after everything else was brought in, where the relay sent lanes that cannot be."""
+    Returns the changed paths, removals first. Raises ServerMisbehaved, after all other paths were written, if
+    the relay sent lanes that cannot be loaded.
+    """
     try:
         changed = _reconcile(copy, scan)
     except (NotFound, PayloadMissing, ServerMisbehaved):
-        copy.db.put("since", 0)  # a row names bytes that are not to be had: ask for all rows again
+        copy.db.put("since", 0)  # a row names missing bytes: fetch all rows again
         raise
     require_readable(copy)
     return changed
@@ -76,7 +78,7 @@ def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
-    """Take over, in one step, new epochs of lanes whose text stayed the same; the rows that are left."""
+    """Record, in one step, the new epochs of lanes whose text is unchanged. Returns the other rows."""
     left: list[Row] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
@@ -98,7 +100,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
-    """Whether only the epoch moved: nothing pending here, nothing live there, one text."""
+    """Whether the two differ in the epoch only: no pending edits, no live edits, the same text."""
     return (
         entry.gen == row.gen
         and entry.kind == row.kind == "text"
@@ -110,22 +112,23 @@ def _same_text(entry: PathRecord, row: Row) -> bool:
 
 
 def _is_settled(copy: WorkingCopy, path: str) -> bool:
+    """Whether the disk shows the lane's text."""
     entry = copy.entries.get(path)
     return entry is not None and entry.settled
 
 
 def _behind(entry: PathRecord | None, row: Row) -> bool:
-    """Whether the row holds something that this folder does not."""
+    """Whether the row is newer than what the entry has."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
-        return False  # the row is older than an answer that we have
+        return False  # the row is older than a received answer
     if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
         return True
     return row.other > entry.seen
 
 
 def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
-    """Paths that this file system cannot hold beside their siblings: recorded, and never counted as
-    removed."""
+    """Paths that this file system cannot hold beside others because it ignores case. They are recorded, and
+    never count as removed."""
     known = copy.db.unwritable()
     blocked = set()
     if _folds_case(copy):
@@ -140,10 +143,13 @@ def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
 
 
 def _folds_case(copy: WorkingCopy) -> bool:
+    """Whether the file system ignores case."""
     return copy.files.stat(".SVC") is not None
 
 
 def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
+    """Remove files that the branch removed and that are unchanged here. Returns their paths. An edited file
+    stays and counts as new."""
     clean = []
     for path in gone:
         entry = copy.entries[path]
@@ -160,7 +166,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
 
 
 def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
-    """Bring the record of one path up to date; whether the path is to be settled."""
+    """Update the record of one path. Returns whether the file must be written (`settle`)."""
     entry = copy.entries.get(remote.row.path)
     if entry is not None and entry.gen == remote.row.gen:
         return _same_lane(copy, entry, remote)
@@ -170,6 +176,7 @@ def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
+    """As `_reconcile_path`, for a file with the same lane as before."""
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
@@ -177,7 +184,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
-        return False  # our delete or change of kind, not sent yet, replaces what we have seen
+        return False  # the unsent delete or change of kind replaces the version that this folder knows
     try:
         advance(copy, entry, remote)
     except TextsConflict as found:
@@ -185,21 +192,21 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if odd:
         _take_theirs(copy, remote)
     elif now is None:
-        entry.shadow = None  # our delete loses against an edit
+        entry.shadow = None  # an edit on the branch wins over the local delete
         with copy.db.step():
             copy.save(entry)
     return True
 
 
 def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
-    """Mine becomes the conflict copy; whether the path is to be settled. What was captured before the file
-    was deleted, or became bytes, is given up with it."""
+    """Record a conflict and move the local text to a conflict copy. Returns whether the path must be written.
+    Pending edits of a file that was deleted or became binary are dropped."""
     path = entry.path
-    if not entry.settled:  # what was captured may be in the lane alone: a file has to show it
+    if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
         shown = copy.entries.get(path)
         if shown is None or not shown.settled:
-            return False  # it is saved all the time: the next pull tries again
+            return False  # the file is being saved continuously; the next pull tries again
         return _same_lane(copy, shown, remote)
     if copy.digest_on_disk(path) == digest(clash.mine):
         with copy.db.step():
@@ -210,7 +217,7 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
 
 
 def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
-    """Take the relay's version; what the disk holds becomes the conflict copy."""
+    """Record the relay's version; a file on the disk becomes a conflict copy."""
     path = remote.row.path
     copy.forget_and_move_aside(path)
     with copy.db.step():
@@ -219,6 +226,7 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
+    """As `_reconcile_path`, for a file that is new on the branch, or was replaced there."""
     path = remote.row.path
     entry = copy.entries.get(path)
     now = copy.digest_on_disk(path)
@@ -232,14 +240,15 @@ def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
-    """Record the relay's version; `shadow` is what the disk holds."""
+    """Record the relay's version. `shadow`: digest of the file on the disk."""
     copy.forget(remote.row.path)
     copy.db.put_lane_state(remote.row.path, remote.state)
     copy.save(entry_of(remote, shadow))
 
 
 def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
-    """The record of a path as the relay has it; `shadow` is what the disk holds."""
+    """The entry of a path in the relay's version. `shadow`: digest of the file on the disk, None for no
+    file."""
     row = remote.row
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
     return PathRecord(
@@ -257,8 +266,8 @@ def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
 
 
 def attach_lanes(copy: WorkingCopy) -> None:
-    """Give files that are known by their bytes alone the lanes they have on this branch: what the disk held
-    is then an older version of the lane, and edits since are carried onto it."""
+    """Find the lanes on this branch of files that are known by their bytes only. The bytes then count as an
+    older version of the lane, and edits made since are merged into it."""
     foreign = copy.db.foreign()
     if not foreign:
         return

@@ -1,4 +1,4 @@
-"""The branch's frontier as the relay tells it, checked and brought into one form."""
+"""Reads the branch's live frontier from the relay, checks it and stores it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ LANES_PER_REQUEST = 200
 
 
 class Remote(msgspec.Struct):
-    """One path of the frontier. `state` is the lane's (None: untouched since `genesis`)."""
+    """One path of the frontier. `state`: the lane's CRDT state, None if the lane is unchanged since
+    `genesis`."""
 
     row: Row
     genesis: bytes
@@ -39,17 +40,18 @@ class Remote(msgspec.Struct):
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """`head`: the branch's sealed head. `rows`: what the relay told that was not known here."""
+    """`head`: the branch's sealed head. `rows`: the rows that are new since the last call."""
 
     head: str | None
     rows: list[Row]
 
 
 def connect(copy: WorkingCopy) -> Connected:
-    """Bring the frontier up to date, as this folder's replica.
+    """Bring the stored frontier up to date, as this working copy's replica.
 
-    A folder whose records are older than what the relay has seen of it starts over under a new replica id,
-    with the seals of the branch to tell which versions its files are.
+    If the record is older than what the relay knows of this replica, the record starts over under a new
+    replica id and the files are recognised by the branch's seals. Raises Unauthorized without a device key,
+    BranchReplaced if another branch has the name.
     """
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
@@ -72,9 +74,11 @@ def connect(copy: WorkingCopy) -> Connected:
 
 
 def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
-    """The relay does not know this folder's replica: the branch was made again and is another one, or the
-    relay is older than what it told. Where it lacks the folder's last seal, what was sealed here may be lost
-    there: the seals that are left say which versions the files are, and others are kept."""
+    """Connect as a new replica after the relay did not know the old one.
+
+    Raises BranchReplaced if the branch was deleted and made again. If the relay was restored from a backup
+    and lacks the folder's last seal, the files are recognised by the seals that are left.
+    """
     answer = copy.transport.bootstrap(BootstrapRequest(device_key_id=copy.device_id))
     if copy.branch_id not in ("", answer.branch_id):
         raise BranchReplaced(copy.repo.branch)
@@ -89,6 +93,7 @@ def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
 
 
 def _has_seal(copy: WorkingCopy, seal: str | None) -> bool:
+    """Whether the relay has this seal; True for None."""
     try:
         return seal is None or bool(copy.transport.seal(seal))
     except NotFound:
@@ -105,6 +110,7 @@ def _request(copy: WorkingCopy) -> BootstrapRequest:
 
 
 def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
+    """Store the relay's answer in one step. Returns the rows that are files with valid paths."""
     since = copy.db.number("since")
     kept, gone = [], []
     refused: list[tuple[str, str]] = []
@@ -133,7 +139,7 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
-    """Whose unsealed edits the frontier holds, by path, as the relay tells; handles fit for a terminal."""
+    """Path → handles of the authors of its unsealed edits, as the relay says; fit for a terminal."""
     kept = copy.db.get("live_by")
     found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in found.items()}
@@ -153,8 +159,11 @@ def state_bytes(state: str | None) -> bytes | None:
 
 
 def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
-    """Each row with the lane state it takes to merge into it. A path that is gone meanwhile is left out: the
-    next pull sees why. So is one whose lane is refused, which `Device.unreadable` then names."""
+    """Yields each row with the lane state that a merge needs.
+
+    Leaves out paths that were removed since (the next pull handles them) and lanes that cannot be loaded,
+    which go to `WorkingCopy.unreadable`.
+    """
     asked: list[Row] = []
     for row in rows:
         if row.path in copy.unreadable:
@@ -192,15 +201,15 @@ def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
 
 
 def require_readable(copy: WorkingCopy) -> None:
-    """ServerMisbehaved, which names the files, if lanes were refused."""
+    """Raises ServerMisbehaved, naming a file, if lanes could not be loaded."""
     if not copy.unreadable:
         return
     path = min(copy.unreadable)
     others = f" and {len(copy.unreadable) - 1} more" if len(copy.unreadable) > 1 else ""
     raise ServerMisbehaved(
-        f"the server sent edits of {terminal_safe(path)}{others} that cannot be taken in "
-        f"({copy.unreadable[path]}); what is here was left as it is, and all else was brought up to date. "
-        "Try again; if it stays so, let somebody who has these edits push them: their seal ends them"
+        f"the server sent invalid edits of {terminal_safe(path)}{others} "
+        f"({copy.unreadable[path]}); these files were left unchanged, all others were updated. "
+        "Try again; if it happens again, ask a person who made these edits to push them"
     )
 
 
@@ -213,7 +222,7 @@ def _remote(copy: WorkingCopy, state: LaneState, known: Row) -> Remote:
     genesis, raw = unhex(state.genesis), state_bytes(state.state)
     text = None if raw is None else Lane.load(raw).text()
     if text is not None and digest(text) != row.digest:
-        raise Invalid("they do not give the text that they are said to give")
+        raise Invalid("their text has another digest than announced")
     if text is not None:
         copy.objects.add([(row.digest, text)])
     copy.db.put_rows([row], (), whole=False)

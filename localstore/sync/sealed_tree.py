@@ -1,5 +1,5 @@
-"""The tree of the folder's last seal, kept as directory objects: the digest of the next seal then costs what
-changed, not what there is."""
+"""The tree of the folder's last seal as stored directory objects. The digest of the next tree is computed
+from the changes alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Changes = Mapping[str, SealedFile | None]
 
 
 def tree_after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
-    """The tree that `changes` (path → file, None for removed) make of the last seal's; None if its root is
-    not the `expected` one."""
+    """The tree that results from `changes` (path → file, None: removed) to the last seal's tree. Returns None
+    if its root differs from `expected`."""
     found = _updated(copy, changes)
     if found is None or found.root != expected:  # the record is only a shortcut: the files decide
         found = _rebuilt(copy, changes)
@@ -26,7 +26,7 @@ def tree_after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTr
 
 
 def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
-    """From the kept directories; None without them."""
+    """Compute the tree from the stored directories. Returns None if they are missing or damaged."""
     root = copy.db.sealed_root()
     if root is None:
         return None
@@ -46,7 +46,7 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 
 def _rebuilt(copy: WorkingCopy, changes: Changes) -> SealedTree:
-    """From the path of every file."""
+    """Compute the tree from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():
         if file is None:

@@ -1,4 +1,4 @@
-"""Sealing the frontier: the relay fixes the bytes, the device checks every field and signs."""
+"""Sealing: the relay prepares the bytes of the seal; the client checks every field, then signs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS = get_args(Kind)
 
 
 class Sealed(msgspec.Struct):
-    """`seal` None: the tree equals the head's, nothing was sealed. `live_by`: whose live edits the seal also
-    holds, by path."""
+    """`seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted paths. `live_by`:
+    path → handles of others whose live edits the seal contains."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -33,7 +33,8 @@ class Sealed(msgspec.Struct):
 
 
 class _UnconfirmedSeal(msgspec.Struct):
-    """What is about to be finalized: kept, so that a lost answer is recognised by the head it made."""
+    """A seal whose `finalize` has no answer yet. It is stored, so that the next command recognises it if it
+    became the head."""
 
     seal: str
     parent: str | None
@@ -41,8 +42,8 @@ class _UnconfirmedSeal(msgspec.Struct):
 
 
 def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
-    """Seal the branch as it stands. StaleHead if somebody was faster; ServerMisbehaved, and nothing signed,
-    if the prepared bytes say anything but what was asked."""
+    """Seal the branch's live frontier. Raises StaleHead if another seal came first, and ServerMisbehaved,
+    with nothing signed, if a prepared field differs from the request."""
     if copy.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")
     request = PrepareRequest(
@@ -76,13 +77,13 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
 
 
 def _settled(copy: WorkingCopy) -> int:
-    """The update number up to which every answer was taken in."""
+    """The update number up to which all answers were received."""
     lowest = copy.db.lowest_flight()
     return copy.db.number("n") if lowest is None else lowest - 1
 
 
 def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
-    """If the head is the seal whose answer was lost, take it as ours."""
+    """Record the head as the folder's last seal if it is the seal whose answer was lost."""
     kept = copy.db.get("prepared")
     if head is None or head == copy.last_seal or not isinstance(kept, bytes):
         return
@@ -95,7 +96,7 @@ def _checked_changes(prepared: Prepared) -> dict[str, SealedFile | None]:
     try:
         return _files(prepared.changes)
     except SvcError as error:
-        raise ServerMisbehaved(f"the server prepared a tree that cannot be: {error.detail}") from None
+        raise ServerMisbehaved(f"the server prepared an invalid tree: {error.detail}") from None
 
 
 def _files(changes: list[SealChange]) -> dict[str, SealedFile | None]:
@@ -115,7 +116,7 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
     try:
         payload = seals.decode(raw)
     except SvcError as error:
-        raise ServerMisbehaved(f"the server prepared bytes that are no seal: {error.detail}") from None
+        raise ServerMisbehaved(f"the server prepared an invalid seal: {error.detail}") from None
     expected = {
         "repository": (payload.repo_id, copy.repo.repo_id),
         "branch": (payload.branch, copy.repo.branch),
@@ -139,7 +140,8 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
 def _check_content(
     copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
 ) -> SealedTree:
-    """The tree is ours plus the changes, and what we sent is in it as we sent it."""
+    """Check that the prepared tree is the last seal's plus the changes, and that it has the bytes that this
+    working copy sent. Returns the tree. Raises ServerMisbehaved."""
     tree = sealed_tree.tree_after(copy, changes, unhex(prepared.content_digest))
     if tree is None:
         raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
@@ -154,7 +156,8 @@ def _check_content(
 
 
 def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
-    """Where the relay says that others edited a text of ours too, its lane must still hold what we sent."""
+    """Check that each lane which others edited too still contains the updates sent from here. Raises
+    ServerMisbehaved."""
     mine = {
         path: entry
         for path, file in changes.items()
@@ -174,7 +177,7 @@ def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, Seal
 
 
 def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
-    """Whether the relay's lane contains the one that it confirmed to us."""
+    """Whether the relay's lane contains every update that the relay confirmed to this working copy."""
     if (state.gen, state.epoch) != (entry.gen, entry.epoch):
         return True  # replaced, or in a new epoch: nothing to compare with
     confirmed = copy.confirmed_state(entry)
@@ -188,6 +191,5 @@ def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:
         return lane.digest() == alone
     except Invalid as error:
         raise ServerMisbehaved(
-            f"the server sent edits of {state.path} that cannot be taken in ({error.detail}); "
-            "nothing was signed"
+            f"the server sent invalid edits of {state.path} ({error.detail}); nothing was signed"
         ) from None

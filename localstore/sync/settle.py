@@ -1,4 +1,4 @@
-"""Making the disk show what the lanes say (device rules 4 to 7)."""
+"""Writes the lanes' texts to the folder (device rules 4 to 7 of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
 def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
-    """`kept`: digests of files that the user asked to replace and that lie in the trash."""
+    """A `Writer` for this working copy. `kept`: digests of files that were copied to the trash and may be
+    replaced."""
 
     def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
         return {outcome.temp: _replaced(copy, outcome, kept) for outcome in outcomes}
@@ -40,15 +41,17 @@ def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish what a killed process began (device rule 5), also one that worked under a former link."""
+    """Finish what a killed process began (device rule 5), also under an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     rescue(copy)
 
 
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
-    """Put the user's choice, `content` with the BLAKE3 `new`, at `path`; what is there goes to `trash`, or a
-    new one, first. Not to be taken for a delete at any moment. The trash, None if there was nothing to
-    keep."""
+    """Write `content`, whose BLAKE3 is `new`, at `path` as an edit of the user.
+
+    The file that is there is first copied to `trash`, or to a new trash folder if `trash` is None. Returns
+    the trash folder, or `trash` if there was no file. Raises Conflict if a directory or a link is at `path`.
+    """
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
@@ -59,12 +62,14 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:
-    """The digest of the file that a killed `replace` was about, if its copy in the trash is still there."""
+    """Digest of the file that a killed `replace` was writing over, if its copy in the trash exists."""
     digest, _, trashed = (copy.db.text(TRASHED) or "").partition(" ")
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> str:
+    """The journal state of a file that the user asked to replace: `aside` if its bytes are saved nowhere
+    else."""
     entry = copy.entries.get(outcome.path)
     known = {*kept, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in known)
@@ -72,7 +77,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> s
 
 
 def settle(copy: WorkingCopy, wanted: Iterable[str]) -> None:
-    """Write these paths, whose lanes changed. What stands in the way moves aside; saves are captured."""
+    """Write the lanes' texts to these paths. Files in the way move to conflict names; saves made meanwhile
+    are captured."""
     todo = list(wanted)
     for _ in range(ROUNDS):
         capture(copy, todo)
@@ -85,7 +91,7 @@ def settle(copy: WorkingCopy, wanted: Iterable[str]) -> None:
 
 
 def remove(copy: WorkingCopy, gone: Sequence[str]) -> None:
-    """Take files away that are gone from the branch and unchanged here."""
+    """Remove files that the branch removed and that are unchanged here."""
     for start in range(0, len(gone), BATCH_FILES):
         writer(copy).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
 
@@ -100,7 +106,8 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def _change(copy: WorkingCopy, path: str) -> list[Change]:
-    """The write this path needs, after everything that is in its way has moved; none if it cannot be."""
+    """The write that the path needs, after everything in its way was moved. Empty if the path cannot be
+    written."""
     entry = copy.entries[path]
     if not _clear_path(copy, path):
         return []
@@ -114,8 +121,8 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
-    """The disk holds something that this lane cannot take in: it becomes a file of its own. Nothing is known
-    to be on the disk first, so that a crash before the rename never looks like a delete."""
+    """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
+    that a crash in between does not look like a delete."""
     clash = _conflict_on_disk(copy, entry)
     entry.shadow = None
     with copy.db.step():
@@ -126,7 +133,8 @@ def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
 
 
 def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts | None:
-    """What the text on the disk stands against; None if there is none, or nothing that it was made from."""
+    """The conflict between the text on the disk and the lane. Returns None if the file is no text or its base
+    is unknown."""
     if entry.kind != "text" or entry.shadow is None or copy.digest_on_disk(entry.path) is None:
         return None
     data = copy.files.read_up_to(entry.path, limits.TEXT_FILE)
@@ -136,12 +144,12 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
         merge_edit(copy, entry.path, copy.lane_with_pending(entry), copy.text(entry.shadow), data)
     except TextsConflict as found:
         return found.texts
-    return None  # saved again since it was looked at
+    return None  # saved again in the meantime
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Free the path of directories and of files where it needs a directory. False if it must stay as it is:
-    a repository of its own lies there."""
+    """Move directories and files out of the way of the path. Returns False if a nested repository is
+    there."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:
@@ -202,7 +210,7 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
             if wanted:
                 yield from copy.fetch(wanted, keep=is_text)
 
-    writer(copy).apply(batch, supply)  # what is blocked stays unsettled: the next round clears the way
+    writer(copy).apply(batch, supply)  # blocked paths stay unsettled until the next round
     copy.progress("write", len(batch), None, sum(sizes.values()))
 
 
@@ -210,6 +218,7 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
 
 
 def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Record what each write displaced. Returns the journal state of each temporary file."""
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
@@ -244,7 +253,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
 
 
 def _captured_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes | None, outcome: Outcome) -> bool:
-    """Whether a save that slipped into the exchange could be taken into the lane."""
+    """Capture a save that happened during the write. Returns False if it cannot be merged."""
     old = copy.objects.get(before) if before is not None else None
     if old is None or entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return False

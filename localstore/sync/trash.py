@@ -1,4 +1,4 @@
-"""The trash: files leave the folder for it whole and durably, and keep their relative paths."""
+"""The trash: files are moved there durably and keep their relative paths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
-    """Move files out of the folder into `trash`, or a new one; the trash folder, None if nothing was there to
-    move."""
+    """Move files to `trash`, or to a new trash folder. Returns the folder, None if no file exists."""
     present = [path for path in paths if copy.exists(path)]
     if not present:
         return None
@@ -26,8 +25,8 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
 
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Take the file off its name first: a save after that is a new file and stays. Until the copy is
-    whole, a crash gives the name back (`Writer.recover`)."""
+    """Rename the file first, so that a save made meanwhile is a new file and stays. Until the copy is
+    complete, a crash restores the name (`Writer.recover`)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = temp_name(path)
     with copy.db.step():
@@ -49,8 +48,8 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
 
 
 def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
-    """A durable copy of the regular file at `path`, in `trash` or a new one, and its digest; None if
-    there is no such file."""
+    """Copy the regular file at `path` durably to `trash`, or to a new trash folder. Returns the folder and
+    the file's digest, None if there is no such file."""
     if copy.digest_on_disk(path) is None:
         return None
     trash = trash or copy.home.new_trash(copy.now())
@@ -60,6 +59,7 @@ def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Pat
 
 
 def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
+    """Copy the file to `target` durably. Returns its digest."""
     hasher = Classifier()
     with target.open("xb") as file:
         for chunk in copy.files.chunks(path):
@@ -71,8 +71,8 @@ def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
 
 
 def _give_back(copy: WorkingCopy, temp: str, path: str, target: Path) -> None:
-    """The copy failed: the file takes its name again; where a new one has it, `Writer.recover` finds
-    another."""
+    """The copy failed: restore the file's name. If another file has it, `Writer.recover` picks a conflict
+    name."""
     target.unlink(missing_ok=True)
     with suppress(OSError):
         copy.files.move(temp, path)

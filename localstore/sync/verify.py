@@ -1,4 +1,4 @@
-"""Seals are believed because they verify, not because a server says so."""
+"""Verifies seals and trees that a relay sends."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CHAIN_MAX = 100_000
 
 
 def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
-    """The payload of the seal `wanted`, whose id, signature and key hold together. ServerMisbehaved
-    otherwise."""
+    """Verify the seal `wanted` and return its payload. Raises ServerMisbehaved if id, signature, key or
+    repository do not match."""
     if one.id != wanted:
         raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
     try:
@@ -39,10 +39,10 @@ def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
 
 
 def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
-    """The seals after `last` up to `head`, newest first, along first parents, all verified.
+    """The verified seals from `head` back to `last`, exclusive, newest first, along first parents.
 
-    Without a `last`, the head alone. A branch that was set back or forked from elsewhere ends the walk at
-    its root: the list then does not lead to `last`.
+    Without `last` only the head. If the branch was reset or comes from elsewhere, the list ends at the root
+    and does not lead to `last`.
     """
     found: list[Seal] = []
     wanted: str | None = head
@@ -57,9 +57,10 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
-    """The files of a seal, checked against its content digest; unsafe paths are refused.
+    """The files of a seal, verified against its content digest.
 
-    A list without the repository's tree key, or with files left out, cannot be recomputed and is refused.
+    Raises ServerMisbehaved for unsafe paths, and for a filtered list or one without tree key, whose digest
+    cannot be computed.
     """
     if answer.filtered or answer.tree_key is None:
         raise ServerMisbehaved(
@@ -82,5 +83,6 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
 
 
 def content_digest(files: dict[str, SealedFile], key: bytes) -> bytes:
+    """Root digest of a tree of these files, salted with the tree key (32 bytes)."""
     entries = {path: TreeEntry(file.kind, file.digest, file.size) for path, file in files.items()}
     return root_digest(entries, key)

@@ -1,4 +1,5 @@
-"""One working copy and everything it knows: what the steps of the protocol work on."""
+"""One opened working copy: its folder, record, branch and transport. Every step of the protocol works on
+it."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from localstore.sync.transfer.transport import Transport
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
-REUSED = "reused"  # set when the relay shows that an update number was given twice
+REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
 def utc_now() -> datetime:
@@ -44,7 +45,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """Use `opened`. `transport` and `key` are None where a command works offline or signs nothing."""
+    """An opened working copy; use `opened`. `transport` is None for offline commands, `key` is None for
+    commands that sign nothing."""
 
     def __init__(
         self,
@@ -82,12 +84,13 @@ class WorkingCopy:
 
     @property
     def transport(self) -> Transport:
+        """The relay, bound to repository and branch. Raises ServerUnreachable for an offline command."""
         if self._transport is None:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
     def use_transport(self, transport: Transport) -> None:
-        """Talk to another branch from now on."""
+        """Use another branch's transport from now on."""
         self._transport = transport
 
     @property
@@ -100,12 +103,12 @@ class WorkingCopy:
 
     @property
     def last_seal(self) -> str | None:
-        """The last seal that this folder has."""
+        """The folder's last seal: the newest one whose tree it has."""
         return self.db.text("last")
 
     @property
     def repo_kind(self) -> str:
-        """The repository's kind, as the relay last translated_disk_errors."""
+        """The repository's kind, as the relay last said."""
         return self.db.text("repo_kind") or ""
 
     @property
@@ -115,7 +118,7 @@ class WorkingCopy:
     # --- entries
 
     def save_all(self, entries: Iterable[PathRecord]) -> None:
-        """As `save` for each."""
+        """Store these entries."""
         kept = list(entries)
         if not all(entry.path in self.entries for entry in kept):
             self.db.scan_record.put_last_scan(None)
@@ -123,20 +126,21 @@ class WorkingCopy:
         self.db.put_entries(kept)
 
     def save(self, entry: PathRecord) -> None:
+        """Store one entry. A new path makes the next scan walk the whole folder."""
         if entry.path not in self.entries:
             self.db.scan_record.put_last_scan(None)
         self.entries[entry.path] = entry
         self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
-        """Drop the record of a path; a file on the disk is then an ordinary new one."""
+        """Drop the record of a path; a file there then counts as new."""
         if self.entries.pop(path, None) is not None:
             self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
-        """Take these (record, lane state) for whatever was known of their paths, of which none has an update
-        in flight."""
+        """Store these (entry, lane state) and drop pending updates and older states of their paths. None of
+        the paths has an update in flight."""
         kept = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
             self.db.scan_record.put_last_scan(None)
@@ -147,7 +151,7 @@ class WorkingCopy:
                 self.db.put_lane_state(path, state)
 
     def confirmed_lane(self, entry: PathRecord) -> Lane:
-        """The lane as the relay confirmed it, ready to be edited by this replica."""
+        """The lane as the relay confirmed it, editable by this replica."""
         state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
@@ -155,7 +159,7 @@ class WorkingCopy:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def confirmed_state(self, entry: PathRecord) -> bytes | None:
-        """The lane as the relay confirmed it; None if it is its genesis."""
+        """The lane's CRDT state as the relay confirmed it; None if it equals its genesis."""
         kept = self.db.lane_state(entry.path) if entry.touched else None
         if kept is None or entry.genesis is None:
             return None
@@ -169,7 +173,7 @@ class WorkingCopy:
         return Lane.genesis(self.branch_id, gen, epoch, text, self.replica)
 
     def lane_with_pending(self, entry: PathRecord) -> Lane:
-        """The confirmed lane with the pending updates on it."""
+        """The confirmed lane with the pending updates applied."""
         lane = self.confirmed_lane(entry)
         if entry.pending:
             lane.replay(self.db.pending(entry.path))
@@ -178,7 +182,8 @@ class WorkingCopy:
     # --- bytes
 
     def text(self, digest: bytes) -> bytes:
-        """A text by its digest, from here or from the relay."""
+        """The text with this digest, from the record or from the relay. Raises ServerMisbehaved if the relay
+        does not send it."""
         found = self.objects.get(digest)
         if found is not None:
             return found
@@ -188,7 +193,8 @@ class WorkingCopy:
         raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Objects from the relay, verified, each once; `keep` stores them here too (texts)."""
+        """Yields verified objects (digest, bytes) from the relay, each once. `keep` also stores them in the
+        record. The `sizes` (bytes) group requests."""
         group: list[bytes] = []
         announced = 0
         for digest, size in sizes.items():
@@ -201,7 +207,7 @@ class WorkingCopy:
             yield from self._fetch_group(group, keep)
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
-        """Where a large file need not be fetched: a name that stands for it. None: it must be."""
+        """A stand-in for a large file that need not be fetched; None: it must be fetched."""
         return None
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -224,18 +230,22 @@ class WorkingCopy:
     # --- the folder
 
     def scan(self, lean: bool = False) -> Scan:
-        """Walk the folder and remember what was hashed, edited texts, and how files are cut that may have to
-        be sent. With `lean` only where a watcher says that something changed, if one runs, and no texts."""
+        """Scan the folder and store what changed.
+
+        `lean`: visit only the folders that a running watcher names. Otherwise texts that changed are cached,
+        and the chunks of large files are kept for sending.
+        """
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
         return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
 
     def exists(self, path: str) -> bool:
+        """Whether anything is at the path."""
         return self.files.stat(path) is not None
 
     def claim_conflict_name(self, path: str, at: str | None = None) -> str:
-        """A free conflict name for the file, or directory, of `path`, which lies `at` another name if one is
-        given; remembered for the report. A text that clashed has its name in the record of the clash."""
+        """A free conflict name for the file of `path`, which is now at `at` if given; added to `conflicts`. A
+        text with a recorded conflict gets the name that the record gives."""
         name = self.free_name(path)
         text = self.digest_on_disk(at or path)
         clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
@@ -251,7 +261,7 @@ class WorkingCopy:
         return name
 
     def free_name(self, path: str) -> str:
-        """A conflict name that nothing has."""
+        """A conflict name that no file has."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
         while self._taken(name):
@@ -263,14 +273,14 @@ class WorkingCopy:
         return self.exists(name) or name in self.entries
 
     def forget_and_move_aside(self, path: str) -> None:
-        """Give the path up: drop its record first, then rename what is there, so that a crash between the
-        two never looks like a delete."""
+        """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in
+        between does not look like a delete."""
         with self.db.step():
             self.forget(path)
         self.move_aside(path)
 
     def move_aside(self, path: str) -> None:
-        """Rename what is at the path, if anything, to a free conflict name."""
+        """Rename the file or directory at the path, if any, to a free conflict name."""
         while self.exists(path):
             self.files.forget()
             name = self.claim_conflict_name(path)
@@ -296,8 +306,8 @@ class WorkingCopy:
         whole: bool,
         tree: SealedTree | None = None,
     ) -> None:
-        """Record the folder's last seal and its tree, with the directories that came new where they are
-        known, then write `state.json` after it."""
+        """Record the folder's last seal and its changes, then write `state.json`. `whole`: `changes` are all
+        its files. `tree`: its directory objects, None if unknown."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
@@ -317,16 +327,19 @@ class WorkingCopy:
         self.state.write(state)
 
     def start_over(self) -> None:
-        """Forget everything about branch and replica (rolled back). Files stay as they are."""
+        """Forget everything about branch and replica. The files stay."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
         self.entries = Entries(self.db)
 
     def detach(self) -> None:
-        """Keep of every path only which bytes of the branch the disk showed: another branch, or another key,
-        takes over. Edits that may or may not have been accepted cannot be told apart, so their path is
-        forgotten; others stay on the disk as edits of what was confirmed."""
+        """Forget branch and replica, because another branch or another key takes over, but keep which bytes
+        of the branch each file has.
+
+        Paths with an update in flight are forgotten, because their acceptance is unknown; other edits stay on
+        the disk as edits of the confirmed text.
+        """
         flying = self.db.flight_kinds()
         kept = []
         for entry in self.entries.values():
@@ -342,14 +355,15 @@ class WorkingCopy:
         self._replace_records(kept)
 
     def fall_back_to_last_seal(self) -> None:
-        """The branch is gone, with all that no seal of it holds: whatever the disk has other than the last
-        seal is an edit of this folder from now on. A file that is neither here nor recorded stays unknown."""
+        """Forget the branch, which was deleted, and everything that is not in the last seal. Each difference
+        on the disk from that seal is then an edit."""
         sealed = self.db.sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
         )
 
     def _replace_records(self, kept: Iterable[PathRecord]) -> None:
+        """Forget the branch and store these entries only."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
@@ -367,9 +381,9 @@ def opened(
     now: Callable[[], datetime] = utc_now,
     progress: Progress = silent,
 ) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, owned by this process until the end of the block.
+    """The working copy linked at `folder`, locked by this process until the end of the block.
 
-    NotLinked, LinkDamaged, CopyBusy; DiskTrouble for whatever the disk refuses inside the block.
+    Raises NotLinked, LinkDamaged, CopyBusy; DiskError for what the disk refuses inside the block.
     """
     repo = link.read_repo(folder)
     with translated_disk_errors(home.root, home.root):

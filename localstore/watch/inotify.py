@@ -1,4 +1,4 @@
-"""Linux's inotify, for directories: every change of an entry is in the queue before the call that made it
+"""Linux's inotify for directories: a change of an entry is in the queue before the call that made it
 returns."""
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _LIMITS = Path("/proc/sys/fs/inotify")
 
 
 class Event(NamedTuple):
-    """`watch` −1: the queue ran over. `name` is empty where it is about the watched directory itself."""
+    """One event. `watch` −1: the queue overflowed. `name` is empty if the event is about the watched
+    directory itself."""
 
     watch: int
     mask: int
@@ -38,12 +39,12 @@ class Event(NamedTuple):
 
 
 class Inotify:
-    """One queue of events. NotWatchable where the system has none, or no more."""
+    """One queue of events. Raises NotWatchable where the system has none, or its limit is reached."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(self._libc, "inotify_init1"):
-            raise NotWatchable("only Linux tells svc what changes in a folder; svc status walks it instead")
+            raise NotWatchable("folders can be watched on Linux only; svc status scans them instead")
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise _refused(ctypes.get_errno(), "max_user_instances")
@@ -52,7 +53,8 @@ class Inotify:
         os.close(self.fd)
 
     def add(self, directory: int, mask: int = ALL) -> int | None:
-        """Watch an open directory, whatever its name has become; None when it is gone or may not be read."""
+        """Watch an open directory. Returns the watch's number, None if the directory is gone or not
+        readable."""
         path = f"/proc/self/fd/{directory}".encode("ascii")
         watch = self._libc.inotify_add_watch(self.fd, path, mask | ONLY_DIRECTORY)
         if watch >= 0:
@@ -63,11 +65,11 @@ class Inotify:
         raise _refused(code, "max_user_watches")
 
     def remove(self, watch: int) -> None:
-        """End a watch; one that the kernel ended already does no harm."""
+        """End a watch; does nothing if the kernel ended it."""
         self._libc.inotify_rm_watch(self.fd, watch)
 
     def events(self) -> Iterator[Event]:
-        """What is in the queue now; it may fill faster than it is read."""
+        """The events that are in the queue when this is called."""
         waiting = _waiting(self.fd)
         while waiting > 0:
             data = os.read(self.fd, READ_BYTES)
@@ -81,14 +83,14 @@ class Inotify:
 
 
 def _waiting(fd: int) -> int:
-    """Bytes in the queue."""
+    """Number of bytes in the queue."""
     found = array.array("i", [0])
     fcntl.ioctl(fd, termios.FIONREAD, found)
     return found[0]
 
 
 def _refused(code: int, limit: str) -> NotWatchable:
-    """What the kernel's refusal means, and what mends it."""
+    """The error for a refusal of the kernel, with the command that raises the limit."""
     if code not in (errno.ENOSPC, errno.EMFILE):
         return NotWatchable(f"the system refuses to watch folders: {os.strerror(code)}")
     try:

@@ -1,4 +1,4 @@
-"""Where the kernel's events cannot be relied on: file systems that others write to without telling it."""
+"""Detects file systems that can change without an event of this kernel."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """Where a file system is mounted, and its kind."""
+    """Mount point and type of a file system."""
 
     point: str
     kind: str
 
 
 def mounts(table: bytes) -> list[Mount]:
-    """The lines of /proc/self/mountinfo."""
+    """The parsed lines of /proc/self/mountinfo."""
     found = []
     for line in table.splitlines():
         before, _, after = line.partition(b" - ")
@@ -41,8 +41,7 @@ def mounts(table: bytes) -> list[Mount]:
 
 
 def check(folder: Path, table: bytes) -> None:
-    """NotWatchable, saying why, unless all of the canonical `folder` lies on one file system of this
-    machine."""
+    """Raises NotWatchable unless the canonical `folder` is entirely on one local file system."""
     above, inside = None, None
     for mount in mounts(table):
         if str(folder).startswith(mount.point.rstrip("/") + "/") or mount.point == str(folder):
@@ -53,11 +52,11 @@ def check(folder: Path, table: bytes) -> None:
     if above is None or above.kind not in LOCAL:
         kind = above.kind if above else "unknown"
         raise NotWatchable(
-            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that may change from "
-            "elsewhere, unseen; svc status walks it instead"
+            f"{terminal_safe(str(folder))} is on a file system ({terminal_safe(kind)}) that others can "
+            "change without an event; svc status scans it instead"
         )
     if inside is not None:
         raise NotWatchable(
-            f"another file system is mounted at {terminal_safe(inside.point)}, inside of the folder; "
-            "svc status walks it instead"
+            f"another file system is mounted at {terminal_safe(inside.point)}, inside the folder; "
+            "svc status scans it instead"
         )

@@ -1,7 +1,7 @@
-"""What a command asks the watcher of a working copy, and what it answers: a Unix socket beside the record.
+"""Questions and answers between a command and the watcher, over a Unix socket beside the record.
 
-One question a connection: MessagePack up to the end of the stream, both ways. Paths travel as the system's
-bytes. The socket is reached through the record's open folder, since the kernel takes 107 bytes of path.
+One question per connection: MessagePack up to the end of the stream, both ways. Paths are raw bytes. The
+socket is addressed through the record's open folder, because the kernel allows only 107 bytes of path.
 """
 
 from __future__ import annotations
@@ -19,35 +19,39 @@ import msgspec
 SOCKET_NAME = "watcher.sock"
 QUESTION_BYTES = 4096
 ANSWER_BYTES = 1 << 20
-ASK_SECONDS = 1.0  # then a look goes its own way
-CONTROL_SECONDS = 5.0  # for who starts, ends or lists watchers
+ASK_SECONDS = 1.0  # for a scan to get an answer; it then scans everything
+CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A moment: `serial` counts what the watcher `watcher` has said by then."""
+    """A moment: the watcher `watcher` has counted `serial` changes by then."""
 
     watcher: bytes
     serial: int
 
 
 class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
-    """What changed? None: tell only the moment."""
+    """What changed since the token? None: answer only with the current token."""
 
     token: Token | None
 
 
 class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
+    """Which folder does the watcher watch?"""
+
     pass
 
 
 class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
+    """End the watcher."""
+
     pass
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
-    """What changed since the token asked about, as folders by path with a slash behind: their `files`, or
-    `all` below. `known` False: it may be anywhere. Every change before the question is in it, or was told
-    before; those after it may not be."""
+    """What changed since the token of the question, as folder paths with a trailing slash: their `files`, or
+    `all` below. `known` False: anything may have changed. Every change before the question is contained, or
+    was in an earlier answer."""
 
     token: Token
     known: bool
@@ -56,7 +60,7 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
-    """`since` in seconds of Unix time; `directories` that are watched."""
+    """A running watcher. `since`: seconds of Unix time; `directories`: how many are watched."""
 
     folder: bytes
     pid: int
@@ -69,26 +73,26 @@ ENCODE = msgspec.msgpack.Encoder().encode
 
 
 def ask_changes(record: Path, token: Token | None) -> Changes | None:
-    """What changed in the folder of this record since the token; None without a watcher that answers."""
+    """What changed in the folder of this record since the token; None if no watcher answers."""
     answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
     return answer if isinstance(answer, Changes) else None
 
 
 def ask_info(record: Path) -> WatcherInfo | None:
-    """The watcher of this record; None without one that answers."""
+    """The watcher of this record; None if none answers."""
     answer = _ask(record, InfoQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 
 
 def ask_stop(record: Path) -> WatcherInfo | None:
-    """Have the watcher end; what it was, None if none answers."""
+    """End the watcher. Returns what it was, None if none answers."""
     answer = _ask(record, StopQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 
 
 @contextmanager
 def socket_path(record: Path) -> Iterator[str]:
-    """The socket under a short name, while the record's folder is open."""
+    """A short path of the socket, valid while the record's folder is open."""
     folder = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{SOCKET_NAME}"
@@ -97,8 +101,8 @@ def socket_path(record: Path) -> Iterator[str]:
 
 
 def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
-    """What the peer sends up to its end; None for more than `most` bytes. TimeoutError after `until`, in
-    seconds of the monotonic clock."""
+    """The bytes that the peer sends up to its end; None for more than `most`. Raises TimeoutError after
+    `until`, seconds of the monotonic clock."""
     received = bytearray()
     while len(received) <= most:
         left = until - time.monotonic()

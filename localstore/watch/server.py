@@ -1,8 +1,8 @@
-"""The process that watches one working copy and answers on its socket.
+"""The watcher process of one working copy; it answers on a Unix socket.
 
-It holds `watcher.lock` in the copy's record while it lives, and ends by itself when there is nothing to watch
-or nobody could reach it: the folder is moved, deleted or unlinked, a file system is mounted there, its socket
-goes. It reads nothing of the records and writes none of them. While nothing happens it sleeps.
+It holds `watcher.lock` in the record. It ends when the folder is moved, deleted or unlinked, when a file
+system is mounted there, or when its socket is removed. It neither reads nor writes the record. It sleeps
+while nothing happens.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from localstore.watch.protocol import (
 from localstore.watch.tree import EventsLost, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
-PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
-QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
+PAUSE_SECONDS = 0.05  # seconds between two reads of the queue, because a build makes thousands of events
+QUESTION_SECONDS = 0.5  # for one question to arrive; a slower one delays the others
 
 Log = Callable[[str], None]
 
 
 def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log) -> str:
-    """Watch the canonical `folder` until there is a reason to end, which is returned. `ready` is called once
-    questions are answered. NotWatchable, also when another process watches it."""
+    """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready` is called once
+    questions are answered. Raises NotWatchable, also if another process watches the folder."""
     try:
         with hold_lock(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
             ready(watcher.info())
@@ -85,7 +85,7 @@ class _Watcher:
         return WatcherInfo(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
 
     def run(self) -> None:
-        """Until Ended or NotWatchable."""
+        """Run until WatcherEnded or NotWatchable is raised."""
         poll = select.poll()
         for fd, events in (
             (self._mounts.fileno(), select.POLLPRI),
@@ -116,7 +116,7 @@ class _Watcher:
     # --- what happens in the folder
 
     def _begin(self) -> None:
-        """Watch everything, knowing nothing of what was before."""
+        """Watch all folders; earlier changes are unknown."""
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:
@@ -141,7 +141,7 @@ class _Watcher:
     # --- questions
 
     def _answer_question(self) -> None:
-        """Answer who connected, if they speak in time."""
+        """Answer one connection, if its question arrives in QUESTION_SECONDS."""
         try:
             peer, _ = self._listening.accept()
         except OSError:
@@ -176,10 +176,10 @@ def _send(peer: socket.socket, answer: Changes | WatcherInfo) -> None:
 
 
 def _listen(record: Path) -> socket.socket:
-    """The socket of a record, in place of one that a killed watcher left."""
+    """The listening socket of a record; replaces one that a killed watcher left."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)  # nothing else runs until it is put back
+    mask = os.umask(0o177)  # the process has one thread, so that nothing else is affected
     try:
         with socket_path(record) as path:
             listening.bind(path)

@@ -1,9 +1,9 @@
-"""Which folders of a working copy are watched, and when each changed last.
+"""The watched folders of a working copy and when each changed last.
 
-Watched is each folder that the rules alone let a look enter. Two words are said of a folder: its files
-changed; or all below it may have, because it appeared, went, or its rules changed. Words are numbered by one
-serial. "All" is said once every watch below stands: what happened before was not heard of, what happens later
-is.
+Every folder that the ignore rules allow is watched. A change is noted in one of two forms: the folder's files
+changed, or anything below it may have changed, because it appeared, vanished, or its rules changed. Changes
+are numbered by one serial. The second form is noted after all watches below are set, so that no later change
+is missed.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from localstore.watch.inotify import (
     Inotify,
 )
 
-_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a look says so
-REMEMBERED = 10_000  # folders whose last change is remembered; who asks about older ones is sent everywhere
+_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a scan reports these
+REMEMBERED = 10_000  # folders whose last change is remembered; a question about older ones gets `known` False
 
 
 class EventsLost(Exception):
-    """Events were lost: nothing is known any more."""
+    """The event queue overflowed; earlier changes are unknown."""
 
 
 class WatcherEnded(Exception):
-    """There is nothing to watch any more; the reason, for people."""
+    """The watcher must end; the message is the reason, for people."""
 
 
 class _Node:
-    """A watched folder: `prefix` is its path with a slash behind, `scope` the rules inside it. `foreign`: it
-    is a repository of its own, of which nothing counts but that it ceases to be one."""
+    """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
+    `foreign`: it is a nested repository; only the end of that matters."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
@@ -56,8 +56,8 @@ class _Node:
 
 
 class Tree:
-    """The linked `folder`, which `inotify` watches from now on. No descriptor of it stays open, so that its
-    file system can be unmounted."""
+    """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
+    system can be unmounted."""
 
     def __init__(self, folder: Path, inotify: Inotify) -> None:
         self._folder, self._inotify = folder, inotify
@@ -74,7 +74,7 @@ class Tree:
         return len(self._by_watch)
 
     def process_events(self) -> None:
-        """Work through the queue of events. Overrun, Ended, NotWatchable."""
+        """Handle the queued events. Raises EventsLost, WatcherEnded, NotWatchable."""
         for event in self._inotify.events():
             self._process(event)
         stale, self._stale = self._stale, set()
@@ -85,14 +85,14 @@ class Tree:
                 self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """Folders, as paths with a slash behind, of which a word was said after `serial`: their files
-        changed, or all below. None: what was said is not remembered."""
+        """The folders changed after `serial`, as paths with a trailing slash: (their files, all below). None
+        if `serial` is too old."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
 
     def still_there(self) -> None:
-        """Ended unless the folder has its path as before."""
+        """Raises WatcherEnded if the folder is not at its path any more."""
         if self._itself is None or _identity(self._folder) != self._itself:
             raise WatcherEnded("the folder was moved or deleted")
 
@@ -103,7 +103,7 @@ class Tree:
             raise EventsLost
         node = self._by_watch.get(event.watch)
         if node is None:
-            return  # of a folder that went, which was said
+            return  # the folder vanished, which was noted
         if event.mask & UNMOUNT:
             raise WatcherEnded("its file system was unmounted")
         if event.mask & IGNORED:
@@ -113,12 +113,12 @@ class Tree:
         elif event.mask & (ITSELF | IGNORED):
             if node is self._top:
                 raise WatcherEnded("the folder was moved or deleted")
-            self._stale.add(node.prefix)  # not told by its name: that may have been spelt in other letters
+            self._stale.add(node.prefix)  # the event has no name, and another one may spell it in other case
         elif node is self._top and event.mask & ATTRIB:
             self._stale.add("")
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
-        lower = name.lower()  # where letters of both cases are one, either may be told
+        lower = name.lower()  # a case-insensitive file system may report either case
         if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
             raise WatcherEnded("the folder is not linked any more")
         if lower in NESTED and node is not self._top:
@@ -129,7 +129,7 @@ class Tree:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._note_change(self._files, node.prefix)
-        elif not (mask & CREATE and name in node.below):  # else it was met before its event
+        elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
             self._rewatch(node, name)
 
     def _note_change(self, said: _ChangeLog, prefix: str) -> None:
@@ -151,7 +151,7 @@ class Tree:
         return top
 
     def _reload(self, prefix: str) -> None:
-        """The rules of a folder changed, or whether it is a repository of its own."""
+        """Watch a folder anew: its ignore rules changed, or whether it is a nested repository."""
         if not prefix:
             self._drop(self._top)
             self._top = self._watch_top()
@@ -161,11 +161,12 @@ class Tree:
         *names, last = prefix[:-1].split("/")
         for name in names:
             above = above.below.get(name) if above else None
-        if above is not None:  # else it went meanwhile, which was said
+        if above is not None:  # otherwise it vanished meanwhile, which was noted
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
-        """A folder came, went, or is to be watched anew; all below it is said to have changed."""
+        """Watch a folder that appeared, vanished or changed its rules, and note that anything below may have
+        changed."""
         former = above.below.pop(name, None)
         if former is not None:
             self._drop(former)
@@ -177,7 +178,7 @@ class Tree:
         self._note_change(self._all, prefix)
 
     def _enter(self, above: _Node, name: str, opened: int) -> None:
-        """Watch an open folder and what is below; the descriptor is closed."""
+        """Watch an open folder and everything below; closes the descriptor."""
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
@@ -188,7 +189,7 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Go on below a folder whose watch stands, so that nothing appears unheard of."""
+        """Watch the folders below one that is already watched, so that none appears unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)
@@ -211,7 +212,7 @@ class Tree:
     def _drop(self, node: _Node) -> None:
         for below in node.below.values():
             self._drop(below)
-        if self._by_watch.get(node.watch) is node:  # else it was met again elsewhere, or is gone
+        if self._by_watch.get(node.watch) is node:  # otherwise it was found elsewhere since, or is gone
             del self._by_watch[node.watch]
             self._inotify.remove(node.watch)
 
@@ -227,7 +228,7 @@ class Tree:
         return opened
 
     def _open(self, prefix: str) -> int | None:
-        """The folder itself, opened without following a link on the way."""
+        """Open a folder without following links. Returns None if that fails."""
         opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
@@ -239,11 +240,11 @@ class Tree:
         try:
             return rules_in(opened, prefix, SOURCES)
         except TooLarge:
-            return {}  # a look fails at it, until it changes
+            return {}  # a scan fails until the file is shortened
 
 
 class _ChangeLog:
-    """What was said of folders last, the oldest first."""
+    """Folder → serial of its last change, the oldest first."""
 
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}
@@ -262,7 +263,7 @@ class _ChangeLog:
             yield prefix
 
     def forget_older_half(self) -> int:
-        """Forget the older half; up to which serial."""
+        """Drop the older half. Returns the newest serial that was dropped."""
         kept = list(self._serials.items())
         half = len(kept) // 2
         self._serials = dict(kept[half:])
@@ -279,7 +280,7 @@ def _opened(name: str, above: int) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; None where nothing is."""
+    """Device and inode; None if nothing is there."""
     try:
         found = path.lstat()
     except OSError:

@@ -17,14 +17,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Cost:
-    """What a piece of work took: CPU (user and system, waited-for children included) and wall, in seconds."""
+    """CPU (user and system, with waited-for children) and wall time of one task, in seconds."""
 
     cpu: float = 0.0
     wall: float = 0.0
 
 
 def tree(pid: int) -> list[int]:
-    """`pid` and everything below it that lives."""
+    """`pid` and all its living descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -34,7 +34,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_of(pids: Sequence[int]) -> float:
-    """CPU seconds so far of these processes and of their children that ended."""
+    """CPU seconds of these processes and of their ended children."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -45,14 +45,14 @@ def cpu_of(pids: Sequence[int]) -> float:
 
 @contextlib.contextmanager
 def serving(pid: int, cost: Cost) -> Iterator[None]:
-    """Add what the server's process tree spends inside the block to `cost.cpu`."""
+    """Add the CPU of the server's process tree inside the block to `cost.cpu`."""
     before = cpu_of(tree(pid))
     yield
     cost.cpu += cpu_of(tree(pid)) - before
 
 
 def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> Cost:
-    """Run a command to its end; its own CPU and that of its children. A failure shows what it said."""
+    """Run a command. Returns its CPU with that of its children. Raises with its output if it fails."""
     started = time.perf_counter()
     child = subprocess.Popen(
         [str(word) for word in words],
@@ -84,8 +84,8 @@ def anonymous(pids: Sequence[int]) -> int:
 
 
 class Peak:
-    """The most anonymous memory of process trees while the block runs, looked at every few milliseconds.
-    `most`: name → bytes."""
+    """The largest anonymous memory of process trees during the block, sampled every few milliseconds. `most`:
+    name → bytes."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         """`roots`: name → pid."""

@@ -33,7 +33,7 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 class Looker:
-    """One side at one size: does each work and notes its cost."""
+    """Runs each task on one side at one size and records its cost."""
 
     def __init__(self, side: Side, folder: Path, size: int, rounds: int, values: Values) -> None:
         self.side, self.folder, self.size, self.rounds, self.values = side, folder, size, rounds, values
@@ -50,7 +50,7 @@ class Looker:
         self.values[BYTES][self.side.name][self.size] = (now - before) / 1e6
 
     def all(self) -> None:
-        """Every work but the first push, in the order of a day."""
+        """Run every task but the first push, in the order of a working day."""
         side, folder = self.side, self.folder
         turns = range(self.rounds)
         self.note("status", [side.status(folder) for _ in turns])
@@ -108,7 +108,7 @@ def by_seals(base: Path, sides: list[Side], lengths: list[int], rounds: int) -> 
 
 
 def exponent(found: dict[int, float]) -> float:
-    """How the last step grew: 0 is not at all, 1 in proportion."""
+    """The growth of the last step: 0: none, 1: proportional."""
     one, two = sorted(found)[-2:]
     return math.log(found[two] / found[one]) / math.log(two / one)
 

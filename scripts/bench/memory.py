@@ -35,7 +35,7 @@ def make(folder: Path, mib: int) -> None:
 
 
 def peaks(svc: Svc, words: list[str], cwd: Path) -> dict[str, int]:
-    """Most bytes of client and relay while the command runs."""
+    """The largest memory of client and relay while the command runs."""
     command = [sys.executable, "-P", "-m", "svc", *words]
     client = subprocess.Popen(command, cwd=cwd, env=svc.environment, stdout=subprocess.DEVNULL)
     with Peak({"client": client.pid, "relay": svc.pid}) as peak:

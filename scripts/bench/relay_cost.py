@@ -76,7 +76,7 @@ class Relay:
 
 
 class Wire:
-    """Ready-made requests over one connection. `answers`: the bodies that came back."""
+    """Prepared requests over one connection. `answers`: the bodies received."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -86,7 +86,7 @@ class Wire:
         self.answers: list[bytes] = []
 
     def send(self, request: bytes) -> None:
-        """One request to the end of its answer, which must be a good one."""
+        """Send one request and read its answer, which must be a success."""
         self._socket.sendall(request)
         data = b""
         while (end := data.find(b"\r\n\r\n")) < 0:
@@ -115,7 +115,7 @@ class Wire:
 
 
 class Caller:
-    """Writes requests of the signed-in device as the client would."""
+    """Encodes and signs requests as the client does."""
 
     def __init__(self, origin: str, credential: Credential) -> None:
         self._authority = authority_of(origin)
@@ -154,7 +154,7 @@ class Caller:
 
 
 class Device:
-    """One folder on a branch: makes, signs and counts updates."""
+    """One working copy on a branch: creates, signs and numbers updates."""
 
     def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
         key = credential.key
@@ -242,7 +242,7 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
-    """The relay is started again for the cold ones, and has ended afterwards."""
+    """Microseconds of CPU for updates; the relay is restarted for the cold ones."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):

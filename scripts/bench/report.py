@@ -1,7 +1,7 @@
-"""Figures as tables of Markdown, and their places in docs/benchmarks.md.
+"""Writes figures as Markdown tables into docs/benchmarks.md.
 
-A table of a script stands in the page between `<!-- NAME -->` and `<!-- /NAME -->`, so that each script
-rewrites its own figures and no sentence around them.
+A script's table is between `<!-- NAME -->` and `<!-- /NAME -->`, so that each script replaces only its own
+figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
 
 def median(costs: Iterable[Cost]) -> Cost:
-    """CPU and wall each at their own median."""
+    """The medians of CPU and wall time, each on its own."""
     found = list(costs)
     return Cost(statistics.median(c.cpu for c in found), statistics.median(c.wall for c in found))
 
@@ -31,7 +31,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def against(ratio: float, most: float | None) -> str:
-    """`0.30× (≤0.33×)`; a missed aim stands in bold."""
+    """`0.30× (≤0.33×)`; a missed bar is bold."""
     if most is None:
         return f"{ratio:.2f}×"
     said = f"{ratio:.2f}× (≤{most:.2g}×)"
@@ -62,7 +62,7 @@ def show(name: str, text: str, write: bool) -> None:
 
 
 def placed(page: str, name: str, text: str) -> str:
-    """The page with `text` at the place called `name`. ValueError if it has no such place."""
+    """The page with `text` in the place called `name`. Raises ValueError if there is none."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     pattern = re.compile(f"({re.escape(begin)}).*?({re.escape(end)})", re.DOTALL)
     changed, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page)

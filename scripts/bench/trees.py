@@ -1,4 +1,4 @@
-"""Trees that nobody here made: Python's own standard library and the packages of this environment."""
+"""Test trees of third-party files: Python's standard library and the packages of this environment."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def binaries(into: Path, megabytes: int, each: int = 8, seed: int = 1) -> int:
 
 
 def edit_some(root: Path, count: int, seed: int = 2) -> list[Path]:
-    """Append a line to `count` Python files, chosen by seed; which ones."""
+    """Append a line to `count` Python files, chosen by seed. Returns their paths."""
     files = sorted(p for p in root.rglob("*.py") if p.is_file())
     chosen = random.Random(seed).sample(files, min(count, len(files)))
     for number, path in enumerate(chosen):

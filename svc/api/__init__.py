@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Api:
-    """The calls of one server. `signed_in` says whether requests carry a session."""
+    """The calls of one server. `signed_in`: whether requests carry a session."""
 
     def __init__(self, http: Http) -> None:
         self.http = http
@@ -53,7 +53,7 @@ class Api:
     def items(
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
+        """The items of a paged endpoint, at most `limit`, fetched page by page when they are needed."""
         return self.http.items(endpoint, query, limit=limit, **path)
 
     @cached_property
@@ -79,9 +79,9 @@ class Api:
 
 
 def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
-    """The API of `origin` with the session this machine has for it. `anonymous` sends none.
+    """The API of `origin` with this machine's session for it; `anonymous`: without one.
 
-    Raises Unauthorized when that session has ended.
+    Raises Unauthorized if the session has expired.
     """
     from svc.http.client import Http
 

@@ -1,4 +1,4 @@
-"""Sealed history: read, never written."""
+"""Reads sealed history."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """One seal with its signed bytes. Without a session it is read off the front of a history pack, which
-        public repositories give to everybody."""
+        """One seal with its signed bytes. Without a session it is read from the beginning of a history pack,
+        which public repositories give to everybody."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
@@ -30,12 +30,12 @@ class HistoryCalls:
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
 
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
-        """A file's bytes, at most `cap`."""
+        """The bytes of a file, at most `cap`."""
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)
 
 
 def first_seal(pieces: Iterator[bytes]) -> Seal:
-    """The seal on the first line of a history pack's manifest; the rest is left unread."""
+    """The first seal in the manifest of a history pack; the rest is not read."""
     import tarfile
 
     try:
@@ -51,7 +51,7 @@ def first_seal(pieces: Iterator[bytes]) -> Seal:
 
 
 class _Pieces:
-    """A stream of pieces as the file that tarfile reads."""
+    """A stream of byte pieces as a file object for tarfile."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces

@@ -1,4 +1,4 @@
-"""Bytes by their BLAKE3: single payloads, packs of many, and which of them a repository lacks."""
+"""Payloads: uploads and downloads bytes by their BLAKE3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PayloadCalls:
         self._http = http
 
     def missing(self, repo_id: str, digests: Sequence[bytes]) -> list[bytes]:
-        """Those of `digests` (32 bytes each) that the repository does not hold, in their order."""
+        """Those of `digests` (32 bytes each) that the repository lacks, in their order."""
         found: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
             asked = digests[start : start + HAVE_DIGESTS]
@@ -31,28 +31,28 @@ class PayloadCalls:
         return found
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:
-        """Store `length` bytes named by `digest`; `parts` opens them anew for every attempt."""
+        """Store `length` bytes with the BLAKE3 `digest`; `parts` yields them again for every attempt."""
         self._http.upload(payload.PUT, parts, length, digest, id=repo_id, blake3=digest.hex())
 
     def put_pack(self, repo_id: str, pack: Pack) -> None:
-        """Store every object of a pack; its table of contents is what the request signs."""
+        """Store all objects of a pack; the request signs the digest of its table."""
         self._http.upload(payload.PUT_PACK, pack.parts, pack.size, pack.toc_digest, id=repo_id)
 
     def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
-        """Say which stored chunks make the large file `digest`."""
+        """Store the chunk manifest of the large file `digest`."""
         signed, where = blake3_digest(raw), digest.hex()
         self._http.upload(
             payload.PUT_MANIFEST, lambda: iter((raw,)), len(raw), signed, id=repo_id, blake3=where
         )
 
     def manifest(self, repo_id: str, digest: bytes) -> bytes:
-        """The manifest of the large file `digest`, not verified."""
+        """The chunk manifest of the large file `digest`, not verified."""
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, id=repo_id, blake3=digest.hex())
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
-        """The bytes named by `digest`, at most `cap`, not verified."""
+        """The bytes with the BLAKE3 `digest`, at most `cap`, not verified."""
         return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
     def get_pack(self, repo_id: str, digests: Sequence[bytes]) -> AbstractContextManager[Iterator[bytes]]:
-        """Many objects as one pack, streamed."""
+        """A context with the pack of these objects, in pieces."""
         return self._http.stream(payload.GET_PACK, PACK_MAX, b"".join(digests), id=repo_id)

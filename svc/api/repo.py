@@ -13,7 +13,8 @@ class RepoCalls:
         self._http = http
 
     def find(self, owner: str, name: str) -> Repo:
-        """OWNER/NAME as the caller may see it, also under a former name; NotFound otherwise."""
+        """The repository OWNER/NAME, also by an old name. Raises NotFound if it does not exist or is
+        hidden."""
         if self._http.credential is not None:
             page = self._http.send(repos.LIST, query=RepoQuery(owner=owner, name=name, limit=1))
             if page.items:
@@ -30,14 +31,14 @@ class RepoCalls:
             ) from None
 
     def linked(self, repo_id: str, full_name: str) -> Repo:
-        """The repository of a linked folder: by id, by its name where nobody is signed in."""
+        """The repository of a linked folder: by id if signed in, else by name."""
         if self._http.credential is None:
             return self.find(*full_name.split("/", 1))
         return self._http.send(repos.GET, id=repo_id)
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """A public repository as its coordinates show it; its times are for those who sign in."""
+    """A public repository as far as its coordinates show it; times are empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

@@ -1,4 +1,4 @@
-"""The relay as `localstore.sync` sees it: one repository, one branch."""
+"""The transport of `localstore.sync` over HTTP: one repository, one branch."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class BranchTransport:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """The server's constant 404, where the repository is there and only the branch is missing."""
+        """Raise NoBranch for a 404 if the repository exists and the branch does not."""
         try:
             yield
         except NotFound:
@@ -92,7 +92,7 @@ class BranchTransport:
 
 
 class SealTransport(BranchTransport):
-    """The same for a folder that looks at one seal: to be read, never written."""
+    """The transport of a folder that shows a seal read-only."""
 
     def __init__(self, api: Api, repo_id: str, branch: str, seal: str) -> None:
         super().__init__(api, repo_id, branch)

@@ -41,9 +41,9 @@ def diff(
         str, typer.Option("--base", metavar="REF", help="Compare from this branch, tag or seal")
     ] = "",
     head: Annotated[
-        str, typer.Option("--head", metavar="REF", help="… to this one, instead of this folder")
+        str, typer.Option("--head", metavar="REF", help="Compare to this branch, tag or seal")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Count the lines instead of showing them")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Show line counts instead of the changes")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
 ) -> None:
     """Show what changed, line by line
@@ -81,7 +81,7 @@ def diff(
 
 
 def _span(ctx: Ctx, word: str) -> tuple[str, str, bool] | None:
-    """The two sides of `A..B` and whether they are compared as they are; None for a path."""
+    """(left, right, direct) of `A..B` or `A...B`; None for a path."""
     if ".." not in word or "../" in word or word.endswith("/..") or (ctx.obj.folder / word).exists():
         return None
     left, _, right = word.partition("..")
@@ -90,7 +90,7 @@ def _span(ctx: Ctx, word: str) -> tuple[str, str, bool] | None:
 
 
 def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
-    """This folder against its last seal, or against the one that the first word names."""
+    """The changes of the folder against its last seal, or the ref that the first word names."""
     seal: str | None = None
     if typed and ctx.obj.linked is not None and not (ctx.obj.folder / typed[0]).exists():
         repo = ctx.reader.repo.linked(ctx.obj.linked[1].repo_id, ctx.obj.linked[1].repo)
@@ -102,7 +102,7 @@ def _of_folder(ctx: Ctx, typed: list[str]) -> list[ChangedFile]:
 
 
 def _maybe_ref(ctx: Ctx, word: str) -> bool:
-    """Whether the server has to be asked: the last seal has no such file or folder."""
+    """Whether the word may be a ref, so that the server must be asked: the last seal has no such path."""
     from localstore.folder.link import read_state
 
     assert ctx.obj.linked is not None  # noqa: S101 - the caller looked

@@ -23,11 +23,11 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.refs import ResolvedRef, default_ref, find_ref, resolve_ref
 from svc.console import Column, answers
 
-GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
+GLOBBED_MAX = 100  # files that a pattern may match
 
 
 def author(record: dict[str, object]) -> object:
-    """Whose device sealed it, or whom an imported commit names."""
+    """The author of an imported commit, else the handle of the account that sealed."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -44,7 +44,8 @@ FILES = Column("files")
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What to list: seals from `start` back that changed one of `paths`, or all; at most `limit`."""
+    """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
+    `limit`."""
 
     start: ResolvedRef
     paths: list[str]
@@ -61,7 +62,7 @@ def log(
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on under the names that the one file had before")
+        bool, typer.Option("--follow", help="Follow one file under its earlier names too")
     ] = False,
     patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,
@@ -133,7 +134,7 @@ def _blocks(
 
 
 def _query(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow: bool) -> Query | None:
-    """None: the branch has no seal yet."""
+    """The query of the arguments; None if the branch has no seal."""
     start = _named(ctx, repo, words[0]) if words else None
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
@@ -151,7 +152,7 @@ def _query(ctx: Ctx, repo: Repo, words: list[str], path: str, limit: int, follow
 
 
 def _named(ctx: Ctx, repo: Repo, word: str) -> ResolvedRef | None:
-    """The ref that the first word names; None where it is a path. NotFound if it is neither."""
+    """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
     found = find_ref(ctx, repo, word)
     here = _is_here(ctx, word)
     if found is None and not here and not _is_path(ctx, word):
@@ -161,12 +162,12 @@ def _named(ctx: Ctx, repo: Repo, word: str) -> ResolvedRef | None:
 
 
 def _is_path(ctx: Ctx, word: str) -> bool:
-    """Whether the word can only be meant as a path."""
+    """Whether the word can only be a path."""
     return ctx.obj.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
 def _is_here(ctx: Ctx, typed: str) -> bool:
-    """Whether the word names a file or folder that the linked folder has, or had at its last seal."""
+    """Whether the linked folder or its last seal has this file or folder."""
     if ctx.obj.linked is None or ctx.obj.named_repo is not None:
         return False
     if (ctx.obj.folder / typed).exists():
@@ -176,7 +177,7 @@ def _is_here(ctx: Ctx, typed: str) -> bool:
 
 
 def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
-    """The paths, patterns as the files of the seal that they match."""
+    """The paths, with patterns replaced by the matching files of the seal."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
@@ -192,7 +193,7 @@ def _expanded(ctx: Ctx, repo: Repo, head: str, paths: list[str]) -> list[str]:
 
 
 def _seals(ctx: Ctx, repo: Repo, wish: Query) -> Iterator[SealSummary]:
-    """The walk; of several paths, the seals that any of them changed, in the order of the whole walk."""
+    """The seals of the query; for several paths, those that changed any of them, in history order."""
     head = wish.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:

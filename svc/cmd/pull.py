@@ -39,9 +39,9 @@ COLUMNS = (
 def pull(
     ctx: Ctx,
     force: Annotated[
-        bool, typer.Option("--force", help="Move my edits to the trash and take the branch's")
+        bool, typer.Option("--force", help="Move my edits to the trash and use the branch's files")
     ] = False,
-    merge: Annotated[bool, typer.Option("--merge", help="Join my edits with the branch's")] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge my edits with the branch's")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Bring the branch's changes into this folder

@@ -54,7 +54,7 @@ def push(
     ctx: Ctx,
     message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")] = "",
     no_delete: Annotated[
-        bool, typer.Option("--no-delete", help="Keep files on the branch that are gone here")
+        bool, typer.Option("--no-delete", help="Keep files on the branch that were deleted here")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -111,7 +111,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pus
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """What a push would do, for somebody who can be asked for a message then."""
+    """A dry run, before the message is asked for. Raises UsageError if nobody can be asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     return _push(ctx, "", no_delete, dry_run=True)
@@ -119,7 +119,7 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 @contextmanager
 def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
-    """The message as written in an editor. The folder is not held while somebody writes."""
+    """A context with the message from the editor. The folder is not locked while the user writes."""
     from svc.cmd.frame.editor import written
 
     with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
@@ -131,7 +131,7 @@ def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
 
 
 def _editor_remarks(planned: Pushed) -> list[str]:
-    """What the editor shows below the message."""
+    """The lines that the editor shows below the message."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
     skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]
@@ -140,7 +140,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
             lines += ["", f"{title}:", *(f"  {path}" for path in paths[:LISTED])]
             lines += [f"  and {len(paths) - LISTED} more"] if len(paths) > LISTED else []
     if not planned.sent and not planned.removed:
-        lines += ["", "Nothing here is left to send; what is live on the branch will be sealed."]
+        lines += ["", "Nothing is left to send; the live edits of the branch will be sealed."]
     return [terminal_safe(line) for line in lines]
 
 
@@ -151,10 +151,10 @@ def _sentence(done: Pushed) -> str:
     if done.dry_run:
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
-            return "Nothing to seal: the branch is as this folder"
+            return "Nothing to seal: the branch equals this folder"
         return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
-        return "Nothing to seal: the branch is as this folder"
+        return "Nothing to seal: the branch equals this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others} (svc pull brings them)" if others else ""
     return f"Sealed {done.seal[:12]}: {files}{also}"
@@ -163,7 +163,7 @@ def _sentence(done: Pushed) -> str:
 def _traffic(done: Pushed, seconds: float) -> str:
     took = f"in {seconds:.1f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"
     saved = done.size - done.bytes
-    spared = f"; {size(saved)} were there or squeezed away" if saved >= MIB else ""
+    spared = f"; {size(saved)} were stored already or saved by compression" if saved >= MIB else ""
     return f"sent {size(done.bytes)} for {size(done.size)} of files {took}{spared}"
 
 

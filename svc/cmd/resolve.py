@@ -45,7 +45,7 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 
 @answers(LIST)
 def conflicts(ctx: Ctx) -> None:
-    """List files of which two versions stand against each other
+    """List files in conflict
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
     the two differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
@@ -108,8 +108,8 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let a person join the texts. The folder is not held meanwhile, and what they write is kept until it has
-    landed."""
+    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
@@ -137,8 +137,8 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 @contextmanager
 def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[Path]:
-    """The text in a file of the path's name, outside of the working copy. The file goes, except when the
-    context is left with an error and somebody had changed it: then its place is told."""
+    """A context with the text in a temporary file. The file is deleted, unless the block raises after the
+    user changed it; its path is then printed."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / Path(conflict.record.path).name
     file.write_bytes(text)
@@ -162,7 +162,7 @@ def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run the program on files beside `merged`. ClientError where it fails."""
+    """Run the program on files beside `merged`. Raises ClientError if it fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -178,7 +178,7 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, without the server: a conflict and its texts are here."""
+    """The working copy without a server: conflicts are local."""
     root, _ = linked(ctx)
     with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
         yield copy

@@ -29,7 +29,7 @@ def restore(
         ),
     ] = "",
 ) -> None:
-    """Bring files back as the last seal, or another one, has them
+    """Restore files from the last seal, or from another one
 
     What they held moves to a trash folder, which is named. With --from, files that the branch has and that
     seal has not are removed too, after a question, so that `svc restore --from SEAL .` brings a whole old
@@ -58,7 +58,7 @@ def restore(
         )
         done = restore_files(copy, wanted, seal, agreed)
     if done.trash:
-        ctx.out.note(f"what they held is in {done.trash}")
+        ctx.out.note(f"the replaced files are in {done.trash}")
     if done.kept:
         ctx.out.note(f"new files, in no seal, stay: {path_list(done.kept)}")
     record = {

@@ -26,7 +26,7 @@ COLUMNS = (
 def revert(
     ctx: Ctx, seal: Annotated[str, typer.Argument(metavar="SEAL", help="A seal, or a tag or branch at it")]
 ) -> None:
-    """Take the changes of one seal back, as edits of this folder
+    """Undo the changes of one seal, as edits of this folder
 
     What came after it stays: texts are merged by lines and words. Where later changes overlap, the files
     are named and nothing is changed. What the files held moves to a trash folder. Push when you have
@@ -39,7 +39,7 @@ def revert(
         wanted = seal_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
         done = revert_seal(copy, wanted)
     if done.trash:
-        ctx.out.note(f"what the files held is in {done.trash}")
+        ctx.out.note(f"the replaced files are in {done.trash}")
     message = f'Revert "{done.subject}"'
     record = {
         "seal": done.seal,

@@ -35,7 +35,7 @@ def show(
     seal: Annotated[
         str, typer.Argument(metavar="[SEAL[:PATH]]", help="A branch, tag or seal; else this folder's branch")
     ] = "",
-    stat: Annotated[bool, typer.Option("--stat", help="Without the patch")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Line counts instead of the patch")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths that changed")] = False,
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed
@@ -73,7 +73,7 @@ def show(
 
 
 def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
-    """Why the seal cannot be believed; None if it verifies."""
+    """Why the seal does not verify; None if it does."""
     from localstore.sync import verify
 
     try:
@@ -82,7 +82,7 @@ def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
         return error.detail
     told = (one.message, one.parents, one.content_digest, one.provenance.device_key_id)
     signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
-    return None if told == signed else "the server tells of it other than what was signed"
+    return None if told == signed else "the server describes it otherwise than it was signed"
 
 
 def _text(

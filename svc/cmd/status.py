@@ -48,7 +48,7 @@ def status(
         bool, typer.Option("--offline", help="Do not ask the server for the branch's head")
     ] = False,
     ignored: Annotated[
-        bool, typer.Option("--ignored", help="Also what rules leave out, each with its rule")
+        bool, typer.Option("--ignored", help="Also list ignored files, each with its rule")
     ] = False,
     short: Annotated[
         bool, typer.Option("-s", "--short", help="Only the lines, without the headline")
@@ -66,13 +66,13 @@ def status(
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
     with copy_for_reading(ctx) as copy:
-        ctx.reader.http.attempts = 1  # asked by the way: nobody waits for a second one
+        ctx.reader.http.attempts = 1  # the status does not wait for a second attempt
         ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
-        told = None if offline else BackgroundCall(ask)
+        linked_repo = None if offline else BackgroundCall(ask)
         found = look_at(copy, offline, ignored)
-        if told is not None and not found.offline:
-            with suppress(SvcError):  # the head was told: what else the server says of it may be missing
-                repo = told.answer(WAIT_SECONDS)
+        if linked_repo is not None and not found.offline:
+            with suppress(SvcError):  # the head is known; name and class of the repository are optional
+                repo = linked_repo.answer(WAIT_SECONDS)
                 found.repo = refresh(copy.folder, copy.repo, repo.full_name, repo.class_).repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
@@ -87,7 +87,7 @@ def status(
 
 def _headline(found: Status) -> str:
     if found.shown:
-        way = f"svc switch {found.branch} goes back"
+        way = f"svc switch {found.branch} returns to it"
         return f"{found.repo}, showing the seal {found.shown[:12]}, read only; {way}"
     at = f"at {found.last_seal[:12]}" if found.last_seal else "with no seal yet"
     text = f"{found.repo}, branch {found.branch}, {at}"

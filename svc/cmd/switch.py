@@ -32,10 +32,10 @@ COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Colum
 def switch(
     ctx: Ctx,
     branch: Annotated[str, typer.Argument(metavar="BRANCH|TAG|SEAL", help="svc repo branch makes a branch")],
-    merge: Annotated[bool, typer.Option("--merge", help="Join my edits with what is there")] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge my edits with the files there")] = False,
     force: Annotated[bool, typer.Option("--force", help="Move my edits to the trash")] = False,
 ) -> None:
-    """Turn this folder to another branch, or show a tag or seal
+    """Switch this folder to another branch, or show a tag or seal
 
     Edits that were not pushed come along where the file is the same there; else the switch is refused and
     names the files, unless --merge or --force says what becomes of them. A tag or seal is shown to be read:
@@ -80,7 +80,7 @@ def switch(
     }
     files = f"{count(len(done.pulled.changed), 'file')} changed"
     if target.seal:
-        way = f"svc switch {link.branch} goes back"
+        way = f"svc switch {link.branch} returns to it"
         sentence = f"Showing the seal {target.seal[:12]}, read only, {files}; {way}"
     else:
         sentence = f"On branch {done.branch}, {files}"

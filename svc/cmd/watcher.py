@@ -23,7 +23,7 @@ COLUMNS = (Column("folder"), Column("pid"), Column("since", kind="time"), Column
 def start(
     ctx: Ctx,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Watch in this process, until it is ended")
+        bool, typer.Option("--foreground", help="Watch in this process until it ends")
     ] = False,
 ) -> None:
     """Watch this folder, so that svc status need not walk it
@@ -78,7 +78,7 @@ def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
 
 
 def _here(ctx: Ctx) -> tuple[Path, Path]:
-    """The linked folder around here, and its record."""
+    """The linked folder and its record."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 

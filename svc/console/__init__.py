@@ -1,9 +1,9 @@
-"""The only writer of stdout.
+"""Output of commands; the only writer of stdout.
 
-A command has one thing to say on stdout: a list, a record, the value that a change made, or bytes. On a
-terminal it is for people (aligned, coloured, paged, times as ages); in a pipe it is for programs (tabs, whole
-values, ISO times), with the same columns in the same order. `--json`, `--jq` and `--template` give
-either as data. Notes, progress, questions and errors go to stderr.
+A command writes one answer to stdout: a list, a record, one value, or bytes. On a terminal it is formatted
+for people (aligned, coloured, paged, times as ages); in a pipe for programs (tabs, full values, ISO times),
+with the same columns. `--json`, `--jq` and `--template` give it as data. Notes, progress, questions and
+errors go to stderr.
 """
 
 from svc.console.answers import Answers, answers, answers_any, answers_of, answers_text

@@ -1,10 +1,10 @@
-"""What a command answers, declared with the command, so that a wrong wish is refused before the command runs.
+"""Declares what a command answers, so that a wrong field is refused before the command runs.
 
     @answers(COLUMNS, Repo)
     def view(ctx: Ctx) -> None: ...
 
-`--json FIELDS`, `--jq` and `--template` are checked against the declaration (`Answers.check`); `Out` gives no
-field that was not declared.
+`--json FIELDS`, `--jq` and `--template` are checked against the declaration (`Answers.check`); `Out` prints
+declared fields only.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _NAME = "__svc_answers__"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The fields a command can give: its columns, and the further members of `model`. `table`: columns of the
-    table that it shows instead, where its answer as data has another form. `data` False: it gives text alone.
-    `own` False: what it gives is the server's, with fields that svc does not know."""
+    """The fields of a command's answer: its columns and the members of `model`. `table`: columns of the
+    table, if they differ from those of the data. `data` False: it prints text only. `own` False: it prints
+    the server's answer, whose fields svc does not know."""
 
     columns: tuple[Column, ...] = ()
     model: type | None = None
@@ -39,11 +39,11 @@ class Answers(msgspec.Struct, frozen=True):
         return list(dict.fromkeys([column.name for column in self.columns] + members(self.model)))
 
     def check(self, wanted: Format) -> None:
-        """Raise UsageError for an answer that this command cannot give."""
+        """Raises UsageError if the command cannot answer in this format."""
         if not wanted.as_data:
             return
         if not self.data:
-            raise UsageError("this command prints text, no fields; leave --json, --jq and --template away")
+            raise UsageError("this command prints plain text; omit --json, --jq and --template")
         if wanted.jq is not None:
             select.compiled_jq(wanted.jq)
         if self.own:
@@ -57,23 +57,23 @@ class Answers(msgspec.Struct, frozen=True):
 def answers(
     columns: Sequence[Column], model: type | None = None, table: Sequence[Column] = ()
 ) -> Callable[[F], F]:
-    """Declare a command whose answer has these columns, and with `--json` the members of `model` too.
-    `table`: see `Answers`."""
+    """Declare the columns of a command's answer and the `model` with further fields of `--json`. `table`: see
+    `Answers`."""
     return _declared(Answers(tuple(columns), model, tuple(table)))
 
 
 def answers_text(function: F) -> F:
-    """Declare a command that prints text alone."""
+    """Declare a command that prints text only."""
     return _declared(Answers(data=False))(function)
 
 
 def answers_any(function: F) -> F:
-    """Declare a command that passes on what the server answers."""
+    """Declare a command that prints the server's answer."""
     return _declared(Answers(own=False))(function)
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
-    """What was declared. TypeError for a command that declares nothing."""
+    """The declaration of a command. Raises TypeError if it has none."""
     found = getattr(function, _NAME, None)
     if not isinstance(found, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")

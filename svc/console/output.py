@@ -1,4 +1,4 @@
-"""How a command speaks."""
+"""Output of one command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svc.console.table import Column, Record, age, aligned, listed, plain, tsv
 
 
 class Out:
-    """Writes the one answer of a command to stdout and everything else to stderr."""
+    """Writes the answer of a command to stdout and everything else to stderr."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class Out:
     def rows(
         self, items: Iterable[Any], columns: Sequence[Column], model: type | None = None, empty: str = ""
     ) -> None:
-        """A list. `items` are Structs or dicts; `model` names the further fields of `--json`; `empty` is what
-        a person reads when there are none."""
+        """Print a list of Structs or dicts. `model`: further fields for `--json`. `empty`: printed on a
+        terminal if the list is empty."""
         valid = self._fields(columns, model)
         records = (_record(item) for item in items)
         if self.format.as_data:
@@ -69,7 +69,7 @@ class Out:
             )
 
     def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
-        """One thing with its fields. `body`: prose below them, for people."""
+        """Print one thing with its fields. `body`: text below them, on a terminal only."""
         self._fields(columns, model)
         record = _record(item)
         if self.format.as_data:
@@ -88,8 +88,8 @@ class Out:
         model: type | None = None,
         value: str = "",
     ) -> None:
-        """A change was made: the sentence for a person; in a pipe `value`, the one thing a script needs, with
-        the sentence on stderr; with `--json` the changed thing."""
+        """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
+        stderr; with `--json` the changed `item`."""
         if self.format.as_data:
             try:
                 self._one(_record(item), columns, model)
@@ -102,7 +102,7 @@ class Out:
             self._write(plain(value) + "\n")
 
     def text(self, text: str, *, diff: bool = False) -> None:
-        """Prose or a patch, paged on a terminal."""
+        """Print text or a patch, paged on a terminal."""
         if not self.terminal:
             self._write(text)
             return
@@ -110,7 +110,7 @@ class Out:
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
     def data(self, value: Any, *, filtered: bool = True) -> None:
-        """Any JSON value, through `--jq` if there is one and it is to be `filtered`."""
+        """Print any JSON value, through `--jq` if given and `filtered` is True."""
         if self.format.jq is not None and filtered:
             results = select.run_jq(self.format.jq, value, pretty=self.terminal)
             self._results(results)
@@ -118,14 +118,14 @@ class Out:
             self._write(select.to_json(value, pretty=self.terminal) + "\n")
 
     def foreign(self, data: bytes) -> None:
-        """Bytes of somebody else's: as they are in a pipe; on a terminal as text that it does not obey."""
+        """Print bytes from elsewhere: unchanged in a pipe, escaped on a terminal."""
         if self.terminal:
             self.text(data.decode("utf-8", "backslashreplace"))
         else:
             self.binary([data])
 
     def binary(self, pieces: Iterable[bytes]) -> None:
-        """Bytes as they are."""
+        """Print bytes unchanged."""
         target: IO[bytes] = self._stdout.buffer
         self._stdout.flush()
         for piece in pieces:
@@ -135,7 +135,7 @@ class Out:
     # --- beside it
 
     def note(self, sentence: str) -> None:
-        """Something a person may want to know."""
+        """Print a note to stderr."""
         self.meter.clear()
         print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
 
@@ -156,7 +156,7 @@ class Out:
         print(f"svc: {terminal_safe(sentence, keep=PROSE)}", file=self._stderr)
 
     def ask(self, question: str) -> bool:
-        """A yes or no from the person. Call only when `interactive`."""
+        """Ask a yes-or-no question. Call only if `interactive`."""
         self.meter.clear()
         print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
         try:
@@ -169,12 +169,12 @@ class Out:
         return typed.strip().lower() in ("y", "yes")
 
     def link(self, url: str) -> None:
-        """An address on a line of its own; terminals with colours may follow it."""
+        """Print an address on a line of its own, as a link on terminals with colours."""
         shown = terminal_safe(url)
         self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
 
     def when(self, moment: str) -> str:
-        """A moment for a sentence: `in 29 d` on a terminal, the whole time elsewhere."""
+        """A time for a sentence: `in 29 d` on a terminal, the full time elsewhere."""
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
@@ -186,7 +186,7 @@ class Out:
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
     def tint(self, text: str, colour: str) -> str:
-        """`text` in a colour (red, green, yellow, cyan, bold) where colours are wanted."""
+        """The text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
         codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
@@ -215,8 +215,8 @@ class Out:
         return page(text, self._environment)
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
-        """The fields that may be asked for. TypeError for a column that the command does not declare: it
-        would be refused after the command's work instead of before it."""
+        """The fields that can be asked for. Raises TypeError for a column that the command does not
+        declare."""
         given = _names(columns) + members(model)
         if self.answers is None:
             return given

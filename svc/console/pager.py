@@ -1,4 +1,4 @@
-"""Long answers go through the reader's pager, when there is a reader."""
+"""Shows long answers in the user's pager."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT = "less -FRX"
 
 
 def page(text: str, environment: Mapping[str, str]) -> bool:
-    """Show `text` in SVC_PAGER, PAGER or less. False when there is no such program: print it plainly."""
+    """Show `text` in SVC_PAGER, PAGER or less. Returns False if there is no such program."""
     words = shlex.split(environment.get("SVC_PAGER") or environment.get("PAGER") or DEFAULT)
     program = shutil.which(words[0]) if words else None
     if program is None or words == ["cat"]:

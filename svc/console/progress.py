@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with rate and time left, only where a person watches."""
+"""The progress line on stderr: a bar with rate and time left, on a terminal only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ BAR_CELLS = 20
 
 
 class Meter:
-    """How far the work of one command is, phase after phase; a `localstore.progress.Progress`. Silent when
-    `live` is false."""
+    """The progress of one command; a `localstore.progress.Progress`. Prints nothing unless `live`."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock
@@ -35,7 +34,7 @@ class Meter:
             self._shown = True
 
     def line(self, done: int, total: int | None, bytes: int) -> str:
-        """What is painted: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
+        """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
         spent = max(self._clock() - self._started, 1e-9)
         parts = [terminal_safe(self._phase)]
         if total:
@@ -50,7 +49,7 @@ class Meter:
         return "  ".join(parts)
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be written."""
+        """Erase the line, so that other text can be printed."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""`--json [FIELDS]`, `--jq EXPR`, `--template TEXT`: a command's answer as data."""
+"""`--json [FIELDS]`, `--jq EXPR`, `--template TEXT`: answers as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """How the answer was asked for. `fields` None: not as JSON; empty: the table's columns."""
+    """The requested format. `fields` None: no JSON; empty: the table's columns."""
 
     fields: tuple[str, ...] | None = None
     jq: str | None = None
@@ -24,7 +24,7 @@ class Format(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, json_fields: str | None, jq: str | None, template: str | None) -> Format:
-        """From the options as typed. UsageError when two of them exclude each other."""
+        """The format of these options. Raises UsageError if they exclude each other."""
         if jq is not None and template is not None:
             raise UsageError("--jq and --template are two ways to say the same; use one of them")
         fields = None
@@ -38,8 +38,8 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> list[str]:
-    """The fields to give. `--jq` and `--template` without `--json` see all of them. UsageError, listing the
-    valid ones, for a field that does not exist."""
+    """The fields to print; all of them for `--jq` and `--template` without `--json`. Raises UsageError for an
+    unknown field."""
     valid = list(dict.fromkeys([*columns, *known]))
     if fmt.fields is None:
         return valid
@@ -56,12 +56,12 @@ def _unknown(name: str, valid: Sequence[str]) -> str:
 
 
 def snake_case(name: str) -> str:
-    """`fullName`, as gh writes fields, in our spelling: `full_name`."""
+    """The name in snake case: `fullName`, as gh writes it, becomes `full_name`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def to_json(value: Any, *, pretty: bool) -> str:
-    """JSON in which every character that a terminal would obey is escaped."""
+    """JSON with control characters escaped."""
     import json
 
     text = json.dumps(
@@ -73,7 +73,7 @@ def to_json(value: Any, *, pretty: bool) -> str:
 
 
 def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
-    """The results of a jq program, one text each: strings as they are, everything else as JSON."""
+    """The results of a jq program: strings unchanged, everything else as JSON."""
     program = compiled_jq(expression)
     try:
         results = program.input_value(value).all()
@@ -83,7 +83,7 @@ def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
 
 
 def compiled_jq(expression: str) -> Any:
-    """The jq program; UsageError for what is none."""
+    """The compiled jq program. Raises UsageError if it is invalid."""
     import jq
 
     try:
@@ -104,7 +104,7 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
 
 
 def check_template(text: str, fields: Sequence[str]) -> None:
-    """UsageError for a template that cannot be read, or that names something other than `fields`."""
+    """Raises UsageError for an invalid template, or one that uses other names than `fields`."""
     from jinja2 import TemplateError, meta
 
     environment = _environment()
@@ -135,5 +135,5 @@ def _template_error(error: Exception) -> UsageError:
 
 
 def safe_for(text: str, *, terminal: bool) -> str:
-    """Text of somebody else's for stdout: as it is in a pipe, harmless on a terminal."""
+    """Foreign text for stdout: escaped on a terminal, unchanged in a pipe."""
     return terminal_safe(text, keep=PROSE) if terminal else text

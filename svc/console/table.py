@@ -1,4 +1,4 @@
-"""Columns: what a list shows, the same fields in the same order on a terminal and in a pipe."""
+"""Columns and tables, with the same fields in the same order on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ STATES = {  # colours that repeat what the word says
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One field of a list or record. `get` derives it from the whole record; without it the field is the
-    member called `name`. `kind` says how people read it; programs always get the whole value. A `name` is
-    what people type again, a path or a branch, and is shown whole. `spare`: how dispensable the column is
-    on a narrow terminal, from 1 on; 0 stays."""
+    """One field of a list or record. `get`: computes it from the record; default: the member `name`. `kind`:
+    how it is shown to people; `name` is for text that people type again and is shown whole. `spare`: the
+    order in which columns are dropped on a narrow terminal, highest first; 0: never."""
 
     name: str
     get: Callable[[Record], Any] | None = None
@@ -45,7 +44,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> str:
-    """A value for a program: no tab or line break can appear in it."""
+    """The value as text for programs, without tab or line break."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -105,7 +104,7 @@ def aligned(
 
 
 class _Table:
-    """Rows of text that are brought into a width."""
+    """Rows of text that are fitted into a width."""
 
     def __init__(self, columns: list[Column], rows: list[list[str]], width: int) -> None:
         self.columns, self.rows, self._width = columns, rows, width
@@ -113,7 +112,7 @@ class _Table:
         self._measure()
 
     def fit(self) -> list[str]:
-        """Shorten what may be, the least needed first. The headers of the columns that were left out."""
+        """Shorten columns, the least important first. Returns the headers of the dropped ones."""
         self._cut("line", LINE_ROOM)
         if self._over():
             self._shorten()
@@ -137,7 +136,7 @@ class _Table:
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """The line of a record, and further ones where its code or a name is longer than its column."""
+        """The line of a record, and further lines if its code or a name is longer than the column."""
         parts = zip(row, self.widths, self.columns, strict=True)
         pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
@@ -153,11 +152,11 @@ class _Table:
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
     def _over(self) -> int:
-        """Columns of the terminal that are missing; 0: it fits."""
+        """The number of columns by which the table is too wide; 0: it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _crowded(self) -> bool:
-        """Whether something spare has to go: it does not fit, or code would get less than its room."""
+        """Whether a spare column must be dropped: the table does not fit, or code has less than CODE_ROOM."""
         over, code = self._over(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
@@ -176,7 +175,7 @@ class _Table:
                 self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
-        """Ids to fewer characters, times to their number and unit."""
+        """Shorten ids, and times to number and unit."""
         for at, column in enumerate(self.columns):
             for row in self.rows:
                 if column.kind == "id":
@@ -190,12 +189,12 @@ class _Table:
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-        """(width, place) of the columns of these kinds."""
+        """(width, index) of the columns of these kinds."""
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
-    """One record for a person: a line for each field that has a value."""
+    """The lines of one record: one for each field that has a value."""
     names = [column.name.replace("_", " ") for column in columns]
     wide = max(map(len, names))
     for name, column in zip(names, columns, strict=True):
@@ -205,7 +204,7 @@ def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """The width of the text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(
@@ -215,7 +214,7 @@ def cells(text: str) -> int:
 
 
 def age(text: str, now: datetime) -> str:
-    """An RFC 3339 time as people say it, such as `2 h ago`; times far away as a date."""
+    """An RFC 3339 time as an age, such as `2 h ago`; distant times as a date."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()
@@ -242,7 +241,7 @@ def size(count: float) -> str:
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` columns of a terminal."""
+    """The text in pieces of at most `width` terminal columns."""
     found, piece, wide = [], "", 0
     for char in text:
         more = cells(char)

@@ -1,4 +1,4 @@
-"""A question to the server that a command asks beside its own work."""
+"""Runs a request to the server in the background of a command."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """`ask` runs in a thread of its own from now on. Nobody waits for its end who does not want the answer
-    (an executor would, when Python ends), so it must not touch what the command works on."""
+    """Runs `ask` in a thread, which must not use the objects of the command. Python does not wait for the
+    thread when it ends."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._answer: Future[T] = Future()
@@ -27,7 +27,7 @@ class BackgroundCall(Generic[T]):
             self._answer.set_exception(error)
 
     def answer(self, seconds: float) -> T:
-        """What was answered, or raised. ServerUnreachable if that takes longer than these `seconds`."""
+        """The result of `ask`, or its exception. Raises ServerUnreachable after `seconds`."""
         try:
             return self._answer.result(seconds)
         except TimeoutError:

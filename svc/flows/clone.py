@@ -1,4 +1,4 @@
-"""`svc repo clone`: a new folder with the sealed head of a branch."""
+"""`svc repo clone`: make a new folder with the sealed head of a branch."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """`seal` None: the branch has none yet. `bytes` are those of the files. `conflicts`: (path, name of the
-    copy that kept what was here), where an interrupted clone went on."""
+    """`seal` None: the branch has no seal. `bytes`: of all files. `conflicts`: conflict copies made while an
+    interrupted clone continued."""
 
     folder: Path
     seal: str | None
@@ -55,6 +55,8 @@ class Cloned(msgspec.Struct):
 
 
 class _Made(NamedTuple):
+    """A written file; `info` None: an earlier attempt wrote it."""
+
     path: str
     file: SealedFile
     info: os.stat_result | None
@@ -68,9 +70,9 @@ def clone(
     key: DeviceKey | None = None,
     progress: Progress = silent,
 ) -> Cloned:
-    """Verify the head, then write its files. With a key that may write, the folder is also ready to push.
+    """Verify the head and write its files. With the key of a writer, the folder is also ready to push.
 
-    FolderNotEmpty, unless an interrupted clone of the same repository and branch lies there: it goes on.
+    Raises FolderNotEmpty, except for an interrupted clone of the same branch, which continues.
     """
     _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress) as copy:
@@ -104,8 +106,8 @@ def clone(
 
 
 def _finish_by_pull(copy: WorkingCopy) -> Cloned:
-    """An earlier attempt cloned another seal than the branch has now, or died at its very end: what it wrote
-    is a working copy at that seal, which a pull brings up to date."""
+    """Finish an interrupted clone of an older seal: what was written is a working copy, and a pull updates
+    it."""
     done = pull(copy, "merge")
     copy.db.put(CLONING, None)
     files = copy.db.sealed()
@@ -123,8 +125,8 @@ def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
 
 
 def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
-    """Whether the folder holds the beginning of this very clone: nothing but a link that was never written,
-    or the link, without a state yet or with a record that says that a clone is under way."""
+    """Whether the folder holds an interrupted clone of the same branch: an unfinished link, or a link whose
+    record says that a clone is under way."""
     if link.is_unfinished(folder):
         return True
     try:
@@ -142,7 +144,7 @@ def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 def _write(
     copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Create the files as their bytes arrive; what an earlier attempt wrote, `here`, is kept."""
+    """Write the files as they arrive; `here` are the files that an earlier attempt wrote."""
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
     wanted: dict[bytes, list[str]] = {}
@@ -187,7 +189,8 @@ def _write(
 def _contents(
     copy: WorkingCopy, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
-    """Texts first: they are also kept for reading offline. Large files last, one at a time."""
+    """Yields (digest, content): texts first, which are also stored in the record, large files last, one at a
+    time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
     for digest, paths in wanted.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
@@ -200,7 +203,7 @@ def _contents(
 def _create(
     copy: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
 ) -> os.stat_result | None:
-    """Write a file; what it is then, None if it was there already."""
+    """Write a file. Returns its stat, None if it existed with the same bytes."""
     try:
         return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
@@ -212,8 +215,7 @@ def _create(
 
 
 def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
-    """Remember the files. Their bytes are known, and what they were right after the writing tells whether
-    somebody changed them since."""
+    """Store entries of the written files; yields their stats, taken right after writing."""
     now = time.time_ns()
     with copy.db.step():
         copy.save_all(_entry(made, rows.get(made.path)) for made in batch)
@@ -223,7 +225,7 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
 
 
 def _entry(made: _Made, row: Row | None) -> PathRecord:
-    """With its lane, where the frontier still holds what was sealed."""
+    """The entry of a written file, with its lane if the frontier still equals the seal there."""
     path, (kind, digest, size) = made.path, made.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)
@@ -231,7 +233,7 @@ def _entry(made: _Made, row: Row | None) -> PathRecord:
 
 
 def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
-    """Files that a case-insensitive file system cannot hold beside another: left out and recorded."""
+    """Files that a case-insensitive file system cannot hold beside others; they are skipped and recorded."""
     if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What the flows of a working copy share: the way in, and what an edit in the way is."""
+"""Steps that several flows share: connecting, verifying the head, finding edits in the way."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
-    """Finish what was interrupted, bring the frontier up to date; the branch's sealed head. BranchGone or
-    BranchReplaced if the branch that this folder is on was deleted: nothing about it has changed then."""
+    """Finish interrupted work and bring the stored frontier up to date. Returns the branch's sealed head.
+    Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
     recover(copy)
     resume_clone(copy)
     mark_interrupted(copy)
@@ -41,17 +41,18 @@ def begin(copy: WorkingCopy) -> str | None:
     if copy.key is None or copy.repo.shown_seal:
         return _begin_reading(copy)
     try:
-        told = connect(copy)
+        connected = connect(copy)
     except NoBranch as missing:
         raise missing_branch_error(copy, missing) from None
     attach_lanes(copy)
-    follow_epochs(copy, told.rows)
-    adopt_unconfirmed_seal(copy, told.head)
-    return told.head
+    follow_epochs(copy, connected.rows)
+    adopt_unconfirmed_seal(copy, connected.head)
+    return connected.head
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
-    """The error for a folder whose branch is missing: gone, or never there for a folder without a seal."""
+    """The error if the branch does not exist: BranchGone, or `missing` itself for a folder that never was on
+    the branch."""
     if copy.last_seal is None and not copy.branch_id:
         return missing
     return BranchGone(copy.repo.branch, copy.last_seal, missing.extra["default"])
@@ -64,7 +65,7 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """Without a key the frontier is the head's tree, and lanes are known by their bytes."""
+    """As `begin`, without a key: the frontier is the head's tree, and lanes are unknown."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -91,8 +92,8 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
 
 
 class NewHead(msgspec.Struct, frozen=True):
-    """What a verified seal has other than the folder's last one: path → its file, None for no file. `whole`:
-    these are all its files. `tree`: its directories, where the last seal's are known."""
+    """How a verified seal differs from the folder's last one: path → file, None for no file. `whole`:
+    `changes` are all files. `tree`: its directory objects, None if unknown."""
 
     changes: Mapping[str, SealedFile | None]
     whole: bool
@@ -100,7 +101,8 @@ class NewHead(msgspec.Struct, frozen=True):
 
 
 def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
-    """The head's tree, after every seal since the folder's last one was verified; None if it is that one."""
+    """Verify every seal since the folder's last one. Returns the head's changes, None if the folder has the
+    head."""
     if head is None:
         return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
@@ -113,8 +115,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The tree of a seal where it is the frontier as it is known here, which it is while nobody has unsealed
-    edits. That is a guess, and the digest of the tree that was signed says whether it is right."""
+    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits; the signed
+    digest decides. Returns None otherwise."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()
@@ -125,14 +127,14 @@ def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
 
 
 def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Files of the last seal that are changed or removed here, whatever was sent of them since."""
+    """Files of the last seal that are changed or removed here, sent or not."""
     _, changed, _, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Tracked files with edits that are not confirmed, and new files where the branch has other ones."""
+    """Sorted paths of unconfirmed edits, and of new files where the branch has another file."""
     flying = copy.db.flight_kinds()
     found, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:
@@ -152,7 +154,7 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
-    """The files of a seal, verified; of the folder's last one without a name."""
+    """The verified files of a seal; None: of the folder's last one."""
     if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
@@ -160,7 +162,8 @@ def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
 
 
 def update_file_cap(copy: WorkingCopy) -> str | None:
-    """Take the cap of a file from the repository's kind and `.svc.yaml`; the kind that this names, if any."""
+    """Set the size cap of a file from the repository's kind and `.svc.yaml`. Returns the kind in `.svc.yaml`,
+    None if it has none."""
     if copy.files.stat(MANIFEST) is None:
         copy.file_cap = file_cap(copy.repo_kind)
         return None
@@ -172,9 +175,8 @@ def update_file_cap(copy: WorkingCopy) -> str | None:
 
 
 class ConflictCopy(msgspec.Struct, frozen=True):
-    """My version of `path`, which is called `kept_as` now. Of texts that could not be merged also which lines
-    stand against each other, here and there, and the handle of whoever wrote the other version, if that is
-    known."""
+    """A conflict copy: the local version of `path` is now `kept_as`. `lines` and `kept_lines`: the
+    conflicting lines of the two texts. `by`: handle of the other version's author, if known."""
 
     path: str
     kept_as: str
@@ -184,7 +186,7 @@ class ConflictCopy(msgspec.Struct, frozen=True):
 
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
-    """What became a conflict copy in this run."""
+    """The conflict copies made in this run."""
     found = []
     for path, name in copy.conflicts:
         clash = copy.db.conflicts.get(name)
@@ -196,11 +198,11 @@ def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
-    """What was merged in this run and is no conflict."""
+    """Path merged in this run without conflict → handle of the other author, None if unknown."""
     kept = {path for path, _ in copy.conflicts}
     return {path: author_of(copy, path) for path in sorted(copy.merged - kept)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:
-    """Files of the branch that this folder cannot hold."""
+    """Files of the branch that this file system cannot hold."""
     return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

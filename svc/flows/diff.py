@@ -1,4 +1,4 @@
-"""`svc diff`: the working copy against its last seal, or another one, file by file."""
+"""`svc diff`: compare the working copy with its last seal, or another one, file by file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Status = Literal["added", "removed", "modified", "renamed"]
 
 
 class _Change(NamedTuple):
-    """`was` and `now` None: no such file. `source`: where it was, if it moved."""
+    """A changed file. `was` or `now` None: no file. `source`: the rename, if it moved."""
 
     path: str
     was: SealedFile | None
@@ -31,9 +31,11 @@ class _Change(NamedTuple):
 
 
 def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
-    """Each file that differs from `seal`, or the last one, below `paths` if some are given, with its patch if
-    it is a text. Works offline for texts that this folder has seen. NotFound for a path that is neither here
-    nor in the seal."""
+    """Each file that differs from `seal` (default: the last one), with its patch if it is text.
+
+    `paths` restricts the comparison. Works offline for texts that the record has. Raises NotFound for a path
+    that is neither in the folder nor in the seal.
+    """
     adopt_state_file(copy)
     scan = copy.scan()
     sealed = tree_of(copy, seal)
@@ -52,7 +54,7 @@ def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) 
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
-    """The changes, a file that moved as one."""
+    """The changes, with a moved file as one rename."""
     removed = {path: _file(one.was) for path, one in changed.items() if one.was and not one.now}
     added = {path: _file(one.now) for path, one in changed.items() if one.now and not one.was}
     moves = renames.exact(removed, added)

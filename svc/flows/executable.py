@@ -29,8 +29,8 @@ UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives th
 
 
 class Executable(msgspec.Struct):
-    """`listed` and `unlisted` files are executable here, by whether `.svc.yaml` says so; `unfit` have names
-    that it cannot hold. `written`: the manifest was changed."""
+    """Files that are executable here: `listed` in `.svc.yaml` or `unlisted`. `unfit`: their names cannot be
+    listed. `written`: `.svc.yaml` was changed."""
 
     listed: list[str] = msgspec.field(default_factory=list)
     unlisted: list[str] = msgspec.field(default_factory=list)
@@ -51,7 +51,7 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Make those of the paths executable that the manifest lists, for everybody who may read them."""
+    """Set the executable bit of those paths that the manifest lists, for everybody who may read them."""
     listed = _listed(copy)
     if listed is not None:
         for path in paths:
@@ -68,7 +68,7 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that are executable here and would not be elsewhere."""
+    """Those of the paths that are executable here and not listed in the manifest."""
     listed = _listed(copy)
     found = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -76,7 +76,7 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """Which files are executable here; with `write` those that are not listed are added to `.svc.yaml`."""
+    """The executable files of the folder. `write` adds those that are not listed to `.svc.yaml`."""
     here = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, here))
     listed = _listed(copy)
@@ -94,7 +94,7 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
 
 
 def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
-    """Whether the manifest lists a path; None where it lists nothing or cannot be read."""
+    """A function that says whether the manifest lists a path; None if it lists nothing or cannot be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None
@@ -121,7 +121,7 @@ def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
 
 
 def _write(copy: WorkingCopy, result: Executable) -> None:
-    """Add the files to the list in the manifest, whose other lines stay as they are."""
+    """Add files to the list in the manifest; other lines stay."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
@@ -149,7 +149,7 @@ def _escaped(path: str) -> str:
 
 
 def _with_list(text: str, patterns: list[str]) -> str:
-    """The manifest with this list for whatever list it had."""
+    """The manifest's text with its list replaced by these patterns."""
     kept, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):

@@ -1,5 +1,5 @@
-"""What stays behind, said aloud: files that rules leave out, what git tracks of them, and names that another
-system cannot hold."""
+"""Reports files that are not sent: ignored files, those of them that git tracks, and names that other systems
+cannot hold."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "l
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
-    """A file, or a folder (it ends in `/`), that a rule leaves out. `keep`: the line for `.svcignore` that
-    brings it back."""
+    """A file, or a folder (ends in `/`), that a rule ignores. `keep`: the line of `.svcignore` that includes
+    it again."""
 
     path: str
     rule: str
@@ -33,7 +33,7 @@ class IgnoredFile(msgspec.Struct, frozen=True):
 
 
 def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
-    """Everything that rules leave out, with the rule; a folder that is left out whole is one."""
+    """Everything that rules ignore, with the rule; a folder that is ignored as a whole is one item."""
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -84,7 +84,7 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
 
 
 def _line_for(path: str) -> str:
-    """The line of `.svcignore` that brings back exactly this path."""
+    """The line of `.svcignore` that includes exactly this path."""
     escaped = "".join("\\" + char if char in "\\*?[]" else char for char in path)
     if escaped.endswith(" "):
         escaped = escaped[:-1] + "\\ "
@@ -92,7 +92,7 @@ def _line_for(path: str) -> str:
 
 
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """Files that git tracks here and that rules other than `.svcignore` keep from the branch."""
+    """Files that git tracks and that a rule ignores, other than one of `.svcignore`."""
     if not (copy.folder / ".git").exists():
         return []
     found = []
@@ -109,7 +109,7 @@ def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
 
 
 def _git_files(copy: WorkingCopy) -> list[str]:
-    """What git tracks below this folder; nothing where git is not installed or does not answer."""
+    """The paths that git tracks in this folder; empty if git is not installed or does not answer."""
     import subprocess
 
     settings = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
@@ -144,7 +144,7 @@ def _scopes(copy: WorkingCopy) -> Callable[[str], Scope]:
 
 
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """Of `tracked_by_git` what was not said before. Git is asked only when its index changed since."""
+    """The files of `tracked_by_git` that were not reported before. Runs git only if its index changed."""
     index = _index(copy)
     if index is None or copy.db.text(INDEX) == index:
         return []
@@ -165,7 +165,8 @@ def _index(copy: WorkingCopy) -> str | None:
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
-    """A sentence, once, for each new path that some systems cannot hold, alone or beside what is `there`."""
+    """A warning for each new path that some systems cannot hold, alone or beside the paths `there`. Each is
+    reported once."""
     said: dict[str, list[str]] = {}
     for path in new:
         said[path] = portability(path)
@@ -182,7 +183,7 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
 
 
 def _not_noted_before(copy: WorkingCopy, said: list[str]) -> set[str]:
-    """Those that are said for the first time; they are kept."""
+    """Those of the texts that were not reported before; they are recorded."""
     kept = copy.db.get(NOTED)
     known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
     fresh = {*said} - {*known}

@@ -1,4 +1,4 @@
-"""`svc repo init`: link a folder to a repository, recognising which version of it the files are."""
+"""`svc repo init`: link a folder to a repository and recognise the version of its files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from localstore.sync.working_copy import opened
 
 
 class Linked(msgspec.Struct):
-    """`base`: the seal the folder was recognised as, None if none. `recognised` files are versions that the
-    branch has or had; `unknown` ones are kept beside the branch's when it is pulled."""
+    """`base`: the seal that most files match, None if none. `recognised`: number of files that equal a
+    version of the branch. `unknown`: other files; a pull keeps them as conflict copies."""
 
     folder: Path
     base: str | None
@@ -30,7 +30,7 @@ class Linked(msgspec.Struct):
 def init(
     transport: Transport, home: Home, repo: RepoLink, folder: Path, key: DeviceKey | None = None
 ) -> Linked:
-    """Link `folder`. Nothing in it is changed; pull and push do the rest."""
+    """Link `folder`. No file in it changes."""
     with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))

@@ -1,4 +1,4 @@
-"""Signing in: by approval in a browser, or by this machine's device key alone (design/auth)."""
+"""Sign-in, by approval in a browser or by this machine's device key (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def machine_name() -> str:
-    """What people will see this machine called if nobody says otherwise: user@host."""
+    """The default name of this machine: user@host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
@@ -74,10 +74,9 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Ask for approval, wait for it, keep the session. `show` is called once, before the wait; `name` is that
-    of this machine.
+    """Request approval, wait for it, store the session.
 
-    Raises AccessDenied and ExpiredToken as the person and the clock decide.
+    `show` is called once before the wait. `name`: of this machine. Raises AccessDenied, ExpiredToken.
     """
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
@@ -121,10 +120,10 @@ def by_browser(
 def by_device_key(
     origin: str, sessions: Sessions, handle: str, pair: str | None = None, name: str = ""
 ) -> Session:
-    """Prove this machine's key and keep the session. A free handle is claimed; a handle that knows the key
-    signs in; a further device needs `pair`, a code from `svc auth device add`. `name`: of this machine.
+    """Prove this machine's key and store the session.
 
-    Raises HandleTaken when the handle belongs to an account that does not know this key.
+    A free handle is claimed; a handle that knows the key signs in; a further machine needs `pair`, a code
+    from `svc auth device add`. Raises HandleTaken if the account does not know this key.
     """
     identity = sessions.identity
     account = _usage(check_handle, handle)
@@ -157,7 +156,7 @@ def _rename(api: Api, identity: Identity, name: str) -> None:
 
 
 def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
-    """Register this machine's key with the signed-in account, if it is not yet, as `name`."""
+    """Register this machine's key with the signed-in account as `name`, unless it is registered."""
     for key in api.items(auth.KEYS):
         if key.id == identity.device.id and key.revoked_at is None:
             return key
@@ -167,7 +166,7 @@ def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
 
 
 def _usage(check: Callable[[str], str], text: str) -> str:
-    """A value the person typed, checked; what is wrong with it is a usage error."""
+    """The checked value of an argument. Raises UsageError."""
     try:
         return check(text)
     except Invalid as error:
@@ -186,8 +185,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _opened(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """The challenge as this machine knows it. A challenge for another node is never answered: the answer
-    would sign this machine in there."""
+    """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, because answering
+    it would sign in there."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
@@ -216,7 +215,7 @@ def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: 
 
 
 def _check_address(origin: str, code: DeviceCode) -> None:
-    """A person is sent to approve at the node that was asked, nowhere else."""
+    """Raises ServerMisbehaved if the approval page is not on the server that was asked."""
     for url in (code.verification_uri, code.verification_uri_complete):
         if not same_server(origin, _origin_of(url)):
             raise ServerMisbehaved(
@@ -238,7 +237,7 @@ def _raw(device_code: str) -> bytes:
 
 
 def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
-    """Poll until somebody decides. The sealed session, base64url."""
+    """Poll until the sign-in is approved. Returns the sealed session, base64url."""
     claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
     waited = 0

@@ -35,11 +35,10 @@ Mode = Literal["plain", "merge", "force"]
 
 
 class Pulled(msgspec.Struct):
-    """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: paths that hold
-    edits by others that nobody has sealed yet, each with their handles. `merged`: paths of mine that were
-    merged with edits by others, each with a handle if one is known. `trash`: where --force put edited files,
-    which are `given_up`. `replaced`: the folder's branch was made again, and the folder is on the new one
-    now."""
+    """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: path → handles
+    of unsealed edits by others. `merged`: path merged with others' edits → a handle, None if unknown.
+    `trash`: where `--force` moved the edited files `given_up`. `replaced`: the branch was deleted and made
+    again, and the folder is on the new one."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -54,17 +53,19 @@ class Pulled(msgspec.Struct):
 
 
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
-    """Recover, resolve what is in flight, capture, reconcile. LocalEdits in mode plain if edits are in the
-    way; `merge` joins them, `force` moves them to the trash. With `dry_run` all of this is only rehearsed:
-    the same result, and the same errors, with nothing done."""
+    """Pull the branch into the folder.
+
+    Mode `plain` raises LocalEdits if edits are in the way, `merge` merges them, `force` moves them to the
+    trash. `dry_run`: the same result and errors, without effect.
+    """
     if dry_run:
-        with dry_run_copy(copy) as rehearsed:
-            found = pull(rehearsed, mode)
-        return msgspec.structs.replace(found, dry_run=True, trash=None)
+        with dry_run_copy(copy) as trial:
+            result = pull(trial, mode)
+        return msgspec.structs.replace(result, dry_run=True, trash=None)
     head, replaced = _begin(copy, mode)
     if copy.db.flight_kinds():
         send(copy)
-        head = begin(copy)  # the rows of before do not know what was just accepted
+        head = begin(copy)  # fetch the rows of the updates that were just accepted
     scan = copy.scan()
     if mode == "plain":
         in_the_way = edits_in_the_way(copy, scan)
@@ -94,8 +95,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """The head, and whether the branch is another one than before. What this folder has beyond its last seal
-    then is in the way of a plain pull, also what was sent: the old branch took it along."""
+    """The head, and whether the branch was deleted and made again. Mode `plain` then raises BranchReplaced if
+    the folder differs from its last seal."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -106,8 +107,8 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Forget edited files and move them to the trash, so that the branch's version is written. In this
-    order, a death between the two never looks like a delete."""
+    """Drop the records of edited files, then move the files to the trash. In this order, a crash in between
+    does not look like a delete. Returns the trash folder."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

@@ -1,4 +1,4 @@
-"""`svc push`: send every change, then seal the frontier."""
+"""`svc push`: send every change, then seal the live frontier."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, 
 from svc.flows.executable import unlisted
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
-PULLS = 3  # times a push pulls and sends again after losing against somebody's edit
+PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
 MARKED = "it still holds conflict markers; run: svc resolve, or take them out, then push again"
 
 
 class Pushed(msgspec.Struct):
-    """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: paths whose live edits
-    by others the seal also holds. `merged`: paths merged with edits by others, each with a handle if one is
-    known. `bytes` were uploaded for files of `size` bytes together. `kind`: what
-    `.svc.yaml` says on a first push. `where`: the repository and branch. `unsealed`, of a dry run: whether
-    there is anything to seal. `warnings`: of names that some systems cannot hold. `tracked`: files of git
-    that rules leave out, `ignored`, of a dry run: all that they leave out. `executable`, of a first push:
-    files that lose their executable bit."""
+    """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: path → handles of
+    others' live edits in the seal. `merged`: path merged with others' edits → a handle, None if unknown.
+    `bytes` were uploaded for `size` bytes of files. `kind`: of `.svc.yaml`, on a first push. `where`:
+    repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
+    some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
+    files. `executable`, of a first push: files whose executable bit is lost."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -58,16 +57,19 @@ class Pushed(msgspec.Struct):
 
 
 def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
-    """UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
-    others kept winning; EditsConflict if an edit cannot be merged with others' (both are in the folder then);
-    NotSealed if somebody sealed first. With `dry_run` everything before the seal is only rehearsed: the same
-    result, and the same errors, with nothing sent or written."""
+    """Send every change and seal the branch with `message`.
+
+    Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
+    others keep changing the same files; EditsConflict if an edit cannot be merged (both versions are then in
+    the folder); NotSealed if another seal came first. `dry_run`: the same result and errors up to the seal,
+    without effect.
+    """
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
-        with dry_run_copy(copy) as rehearsed:
-            result = _sent(rehearsed, no_delete)
-            result.unsealed = _unsealed(rehearsed)
+        with dry_run_copy(copy) as trial:
+            result = _sent(trial, no_delete)
+            result.unsealed = _unsealed(trial)
         result.dry_run, result.bytes = True, 0
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
@@ -83,7 +85,7 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
 
 
 def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
-    """Everything that comes before the seal."""
+    """Do everything before the seal."""
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
@@ -99,7 +101,7 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
 
 
 def _unsealed(copy: DryRunCopy) -> bool:
-    """Whether the frontier would not be as the last seal."""
+    """Whether the frontier after this run would differ from the last seal."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
 
@@ -115,10 +117,10 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
             from svc.flows.pull import pull
 
             if moved and not isinstance(copy, DryRunCopy):
-                time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - two that meet shall part
+                time.sleep(random.uniform(0, PAUSE * 2**attempt))  # noqa: S311 - spreads clients that collide
             pull(copy, "merge")
             _require_merged(copy)
-            result.refused = {}  # the relay judges again: the edit that was lost may be the manifest's
+            result.refused = {}  # the relay decides again, because the manifest may have changed
     raise Conflict(
         f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
         "run: svc pull --merge, then push again"
@@ -126,8 +128,7 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
 
 
 def _require_merged(copy: WorkingCopy) -> None:
-    """EditsConflict if an edit of ours became a conflict copy: somebody has to look at it before it is
-    sealed."""
+    """Raises EditsConflict if a conflict copy was made: the user must compare the files first."""
     conflicts = conflict_copies(copy)
     if conflicts:
         foretold = isinstance(copy, DryRunCopy)
@@ -137,8 +138,8 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> set[str]:
-    """Send until nothing is left to send; paths that must be pulled first. Counts in `moved` how often a
-    text had been changed by others."""
+    """Send until nothing is left. Returns the paths that must be pulled first. `moved` counts how often
+    others had changed each text."""
     lost: set[str] = set()
     costly: list[str] = []
     result.skipped = []
@@ -159,7 +160,7 @@ def _send_round(
 
 
 def _pending(copy: WorkingCopy, sent: Sent) -> bool:
-    """Whether an edit was too large for one update."""
+    """Whether an accepted edit has further parts to send."""
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 

@@ -1,4 +1,4 @@
-"""The first push of a machine registers its device key with the account."""
+"""Registers a machine's device key on its first push."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc.http.session import TOKEN_VARIABLE, Sessions
 
 
 def ensure_registered(api: Api, sessions: Sessions) -> None:
-    """Make sure that the account knows this machine's key: the first push registers it."""
+    """Register this machine's key with the account, unless it is registered."""
     session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
     if session is not None and session.registered:
         return

@@ -1,4 +1,4 @@
-"""Getting out of a conflict: one text takes the path, and the copy that kept mine goes to the trash."""
+"""Resolves a conflict: one text is written to the path, and the conflict copy moves to the trash."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A conflict with what lies in the folder now: digests of the file and of the copy, None for no file.
-    `name`: what to call it by, the copy where the path has several."""
+    """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
+    None for no file. `name`: how to name it in a command: the path, or the copy if the path has several."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -31,7 +31,7 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What is laid side by side. `mine` is the copy as it is now, edited or not."""
+    """The three texts of a conflict. `mine`: the conflict copy as it is now."""
 
     base: bytes
     theirs: bytes
@@ -39,8 +39,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """`how`: which text the path has now; `gone`: the copy had been deleted, and nothing was changed.
-    `trash`: where the copy is now, and what the path held if that was `replaced`."""
+    """`how`: which text the path has now; `gone`: the copy was deleted before, and nothing changed. `trash`:
+    where the copy is, and the file that was `replaced`."""
 
     path: str
     how: How
@@ -50,8 +50,8 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """The conflicts whose copies are there, and those that ended because somebody deleted the copy. The
-    records of the latter are dropped."""
+    """(conflicts whose copy exists, conflicts whose copy was deleted). The records of the latter are
+    dropped."""
     found = copy.db.conflicts.list()
     over = [record for record in found if not copy.exists(record.kept_as)]
     with copy.db.step():
@@ -61,8 +61,7 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
-    """The conflict of this path or of this copy. NotFound if there is none, UsageError where a path has
-    several: then the copy must be named."""
+    """The conflict of a path, or of its copy. Raises NotFound, UsageError if a path has several."""
     recover(copy)
     named = copy.db.conflicts.get(path)
     found = [named] if named is not None else list(copy.db.conflicts.of(path))
@@ -84,7 +83,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. ClientError where a version is no text any more, or is gone: choose one whole then."""
+    """The three texts. Raises ClientError if a version is no text any more."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
@@ -100,7 +99,7 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 
 def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
-    """What the copy holds now. ClientError where it is too large for a text, or no file."""
+    """The bytes of the conflict copy. Raises ClientError if it is too large for a text, or no file."""
     kept = conflict.record.kept_as
     data = copy.files.read_up_to(kept, limits.TEXT_FILE)
     if data is None:
@@ -112,8 +111,10 @@ def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Give the path this text (None: what it has stays), move the copy to the trash, drop the record, in this
-    order: a repeat finishes what was interrupted. ClientError if a file changed since `conflict` was read."""
+    """Write `text` to the path (None: leave the file), move the copy to the trash, drop the record.
+
+    A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read.
+    """
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(

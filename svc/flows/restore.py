@@ -1,4 +1,4 @@
-"""`svc restore`: put files back as a seal has them. What they held goes to the trash first."""
+"""`svc restore`: write files as a seal has them. The replaced files go to the trash."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from svc.flows.executable import mark
 
 
 class Restored(msgspec.Struct):
-    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that no seal
-    or branch has. `trash`: where the replaced contents are, None if nothing was replaced."""
+    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that stay.
+    `trash`: where the replaced files are, None if none were."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -36,12 +36,12 @@ def restore(
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
 ) -> Restored:
-    """Restore files, or all below directories, from `seal` or the folder's last one. From a named seal, files
-    that the branch has and the seal has not are removed, so that what `paths` name is then as it was. To the
-    branch this is an edit like any other.
+    """Restore files, or everything below directories, from `seal` (default: the last one). The result is an
+    edit.
 
-    `agreed` is called with what is to happen, before anything does; what it raises ends the work. NotFound
-    for a path that the seal does not have, Conflict where a new file or directory is in the way.
+    From a named seal, files that the branch has and the seal lacks are removed. `agreed` is called with the
+    plan before anything changes; an exception ends the work. Raises NotFound for a path that the seal lacks,
+    Conflict if a new file or directory is in the way.
     """
     recover(copy)
     tree = tree_of(copy, seal)
@@ -71,7 +71,7 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
-    """Conflict, which names it, where something that stays is in the way of a file that is to be written."""
+    """Raises Conflict, naming the file, if a file that stays is in the way of one to be written."""
     going = set(leaving)
     files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
@@ -90,7 +90,7 @@ def replace_files(
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
-    """Take files away and write others, `digests` by path; the trash that has what they held."""
+    """Remove files and write others (`digests` by path). Returns the trash folder with the replaced files."""
     trash = move_to_trash(copy, list(removed))
     for path in removed:
         copy.files.prune(path)
@@ -103,7 +103,7 @@ def replace_files(
 
 
 def contents_of(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
-    """The bytes of sealed files, by path."""
+    """Yields (path, bytes) of sealed files."""
     for path, file in files.items():
         if file.kind == "chunked":
             yield path, download(copy, file.digest, file.size, near=path)

@@ -1,4 +1,4 @@
-"""`svc revert`: the inverse of one seal's change, made in the folder as an edit."""
+"""`svc revert`: undo the change of one seal, as an edit of the folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
-    """`written` and `removed` are paths of the folder; `subject` is the first line of the seal's message.
-    `trash`: where what they held is."""
+    """`written` and `removed`: paths. `subject`: first line of the seal's message. `trash`: where the
+    replaced files are."""
 
     seal: str
     subject: str
@@ -33,7 +33,8 @@ class Reverted(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """What is to be done: bytes of a seal to put back, merged texts, files to take away; and what cannot."""
+    """What a revert does: files to write as an earlier seal has them (`back`), `merged` texts, files to
+    remove; and `conflicts`."""
 
     back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     merged: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -42,9 +43,10 @@ class _Plan(msgspec.Struct):
 
 
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
-    """Take the change of a seal back out of the folder, keeping what came after it. Texts are merged by
-    the one rule; Conflict names the files where that is not possible, and nothing is changed then. UsageError
-    for a seal with two parents."""
+    """Undo the change of a seal and keep later changes.
+
+    Raises Conflict, which names the files, before anything changes; UsageError for a seal with two parents.
+    """
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     if len(payload.parents) > 1:
@@ -92,7 +94,7 @@ def _plan(
     made: SealedFile | None,
     mine: Stat | None,
 ) -> None:
-    """One file that the seal changed and that is not as before it."""
+    """Plan one file that the seal changed."""
     if _name(mine) == _name(made):
         if was is None:
             plan.removed.append(path)

@@ -18,15 +18,15 @@ from svc.flows.common import missing_branch_error, unwritable, update_file_cap
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
 
 BranchState = Literal["here", "gone", "replaced"]
-WAIT_SECONDS = 3.0  # for a server, once everything else is known
+WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):
-    """Paths by what a push would do with them. `head` is the branch's, None if it has none or is not known;
-    `behind` says that the branch has a seal that this folder lacks. `unsent`: updates without an answer.
-    `branch_state`: gone, or replaced by another branch of its name; `advice` then says what to do. `shown`:
-    the seal that the folder shows instead of a branch. `left_out`: what rules leave out, if that was asked
-    for; `tracked` of it by git, and `warnings` of names, are said once."""
+    """Paths by what a push does with them. `head`: of the branch, None if it has none or is unknown.
+    `behind`: the branch has a seal that this folder lacks. `unsent`: updates without an answer.
+    `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
+    seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
+    and ignored, and `warnings` about names, are reported once."""
 
     repo: str
     branch: str
@@ -49,8 +49,8 @@ class Status(msgspec.Struct):
 
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
-    """Reads only, besides the stat cache. The server is asked meanwhile; one that cannot be reached, or has
-    not answered WAIT_SECONDS after the look, counts as offline."""
+    """Compare folder, last seal and branch. Writes nothing but the stat cache. The server is asked in the
+    background; if it does not answer within WAIT_SECONDS after the scan, the result is offline."""
     now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
@@ -77,7 +77,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status) -> None:
-    """Byte files over a cap would not be sent: they are skipped, not changed or new."""
+    """Move byte files over a size cap from changed and new to skipped."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     for path in sorted({*result.changed, *result.new}):

@@ -1,4 +1,4 @@
-"""`svc switch`: the same folder on another branch, or showing a seal."""
+"""`svc switch`: move the folder to another branch, or show a seal."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where to turn: `transport` is bound to it. `key` None: only to be read. `seal`: to show this seal;
-    `branch` is then the one to go back to."""
+    """Where to switch: `transport` is bound to it. `key` None: read only. `seal`: show this seal; `branch` is
+    then the one to return to."""
 
     branch: str
     transport: Transport
@@ -36,8 +36,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Switched(msgspec.Struct):
-    """`pulled`: what was brought. `trash`: where --force put edited files. `carried`: files with edits that
-    came along. `left`: why the old branch was left as gone, if it was."""
+    """`pulled`: what the target brought. `trash`: where `--force` moved edited files. `carried`: edited files
+    that were kept. `left`: a note if the old branch does not exist any more."""
 
     branch: str
     pulled: Pulled
@@ -47,18 +47,18 @@ class Switched(msgspec.Struct):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """What a file was where the folder stands, and what it is here; None: no file."""
+    """Digest of a file before the edit (`base`) and now (`mine`); None: no file."""
 
     base: bytes | None
     mine: bytes | None
 
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
-    """Turn the folder. In mode plain, edits of files that are the same there come along, and LocalEdits names
-    those that are not; `merge` joins all, `force` moves them to the trash.
+    """Switch the folder to `target`.
 
-    A branch that is gone is left with what the folder has beyond its last seal as edits. NotFound, before
-    anything happens, if there is nothing to turn to.
+    Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
+    all, `force` moves them to the trash. If the old branch was deleted, everything beyond the last seal
+    counts as edits. Raises NotFound, before anything changes, if the target does not exist.
     """
     if target.seal is None:
         ref_name(target.branch)
@@ -82,7 +82,8 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Know every edit as one, and refuse those that must not come along: the trash, and what is carried."""
+    """Capture every edit and refuse those that cannot be kept. Returns (trash folder, edited files that are
+    kept)."""
     if mode != "plain":
         return pull(copy, "force" if mode == "force" else "merge").trash, []
     begin(copy)
@@ -90,7 +91,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
         send(copy)
         begin(copy)
     scan = copy.scan()
-    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # half merged: finish that first
+    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # finish an interrupted merge first
         if edits_in_the_way(copy, scan):
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
@@ -99,7 +100,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """The same where there is no branch any more to ask about anything."""
+    """As `_ready`, if the old branch does not exist any more."""
     scan = copy.scan()
     carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
@@ -107,7 +108,7 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Every file that is not as in the last seal. One that others removed since is none of this folder's."""
+    """Path → edit of every file that differs from the last seal, except files that others removed."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.sealed()
     return {
@@ -121,7 +122,7 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Files with edits, all of which the target leaves alone; LocalEdits with those that it does not."""
+    """Edited files that the target has unchanged. Raises LocalEdits for the others."""
     if not edits:
         return []
     colliding = _colliding(edits, _files_of(copy, target))
@@ -131,7 +132,7 @@ def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> l
 
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Every file that is new, edited or removed here, captured or not."""
+    """Path → edit of every file that is new, edited or removed here."""
     found: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
@@ -147,7 +148,7 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
-    """Path → digest of what the target has, as a pull would bring it."""
+    """Path → digest of the files of the target."""
     if target.key is not None:
         asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
         rows = target.transport.bootstrap(asked).rows
@@ -160,7 +161,7 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
 
 
 def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Edits of files that the target has other than they were here, and new files in its way."""
+    """Edited files that the target has with other content, and new files in its way."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     found = []

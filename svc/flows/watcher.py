@@ -1,4 +1,4 @@
-"""`svc watcher`: a process of its own for a working copy, started, found and ended."""
+"""`svc watcher`: starts, finds and ends the watcher process of a working copy."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ END_SECONDS = 10.0
 def watch_in_foreground(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Callable[[str], None]
 ) -> str:
-    """Watch the linked `folder` in this process until there is a reason to end, which is returned. `ready` is
-    called once questions are answered. NotWatchable."""
+    """Watch the linked `folder` in this process until the watcher ends. Returns the reason. `ready` is called
+    once questions are answered. Raises NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _told_to_end)
     folder, record = folder.resolve(), record.resolve()
@@ -37,8 +37,8 @@ def watch_in_foreground(
 
 
 def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
-    """Have the linked `folder` watched by a process in the background; what it is, and whether it is new.
-    Returns once it answers. NotWatchable, in its own words, when it cannot."""
+    """Start a watcher process in the background. Returns (watcher, whether it is new) once it answers. Raises
+    NotWatchable with the process's own message."""
     found = protocol.ask_info(record)
     if found is not None:
         return found, False
@@ -75,14 +75,14 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:
-    """End a watcher that comes second: once the first one is stopped, it would take its place."""
+    """End a second watcher, which would otherwise take over when the first one stops."""
     process.terminate()
     process.wait()
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record, and wait until it has gone; what it was, None if there was none.
-    NotWatchable for one that does not answer."""
+    """End the watcher of a record and wait for it. Returns what it was, None if none ran. Raises NotWatchable
+    if it does not answer."""
     found = protocol.ask_stop(record)
     if found is None and not _ended(record):
         owner = (record / LOCK_NAME).read_text("ascii", "replace").strip()
@@ -96,7 +96,7 @@ def stop(record: Path) -> WatcherInfo | None:
 
 
 def running_watchers(home: Home) -> list[WatcherInfo]:
-    """Every watcher of this home that answers, by folder."""
+    """Every watcher of this home that answers, sorted by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
     found = (protocol.ask_info(record) for record in records)
     return sorted((one for one in found if one is not None), key=_folder)
@@ -119,7 +119,7 @@ def _ended(record: Path) -> bool:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that a process wrote before it ended, without the program's name."""
+    """The last line of the log, without the program's name."""
     lines = log.read_text("utf-8", "replace").split("\n")
-    words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a word")
+    words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a message")
     return words.removeprefix("svc: ")

@@ -1,4 +1,4 @@
-"""Reading what a server sends: capped while it arrives, typed, and never trusted on a terminal."""
+"""Reads answers of a server: limited in size while they arrive, typed, and made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
 BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
-NOTHING_HERE = "there is nothing here that you may see; check the name, or sign in: svc login"  # a bare 404
+NOTHING_HERE = "it does not exist, or you may not see it; check the name, or sign in: svc login"  # a bare 404
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """An answer as it came. `headers` keep every value of a repeated name."""
+    """An answer without interpretation. `headers` has every value of a repeated name."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -43,7 +43,8 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def json(response: httpx.Response, returns: type[T], cap: int) -> T:
-    """The typed body of a successful answer; raises what the server's problem document says otherwise."""
+    """The typed body of a successful answer. Raises the error of a problem document, else
+    ServerMisbehaved."""
     opened(response)
     if not _media(response).endswith("json"):
         raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
@@ -56,7 +57,7 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
 
 
 def nothing(response: httpx.Response) -> None:
-    """A successful answer whose body does not matter."""
+    """Check that the answer is a success; its body is ignored."""
     opened(response)
 
 
@@ -71,15 +72,18 @@ def raw(response: httpx.Response, cap: int) -> Raw:
 
 
 def opened(response: httpx.Response) -> httpx.Response:
-    """The response itself, body unread, when it is a success; else raises the error it carries."""
+    """The response, with its body unread, if it is a success; raises its error otherwise."""
     if response.is_success:
         return response
     raise problem(response)
 
 
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
-    """The body in pieces. ServerMisbehaved when it is more than `cap` bytes, or encoded; ServerUnreachable
-    when the connection ends before it does, or it comes drop by drop."""
+    """The body in pieces.
+
+    Raises ServerMisbehaved if it is encoded or longer than `cap` bytes, ServerUnreachable if the connection
+    ends early or is too slow.
+    """
     import httpx
 
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -99,7 +103,7 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
 
 
 def problem(response: httpx.Response) -> SvcError:
-    """The error of an unsuccessful answer: a problem document's (RFC 9457), else one for its status."""
+    """The error of a failed answer: that of its problem document (RFC 9457), else one for its status."""
     document = _document(response)
     if document is None:
         return _misbehaved(
@@ -119,7 +123,8 @@ def problem(response: httpx.Response) -> SvcError:
 
 
 def server_time(response: httpx.Response) -> float | None:
-    """Unix seconds from a 401 that says the signature was not in time. The body can be read again."""
+    """The server's time in Unix seconds, from a 401 for a stale or future signature; None otherwise. The body
+    stays readable."""
     document = _document(response) or {}
     told = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
@@ -137,7 +142,7 @@ def _document(response: httpx.Response) -> dict[str, Any] | None:
 
 
 def _safe(value: Any) -> Any:
-    """The same value with every text fit for a terminal and not longer than a sentence can be."""
+    """The value with all texts escaped for a terminal and cut to DETAIL_CHARS."""
     if isinstance(value, str):
         return paths.terminal_safe(value[:DETAIL_CHARS])
     if isinstance(value, list):
@@ -174,7 +179,7 @@ def _received(response: httpx.Response, cap: int) -> bytes:
 
 
 def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
-    """What may be repeated can only be repeated; anything else may have had its effect."""
+    """The error for an interrupted answer; its remedy depends on whether the request may be repeated."""
     announced = response.headers.get("content-length", "")[:20]
     of = f" of {announced}" if announced.isdecimal() else ""
     remedy = remedy_of(response.extensions.get(REPEATABLE, False))
@@ -185,10 +190,10 @@ def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
 
 
 def remedy_of(repeatable: bool) -> str:
-    """What to do when the answer to a request did not come."""
+    """What the user can do if a request was not answered."""
     if repeatable:
         return "check your network, then run the command again"
-    return "it may have been carried out all the same: look before you run the command again"
+    return "the request may have taken effect; check before you run the command again"
 
 
 def _origin(response: httpx.Response) -> str:

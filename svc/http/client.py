@@ -1,10 +1,9 @@
-"""One HTTP conversation with one server: signing, retries, clock correction, and what never happens.
+"""HTTP requests to one server: signing, retries, clock correction, redirects.
 
-Every mutation is signed with the key that the session is bound to (RFC 9421)
-for the origin pinned at sign-in. A redirect to another origin is not followed and its address learns nothing.
-Requests that may be repeated are: reads, requests that carry an Idempotency-Key, and those of the live
-protocol, which answers a repetition with the first answer. A server that refuses with Retry-After has not
-acted, so any request waits and tries again. Every attempt is signed anew.
+Every mutation is signed with the session's bound key (RFC 9421) for the origin stored at sign-in. Redirects
+to another origin are not followed. Reads, requests with an Idempotency-Key and requests of the live protocol
+are repeated after a failure. A server that answers with Retry-After has done nothing, so any request is then
+repeated. Every attempt is signed anew.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 4
-STALLS = 2  # attempts where no answer came for READ_TIMEOUT: the line may have died under one, not under two
+STALLS = 2  # attempts that end without an answer in READ_TIMEOUT: one may be due to a lost connection
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
@@ -60,7 +59,8 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class Outgoing(msgspec.Struct):
-    """One request before it is signed. `body` is bytes, or opens a stream of `length` bytes anew."""
+    """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each
+    attempt."""
 
     method: str
     target: str
@@ -72,7 +72,7 @@ class Outgoing(msgspec.Struct):
 
 
 class Http:
-    """Calls to `origin` (http(s)://host[:port]), with the session `credential` if there is one."""
+    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any."""
 
     def __init__(
         self,
@@ -139,12 +139,12 @@ class Http:
         headers: Mapping[str, str],
         cap: int = answer.RAW_MAX,
     ) -> answer.Raw:
-        """Any request as it stands, for `svc repo api`: status, headers and body, whatever they are."""
+        """Send any request for `svc repo api`. Returns status, headers and body, whatever they are."""
         outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
         return self._attempt(outgoing, lambda response: answer.raw(response, cap))
 
     def read(self, endpoint: Endpoint[bytes], cap: int, **path: str) -> bytes:
-        """A whole answer of raw bytes, at most `cap`."""
+        """The raw bytes of a whole answer, at most `cap`."""
         outgoing = self._request(endpoint, path)
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
@@ -152,7 +152,7 @@ class Http:
     def stream(
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
-        """An answer as it arrives, in pieces, at most `cap` bytes in all. Not repeated once it flows."""
+        """A context with the answer in pieces, at most `cap` bytes in all. Not repeated once it has begun."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
@@ -168,7 +168,8 @@ class Http:
         digest: bytes,
         **path: str,
     ) -> T:
-        """Stream `length` bytes whose BLAKE3 `digest` (32 raw bytes) is signed. `parts` opens them anew."""
+        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed. `parts` yields them again for each
+        attempt."""
         outgoing = self._request(endpoint, path)
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
         outgoing.headers["Content-Type"] = "application/octet-stream"
@@ -198,7 +199,8 @@ class Http:
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
-        """Send, read, and repeat what may be repeated. `keep` leaves the response open for the caller."""
+        """Send the request and read the answer; repeat if possible. `keep`: the caller closes the
+        response."""
         httpx = load()
         attempt, corrected = 0, False
         while True:
@@ -223,13 +225,13 @@ class Http:
             self._sleep(wait)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
-        """Seconds to wait before the next attempt; raises when there is none."""
+        """Seconds to wait before the next attempt. Raises if there is none."""
         httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
             raise ServerUnreachable(
-                f"{self.origin} gave no good TLS answer ({tls}); check the address (plain HTTP is written "
-                "http://), the certificate, and this machine's clock"
+                f"{self.origin} did not complete the TLS handshake ({tls}); check the address (plain HTTP is "
+                "written http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
         most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
@@ -237,7 +239,7 @@ class Http:
             return float(BACKOFF * 2 ** (attempt - 1))
         if isinstance(error, httpx.ProtocolError):
             raise ServerMisbehaved(
-                f"{self.origin} does not speak HTTP as it should ({terminal_safe(str(error)[:200])}); "
+                f"{self.origin} sent an invalid HTTP response ({terminal_safe(str(error)[:200])}); "
                 "check the address"
             ) from None
         why = terminal_safe(str(error)[:200]) or type(error).__name__
@@ -247,7 +249,8 @@ class Http:
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:
-        """Send; follow redirects of reads inside the origin, refuse all others."""
+        """Send the request. Redirects of reads within the origin are followed, others raise
+        ServerMisbehaved."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
@@ -305,7 +308,7 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None when this answer is the answer."""
+        """Seconds to wait before the next attempt; None if this answer is final."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         asked = response.headers.get("retry-after", "")
@@ -314,7 +317,7 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _correct_clock(self, response: httpx.Response) -> bool:
-        """Take the server's time from a 401 that names it, when ours is visibly off."""
+        """Use the server's time of a 401 if this machine's clock differs. Returns whether it does."""
         if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
@@ -345,7 +348,7 @@ class Http:
 
 
 def load() -> Any:
-    """httpx, without its own command line: that would import rich, pygments and click (35 ms of CPU)."""
+    """httpx without its command line, whose imports (rich, pygments, click) take 35 ms of CPU."""
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     import httpx
 

@@ -1,4 +1,4 @@
-"""Network streams for httpcore that count how long, and with how many bytes, a server keeps them busy."""
+"""Network streams for httpcore that count waiting time and bytes (`connection_limits`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLICE = 16 * 1024  # bytes written between two looks at the clock
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. Each request on it begins with unused limits."""
+    """One connection. The limits start anew with each request."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
@@ -23,7 +23,7 @@ class CountedStream(httpcore.NetworkStream):
         self.limits = ConnectionLimits()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded, and httpcore's errors."""
+        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded and httpcore's errors."""
         self._reading = True
         began = monotonic()
         left = self.limits.left(began)
@@ -40,7 +40,7 @@ class CountedStream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of `buffer`. Raises ConnectionLimitExceeded, and httpcore's errors."""
+        """Send all of `buffer`. Raises ConnectionLimitExceeded and httpcore's errors."""
         if self._reading:  # the first write after an answer begins the next request
             self._reading = False
             self.limits = ConnectionLimits()
@@ -63,7 +63,7 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens counted streams. `proxy` is the address (host, port) of a proxy, which errors then name."""
+    """Opens counted streams. `proxy`: its address (host, port), named in errors."""
 
     def __init__(self, proxy: tuple[str, int] | None = None) -> None:
         self._backend = httpcore.SyncBackend()

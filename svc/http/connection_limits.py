@@ -1,11 +1,10 @@
-"""How long, and with how much, one server may keep a connection of ours busy.
+"""Limits on the time and bytes that a server can cost one connection.
 
-A limit on the time of a single read or write is never exceeded by a server that gives or takes a byte now and
-then. So each connection counts, from the request on: the head of an answer has to be there HEAD_SECONDS after
-its first byte and in HEAD_BYTES, notes of progress (1xx) before it included. The first byte may take as long
-as any read may, since a relay may have to work before it answers. While a request is taken, and while the
-rest of the answer comes, the waiting has PATIENCE seconds and one more for so many bytes. An answer may be
-OVERHEAD times as long as what it holds: chunks have sizes, extensions and trailers.
+A timeout of single reads and writes does not stop a server that sends a byte now and then. So each request
+has limits of its own: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS
+after its first byte and within HEAD_BYTES. The first byte may take as long as any read. For the request body
+and the rest of the answer, total waiting may be WAIT_SECONDS plus one second per SLOWEST_RATE bytes. Framing
+(chunk sizes, extensions, trailers) may make an answer OVERHEAD times as long as its content.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
 class ConnectionLimitExceeded(Exception):
-    """The server is too slow, or its answer never ends; the message continues a sentence about it."""
+    """The server is too slow, or its answer does not end; the message continues a sentence about it."""
 
 
 class ConnectionLimits:
-    """What one request has taken so far. Moments and durations are seconds of a clock that only runs on."""
+    """The waiting time and bytes of one request. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self.in_head = True
@@ -30,8 +29,7 @@ class ConnectionLimits:
         self._until: float | None = None  # when the head must have ended
 
     def left(self, now: float) -> float | None:
-        """Seconds that the server may still take; None before the first byte. Raises
-        ConnectionLimitExceeded if none are left."""
+        """Seconds left for the next read; None before the first byte. Raises ConnectionLimitExceeded."""
         if not self.in_head:
             left = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:
@@ -48,7 +46,7 @@ class ConnectionLimits:
         )
 
     def received(self, size: int, began: float, now: float) -> None:
-        """So many bytes came, for which we waited since `began`."""
+        """Count bytes received, for which we waited since `began`."""
         first, self._received = self._received == 0, self._received + size
         if not self.in_head:
             self._waited += now - began
@@ -60,7 +58,7 @@ class ConnectionLimits:
             raise ConnectionLimitExceeded("sends the head of an answer that never ends")
 
     def sent(self, size: int, began: float, now: float) -> None:
-        """So many bytes were taken from us, for which we waited since `began`."""
+        """Count bytes sent, for which we waited since `began`."""
         self._waited += now - began
         self._sent += size
         if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:

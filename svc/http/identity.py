@@ -1,8 +1,8 @@
-"""The keys of this machine: one Ed25519 (signs) and one X25519 (is sealed to) per SVC_HOME.
+"""The keys of this machine: one Ed25519 key (signs) and one X25519 key (opens sealed boxes) per SVC_HOME.
 
-The two secrets live in the OS keyring where one answers within two seconds, else in `device.json`, mode 0600.
-Where they are kept is decided once, when they are made, and recorded in that file: later commands never wait
-for a keyring that is not there. Sessions are files sealed to the X25519 key, so they are as safe as it is.
+The secrets are stored in the OS keyring if it answers within two seconds, else in `device.json`, mode 0600.
+The choice is made once and recorded in that file, so that later commands do not wait for a missing keyring.
+Sessions are files sealed to the X25519 key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "device.json"
 
 
 class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`device.json`. `secrets`: both, base64url, joined by a dot; absent when the keyring has them."""
+    """`device.json`. `secrets`: both, base64url, joined by a dot; empty if the keyring has them."""
 
     v: Literal[1]
     id: str
@@ -34,7 +34,7 @@ class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The keys of this machine and where they are kept."""
+    """The keys of this machine and where they are stored."""
 
     device: DeviceKey
     transport: TransportKey
@@ -42,12 +42,13 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def load_identity(home: Path) -> Identity:
-    """The identity in `home`, made on first use. ClientError when it is damaged or the keyring is locked."""
+    """The identity in `home`, created on first use. Raises ClientError if it is damaged or the keyring is
+    locked."""
     return find_identity(home) or _make(home)
 
 
 def replace_identity(home: Path) -> Identity:
-    """A new identity in `home`; the old one's file keeps its key id in its name."""
+    """Create a new identity in `home`; the old file gets the key id appended to its name."""
     content = read_private(home / FILE)
     if content is not None:
         try:
@@ -59,7 +60,7 @@ def replace_identity(home: Path) -> Identity:
 
 
 def find_identity(home: Path) -> Identity | None:
-    """The identity in `home`, None when there is none yet."""
+    """The identity in `home`; None if there is none."""
     content = read_private(home / FILE)
     if content is None:
         return None
@@ -91,7 +92,7 @@ def _make(home: Path) -> Identity:
         return Identity(device, transport, kept.kept)
     other = find_identity(home)  # another command made one at the same moment: that one stands
     if other is None:
-        raise ClientError(f"{home / FILE} came and went while it was read; try again")
+        raise ClientError(f"{home / FILE} was removed while it was read; try again")
     return other
 
 
@@ -111,7 +112,7 @@ def _from_keyring(key_id: str) -> str:
 
 
 def _to_keyring(key_id: str, secrets: str) -> bool:
-    """Whether the keyring took the secrets and gave them back."""
+    """Store the secrets in the keyring. Returns whether it gave them back."""
     echoed: list[str | None] = []
 
     def store() -> None:
@@ -124,7 +125,7 @@ def _to_keyring(key_id: str, secrets: str) -> bool:
 
 
 def _answers(work: Callable[[], None]) -> bool:
-    """Whether `work` ended well in time. A keyring may hang on a prompt that nobody sees."""
+    """Run `work` with a time limit, because a keyring may wait for a prompt. Returns whether it succeeded."""
     ended: list[bool] = []
 
     def guarded() -> None:

@@ -1,4 +1,4 @@
-"""Addresses of servers: as people type them, as they are pinned."""
+"""Origins: parsing server addresses and comparing them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from localstore.core.paths import terminal_safe
 
 
 def parse_origin(typed: str) -> str:
-    """`node.example`, `localhost:8080` or a URL → its origin. Without a scheme: https, http for loopback.
+    """The origin of `node.example`, `localhost:8080` or a URL. Default scheme: https, http for loopback.
 
-    Raises UsageError for anything but the address of a server.
+    Raises UsageError for anything but a server address.
     """
     text = typed.strip().rstrip("/")
     if "://" not in text:
@@ -26,7 +26,7 @@ def parse_origin(typed: str) -> str:
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether the address can only be this machine."""
+    """Whether the address is certainly this machine."""
     try:
         host = urlsplit(origin).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
@@ -43,8 +43,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def same_server(pinned: str, claimed: str) -> bool:
-    """Whether `claimed`, a server's own word, is the address that was asked: names of loopback with one port
-    are one server, everything else must be equal."""
+    """Whether `claimed`, an address that a server gives for itself, is the pinned one. Names of loopback with
+    the same port are equal."""
     if pinned == claimed:
         return True
     try:

@@ -1,7 +1,7 @@
-"""The transport below httpx: httpcore connections that count what a server costs (`connection_limits`).
+"""The transport below httpx: httpcore's connection pool with streams that count time and bytes
+(`connection_limits`).
 
-httpx's own transport gives no access to the network streams, where that has to be counted, so this one drives
-httpcore's connection pool directly.
+httpx's own transport gives no access to the streams.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ HEADERS_MAX = 100  # lines of one answer
 
 
 class Pool(httpx.BaseTransport):
-    """Connections to one server, kept between requests. Threads may share it. Raises UsageError for a proxy
-    of the environment that cannot be used."""
+    """Connections to one server, reused between requests. Thread-safe. Raises UsageError for an unusable
+    proxy."""
 
     def __init__(self, origin: str) -> None:
         self._proxy = None if is_loopback(origin) else proxy_for(origin)
@@ -37,7 +37,7 @@ class Pool(httpx.BaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises httpx's errors, and ConnectionLimitExceeded."""
+        """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
         asked = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
@@ -73,7 +73,7 @@ class Pool(httpx.BaseTransport):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """httpcore's errors as httpx's, which have the same names."""
+        """Raise httpcore's errors as httpx's of the same name."""
         try:
             yield
         except httpcore.ProxyError as error:
@@ -90,7 +90,7 @@ class Pool(httpx.BaseTransport):
 
 
 class _Body(httpx.SyncByteStream):
-    """The body of an answer as it arrives."""
+    """The body of an answer, read as it arrives."""
 
     def __init__(self, pool: Pool, answer: httpcore.Response, limits: ConnectionLimits) -> None:
         self._pool, self._answer, self._limits = pool, answer, limits
@@ -106,8 +106,7 @@ class _Body(httpx.SyncByteStream):
 
 
 def _check_framing(answer: httpcore.Response) -> None:
-    """Refuse an answer whose body could be read in two ways, which h11 reads in one of them.
-    RemoteProtocolError."""
+    """Raise RemoteProtocolError for an answer whose body length is given in more than one way."""
     lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
     if len(answer.headers) > HEADERS_MAX:
         raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
@@ -120,7 +119,7 @@ def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
 
 
 def _whole(request: httpx.Request) -> Iterator[bytes]:
-    """The body, which must be as long as its head says. LocalProtocolError where it is not."""
+    """The body in pieces. Raises LocalProtocolError unless it is as long as the Content-Length header."""
     assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
     left = int(request.headers.get("content-length", "0"))
     for part in request.stream:
@@ -140,7 +139,7 @@ def _proxy(proxy: Proxy | None) -> httpcore.Proxy | None:
 
 
 def _trusting() -> ssl.SSLContext:
-    """TLS to a server that proves itself by a certificate which the system trusts."""
+    """A TLS context that verifies certificates with the system's trust store."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

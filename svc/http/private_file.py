@@ -1,4 +1,4 @@
-"""Files that only their owner reads: written whole or not at all, mode 0600 in a folder of mode 0700."""
+"""Files for their owner only: mode 0600 in a folder of mode 0700, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.core.errors import ClientError
 
 
 def read_private(path: Path) -> bytes | None:
-    """The content, None when there is no such file."""
+    """The content; None if the file does not exist. Raises ClientError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> bool:
-    """Make the file; False, and nothing changed, when it exists."""
+    """Create the file. Returns False, with nothing changed, if it exists."""
     try:
         temporary = _temporary(path, content)
         try:

@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a server (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+"""The proxy that the environment sets for a server (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class Proxy(NamedTuple):
-    """`url` has no password; `address` is its host and port, `auth` user and password."""
+    """A proxy. `url`: without password; `address`: host and port; `auth`: user and password."""
 
     url: str
     address: tuple[str, int]
@@ -21,7 +21,7 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """None if the server is called directly. Raises UsageError for a proxy of another kind."""
+    """The proxy for a server; None if it is called directly. Raises UsageError for an unsupported one."""
     parts = urlsplit(origin)
     known = getproxies()
     named = known.get(parts.scheme) or known.get("all")

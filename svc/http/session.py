@@ -1,4 +1,4 @@
-"""Sessions of this machine, one per server, each in a 0600 file sealed to the machine's transport key."""
+"""The sessions of this machine, one per server, each in a 0600 file sealed to the transport key."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sign-in leaves behind. `origin` is pinned: this token goes nowhere else. `registered`: the
-    account knows this machine's device key, so that it may seal. `device_name`: what it is registered as."""
+    """A sign-in. `origin`: the only server the token is sent to. `registered`: the account knows this
+    machine's device key. `device_name`: its name there."""
 
     v: Literal[1] = 1
     origin: str
@@ -37,7 +37,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     device_name: str = ""
 
     def seconds_left(self, now: datetime) -> float:
-        """Until the session ends; negative after it."""
+        """Seconds until the session expires; negative afterwards."""
         try:
             return (datetime.fromisoformat(self.expires_at) - now).total_seconds()
         except (ValueError, TypeError):
@@ -45,19 +45,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Settings(msgspec.Struct, frozen=True):
-    """`settings.json`: the server that commands talk to when nothing else names one."""
+    """`settings.json`. `server`: the server that commands use by default."""
 
     server: str | None = None
 
 
 def script_token() -> ScriptToken | None:
-    """What SVC_TOKEN holds, None where it is not set. Unauthorized for what is no such token."""
+    """The token in SVC_TOKEN; None if the variable is not set. Raises Unauthorized for a malformed one."""
     text = os.environ.get(TOKEN_VARIABLE, "").strip()
     return parse_script_token(text) if text else None
 
 
 class Sessions:
-    """The sessions and keys kept in `home` (SVC_HOME)."""
+    """The sessions and keys in `home` (SVC_HOME)."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -65,18 +65,18 @@ class Sessions:
 
     @property
     def identity(self) -> Identity:
-        """This machine's keys, made on first use."""
+        """This machine's keys, created on first use."""
         if self._identity is None:
             self._identity = load_identity(self.home)
         return self._identity
 
     def renew_identity(self) -> Identity:
-        """New keys for this machine; what was signed in or registered with the old ones is so no longer."""
+        """Replace this machine's keys; sessions and registrations of the old ones are lost."""
         self._identity = replace_identity(self.home)
         return self._identity
 
     def find(self, origin: str) -> Session | None:
-        """The session kept for this server, also when it has ended."""
+        """The stored session of this server, expired or not."""
         content = read_private(self._file(origin))
         if content is None:
             return None
@@ -93,7 +93,7 @@ class Sessions:
         return session if session.origin == origin else None
 
     def save(self, session: Session) -> None:
-        """Keep a session and make its server the default one."""
+        """Store a session and make its server the default."""
         sealed = seal_to(self.identity.transport.public, msgspec.json.encode(session))
         write_private(self._file(session.origin), b64u(sealed).encode())
         write_private(self.home / "settings.json", msgspec.json.encode(_Settings(session.origin)))
@@ -112,17 +112,16 @@ class Sessions:
             ) from None
 
     def credential(self, origin: str, now: datetime | None = None) -> Credential | None:
-        """SVC_TOKEN if it is set, else the kept session. None: nobody signed in here.
+        """The credential for `origin`: SVC_TOKEN if set, else the stored session; None if there is none.
 
-        Raises Unauthorized when the session has ended, with the way back, and for a token that is for another
-        server, whatever named this one.
+        Raises Unauthorized if the session has expired, or if SVC_TOKEN is for another server.
         """
         script = script_token()
         if script is not None:
             if not same_server(script.origin, origin):
                 raise Unauthorized(
-                    f"SVC_TOKEN is for {script.origin} and is sent nowhere else, and this command is for "
-                    f"{origin}; take a token of that server, or unset SVC_TOKEN"
+                    f"SVC_TOKEN is for {script.origin} and this command uses "
+                    f"{origin}; use a token of that server, or unset SVC_TOKEN"
                 )
             return Credential(to_text(script.raw), script.key)
         session = self.find(origin)

@@ -1,4 +1,4 @@
-"""What a request asks for: its path and query, percent-encoded."""
+"""Request targets: path and query, percent-encoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
 
 
 def full_target(path: str, query: Query | None) -> str:
-    """The path with the query that is not None."""
+    """The path with the query members that are not None."""
     given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 

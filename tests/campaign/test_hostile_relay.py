@@ -336,7 +336,7 @@ def test_edits_that_are_too_costly_to_load_are_named_and_the_rest_arrives(lying:
     liar.twist = None
     assert done.code == 1
     assert len(done.err.splitlines()) == 1
-    assert "the server sent edits of a.txt that cannot be taken in" in done.err
+    assert "the server sent invalid edits of a.txt" in done.err
     assert "too long" in done.err
     assert (bob.files()["a.txt"], bob.files()["c.txt"]) == (b"mine\none\n", b"new\n")
     settled(bob)

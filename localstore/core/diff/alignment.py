@@ -1,7 +1,6 @@
-"""Which stretches of two sequences differ: bounded time on any input, minimal on ordinary input.
+"""Finds the changed runs of two sequences: in bounded time for any input, minimal for ordinary input.
 
-The elements are compared by equality and hashed; callers give integers (see `interned`), because the
-longest-common-subsequence step is fastest on them.
+Elements are hashed and compared for equality; integers (see `interned`) are fastest.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ROUNDS = 4  # how deep anchors may be looked for inside the gaps between anchors
 
 
 class Hunk(NamedTuple):
-    """old[old_start:old_end] became new[new_start:new_end]; at least one of the two is not empty."""
+    """old[old_start:old_end] was replaced by new[new_start:new_end]; at least one of them is not empty."""
 
     old_start: int
     old_end: int
@@ -34,17 +33,17 @@ class _Gap(msgspec.Struct, frozen=True):
 
 
 def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
-    """Each sequence with its elements replaced by small integers, equal elements by equal integers."""
+    """The sequences with equal elements replaced by equal small integers."""
     numbers: dict[Hashable, int] = {}
     return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
 
 
 def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
-    """The differing stretches, ascending, no two touching.
+    """The changed runs, ascending, no two touching.
 
-    Gaps of at most `cells` = rows × columns are solved exactly (a longest common subsequence; cells / 8 bytes
-    of memory). Larger ones are first cut at anchors: elements that occur equally often on both sides, unique
-    ones preferred. A large gap without an anchor is one hunk.
+    Gaps of at most `cells` = rows × columns are solved exactly (longest common subsequence; cells / 8 bytes
+    of memory). Larger gaps are first split at anchors: elements that occur equally often on both sides,
+    preferably once. A large gap without anchor is one hunk.
     """
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     found: list[Hunk] = []
@@ -97,7 +96,7 @@ def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[i
 
 
 def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
-    """Element → its place, REPEATED if it has several."""
+    """Element → its index, REPEATED if it occurs several times."""
     places: dict[int, int] = {}
     for index in range(start, end):
         element = sequence[index]
@@ -106,7 +105,7 @@ def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 
 def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
-    """First with first, second with second… of each element that comes equally often on both sides."""
+    """Pairs of the occurrences of each element that occurs equally often on both sides."""
     places_old = _places(old, hunk.old_start, hunk.old_end)
     places_new = _places(new, hunk.new_start, hunk.new_end)
     alike = ((a, places_new.get(element, [])) for element, a in places_old.items())
@@ -121,7 +120,8 @@ def _places(sequence: Sequence[int], start: int, end: int) -> dict[int, list[int
 
 
 def _longest_ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of `pairs`, which ascend in the first member, that ascends in the second (patience)."""
+    """The longest subsequence of `pairs` (ascending in the first member) that ascends in the second, by
+    patience sorting."""
     if all(map(lt, map(second, pairs), map(second, islice(pairs, 1, None)))):
         return pairs
     tops: list[int] = []  # smallest second member that ends a run of each length
@@ -154,7 +154,7 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
 
 
 def glued(found: list[Hunk]) -> list[Hunk]:
-    """Ascending hunks, those that touch made one."""
+    """The hunks with touching ones joined."""
     whole: list[Hunk] = []
     for hunk in found:
         if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:

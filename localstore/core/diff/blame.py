@@ -1,6 +1,6 @@
-"""Which seal each line came with: carried from seal to seal by line differences, as `git blame` sees it.
+"""Finds the seal that each line came with, from seal to seal by line differences, as `git blame` does.
 
-Owners are kept beside a sealed text, one per line, so that the next seal costs one difference.
+The owner of each line is kept beside a sealed text, so that the next seal costs one difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Owner = TypeVar("Owner", str, int)
 
 
 class Range(NamedTuple):
-    """Lines `start` … `end` − 1 (from 0) came with seal `seal`."""
+    """Lines `start` to `end` − 1 (from 0) came with seal `seal`."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Range(NamedTuple):
 
 
 def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
-    """Owners of the lines `new`, given those of the lines `old`: what seal `seal` changed is its own.
+    """Owners of the lines `new`, given the owners of the lines `old`; changed lines belong to `seal`.
 
     Raises ValueError unless there is one owner per old line.
     """
@@ -39,7 +39,7 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
 
 
 def ranges(owners: Sequence[str]) -> list[Range]:
-    """Neighbouring lines of one owner, together."""
+    """Adjacent lines of one owner as ranges."""
     found: list[Range] = []
     end = 0
     for owner, group in groupby(owners):

@@ -1,5 +1,5 @@
-"""The differing stretches of two long sequences that are nearly the same, in time that grows with the number
-of differences (Myers 1986): equal stretches are passed at the speed of comparing slices."""
+"""Finds the changed runs of two long, nearly equal sequences in time proportional to the changes (Myers
+1986); equal runs are skipped by comparing slices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NOWHERE = -2  # no way came here; one step further is still nowhere
 
 
 def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None:
-    """A shortest way from `old` to `new` as the stretches that differ, ascending, none touching; None where
-    more than MOST_EDITS elements would have to be inserted and deleted."""
+    """The changed runs of a shortest edit script from `old` to `new`, ascending, none touching. Returns None
+    for more than MOST_EDITS insertions and deletions."""
     if abs(len(old) - len(new)) > MOST_EDITS:
         return None
     furthest = {0: _alike(old, 0, new, 0)}  # diagonal (place in old − place in new) → furthest place in old
@@ -34,7 +34,7 @@ def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None
 
 
 def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
-    """How many elements from `i` and from `j` on are equal."""
+    """The number of equal elements from `i` and `j` on."""
     most = min(len(old) - i, len(new) - j)
     done, width = 0, 1
     while done < most:
@@ -49,7 +49,7 @@ def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
 
 
 def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
-    """The edits of the way that ends on `diagonal`, neighbours made one."""
+    """The changed runs of the edit path that ends on `diagonal`."""
     steps = []
     for before in reversed(came[:-1]):
         deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)

@@ -1,9 +1,9 @@
-"""Which stretches of two texts differ, found exactly as git finds them.
+"""Finds the changed lines of two texts exactly as git does.
 
-`alignment.hunks` finds a shortest difference. git (the library xdiff) leaves out lines that occur too often
-to say anything, meets in the middle (Myers 1986), and gives up looking for the shortest way when that gets
-long. On some texts it therefore pairs other lines, and a merge that is clean for git is none for us. The
-constants are git's.
+`alignment.hunks` finds a shortest difference. git's library xdiff ignores lines that occur too often,
+searches from both ends (Myers 1986) and stops looking for the shortest script when it gets long. It therefore
+pairs other lines on some texts, so that a merge can be clean for git and a conflict otherwise. The constants
+are git's.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ NONE, SOME, MANY = range(3)  # how often a line occurs in the other text
 
 
 class OverBudget(Exception):
-    """More steps would be needed than were allowed."""
+    """The search needs more steps than allowed."""
 
 
 class _Effort:
-    """Counts steps down."""
+    """A countdown of steps."""
 
     def __init__(self, budget: int) -> None:
         self._left = budget
@@ -46,7 +46,8 @@ class _Effort:
 
 
 class _Box(NamedTuple):
-    """old[i1:i2] against new[j1:j2], of the lines that are not left out. `minimal`: whatever it costs."""
+    """A subproblem: old[i1:i2] against new[j1:j2], without ignored lines. `minimal`: find the shortest script
+    at any cost."""
 
     i1: int
     i2: int
@@ -56,8 +57,8 @@ class _Box(NamedTuple):
 
 
 def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The stretches of lines that differ, as `git merge-file` sees them; where finding them takes long, as
-    `opcodes` does."""
+    """The changed runs of lines as `git merge-file` finds them; as `opcodes` finds them if that takes too
+    long."""
     a, b = interned(old, new)
     try:
         return slid(a, b, git_hunks(a, b, BUDGET), None)
@@ -66,9 +67,9 @@ def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
-    """The differing stretches of two sequences of numbers that stand for lines, before `slid` moves them.
+    """The changed runs of two sequences of line numbers, before `slid` moves them.
 
-    OverBudget after about `budget` steps; a million of them take less than a second.
+    Raises OverBudget after about `budget` steps; a million steps take less than a second.
     """
     start, end = common_ends(old, new)
     effort = _Effort(budget)
@@ -87,7 +88,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
 
 
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
-    """How many lines are equal at the start, and behind that at the end."""
+    """The number of equal lines at the start, and then at the end."""
     most = min(len(old), len(new))
     start = next((n for n in range(most) if old[n] != new[n]), most)
     rest = most - start
@@ -98,7 +99,7 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _kept(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """Places of the lines that are compared, and the flags of changed lines: set for those left out."""
+    """The indices of the compared lines, and the flags of changed lines, set for the ignored ones."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -126,7 +127,7 @@ def _rough_root(number: int) -> int:
 
 
 def _left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
-    """Whether a frequent line stands among lines that have no match."""
+    """Whether a frequent line is among lines without a match, so that git ignores it."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
     none_before = before.count(NONE)
@@ -142,7 +143,7 @@ def _left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
 
 
 class _Search:
-    """Marks the lines that differ in two sequences."""
+    """Flags the changed lines of two sequences."""
 
     def __init__(self, old: list[int], new: list[int], effort: _Effort) -> None:
         self.old, self.new, self.effort = old, new, effort
@@ -168,8 +169,7 @@ class _Search:
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
     def _parting(self, box: _Box) -> tuple[int, int, bool, bool]:
-        """Where the way from one corner of the box to the other is cut: (i, j), and whether the shortest way
-        is wanted before and behind it."""
+        """The point (i, j) at which the box is split, and whether each part needs the shortest script."""
         walk = _Walk(self, box)
         cost = 0
         while True:
@@ -186,8 +186,8 @@ class _Search:
 
 
 class _Walk:
-    """Ways from both corners of a box, each step one edit longer. A diagonal is i − j; `forward` and
-    `backward` have the furthest i on each diagonal."""
+    """Edit paths from both corners of a box; each step adds one edit. A diagonal is i − j; `forward` and
+    `backward` hold the furthest i on each."""
 
     def __init__(self, search: _Search, box: _Box) -> None:
         self.search, self.box = search, box
@@ -202,8 +202,8 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """One edit more from both corners: where the ways met, if they did, and whether one passed a run of
-        more than SNAKE equal lines."""
+        """Extend all paths by one edit. Returns where paths met, if any, and whether one passed more than
+        SNAKE equal lines."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:
@@ -248,7 +248,7 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The diagonals of one edit more, which stay in the box."""
+        """The diagonals after one more edit, within the box."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -262,7 +262,7 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A place that a way reached quickly, at the end of a run of equal lines."""
+        """A point that a path reached quickly, at the end of a run of equal lines."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, found = INTERESTING * cost, None
@@ -285,7 +285,7 @@ class _Walk:
         return found
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The place furthest from the corner that its way began at."""
+        """The point furthest from the corner where its path began."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):
@@ -303,7 +303,7 @@ class _Walk:
 
 
 def _collected(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
-    """Flags as stretches. Unchanged lines pair up in order."""
+    """The flags as hunks. Unchanged lines are paired in order."""
     found = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):
@@ -321,7 +321,7 @@ def _run_end(changed: bytearray, at: int) -> int:
 
 
 def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
-    """How many lines in a row are unchanged on both sides."""
+    """The number of consecutive lines that are unchanged on both sides."""
     ends = []
     for changed, at in ((old_changed, i), (new_changed, j)):
         found = changed.find(1, at)

@@ -1,4 +1,4 @@
-"""Line differences of byte strings, and the patches that `git apply` and `patch` read."""
+"""Line differences of byte strings, as patches for `git apply` and `patch`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\
 
 
 def lines(data: bytes) -> list[bytes]:
-    """`data` cut behind every line feed; the last line may lack one. Joined they are `data` again."""
+    """`data` split after every line feed; joined, the lines are `data` again."""
     return BytesIO(data).readlines()
 
 
 def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) -> list[Hunk]:
-    """The stretches of lines that differ, ascending, with an equal line between any two.
+    """The changed runs of lines, ascending, with an equal line between any two.
 
-    Placed as git places them; `by_indent=False` leaves out the indentation heuristic, as git's merge does.
+    Placed as git places them. `by_indent=False` disables the indentation heuristic, as git's merge does.
     """
     texts = (old, new) if by_indent else None
     if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
@@ -34,7 +34,7 @@ def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) 
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a patch only says that the file differs: a NUL among the first bytes."""
+    """Whether a patch shows the file as binary: a NUL among the first bytes."""
     return b"\0" in data[:BINARY_PROBE]
 
 
@@ -55,11 +55,10 @@ def unified(
     context: int = 3,
     similarity: int | None = None,
 ) -> bytes:
-    """The patch from `old` to `new` in git's unified format, b"" if nothing differs.
+    """The patch from `old` to `new` in git's unified format, b"" if they are equal.
 
-    None for a side (bytes and path together) says that the file is not there. `similarity`, in percent, is
-    said of a file that moved. Bytes and names are written as
-    they are, lines of the text with their own endings.
+    None as bytes and path of a side: no such file. `similarity`: percent, for a moved file. Bytes and names
+    are written unchanged.
     """
     if old == new and old_path == new_path:
         return b""
@@ -125,7 +124,7 @@ def _body(old: list[bytes], new: list[bytes], context: int) -> Iterable[bytes]:
 
 
 def _grouped(changed: list[Hunk], context: int) -> list[list[Hunk]]:
-    """Hunks whose context would touch stand under one heading."""
+    """The hunks in groups whose context touches, one heading per group."""
     groups: list[list[Hunk]] = []
     for hunk in changed:
         if groups and hunk.old_start - groups[-1][-1].old_end <= 2 * context:

@@ -1,4 +1,4 @@
-"""Joining lines that two sides added at the same place."""
+"""Merges lines that both sides added at the same place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """What items of one list have in common: their indentation, and the sign or word that they begin with."""
+    """What the items of one list share: indentation, and the first mark or word."""
 
     indent: bytes
     lead: bytes
@@ -18,11 +18,11 @@ BULLETS = (b"-", b"*", b"+")
 
 
 def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
-    """The lines of both sides, None if they stand against each other. `near`: the lines before and behind.
+    """The lines of both sides, None if they conflict. `near`: the lines before and after.
 
-    One side's lines are the answer if they hold the other's, in order. Otherwise theirs, then mine, if all
-    are items of the list that a line of `near` belongs to, and no item of one side has the name of one of the
-    other.
+    If one side's lines contain the other's in order, they are the result. Otherwise theirs, then mine, if all
+    are items of the list that a line of `near` belongs to, and no item of one side has the name of an item of
+    the other.
     """
     return _larger(theirs, mine) or _listed(theirs, mine, near)
 
@@ -48,7 +48,7 @@ def _listed(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes 
 
 
 def _kind(line: bytes) -> _Kind | None:
-    """None for a line without an item: an empty one."""
+    """The kind of a line's item; None for an empty line."""
     found = _line().match(line)
     return _Kind(found["indent"], found["word"] or found["mark"] or b"") if found else None
 
@@ -60,12 +60,12 @@ def _line() -> re.Pattern[bytes]:
 
 
 def _is_list(kind: _Kind) -> bool:
-    """Whether several lines of this kind are a list, and not steps of which the order matters."""
+    """Whether lines of this kind are a list whose order does not matter."""
     return bool(kind.lead)
 
 
 def _name(line: bytes, kind: _Kind) -> bytes:
-    """What must differ between the items: all of a bullet or an import, the first word of others."""
+    """The part of an item that must be unique: all of a bullet or import, the first word of others."""
     if kind.lead in BULLETS or kind.lead[-1:].isalpha():
         return line.strip()
     found = re.match(rb"\W*[\w.-]*", line.strip())

@@ -1,8 +1,8 @@
-"""Which files of a change are files that moved, found as `git diff -M` finds them.
+"""Finds moved files among the changes, as `git diff -M` does.
 
-Equal bytes are certain. Of the files that are left, those with a name that only one file on each side has are
-compared first and taken at 75 % alike; then all with all, at 50 %. How much two texts are alike is the share
-of the larger one that the smaller one's lines make up, counted in bytes; long lines count in pieces of 64.
+Equal bytes are a certain match. Of the others, files whose name is unique on each side are compared first and
+match at 75 % similarity, then all with all at 50 %. The similarity of texts is the share of the larger one
+that consists of lines of the smaller one, in bytes; long lines count in pieces of 64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALIKE, SAME_NAME_ALIKE = 50, 75  # percent
 
 
 class File(NamedTuple):
-    """One side of a change. `text`: whether it may be compared by lines; `size` in bytes."""
+    """One side of a change. `text`: whether it may be compared by lines; `size`: bytes."""
 
     digest: bytes
     size: int
@@ -28,7 +28,7 @@ class File(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """`similarity` in percent; 100 are equal bytes."""
+    """`similarity` in percent; 100: equal bytes."""
 
     old: str
     new: str
@@ -36,8 +36,8 @@ class Rename(NamedTuple):
 
 
 def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename]:
-    """Files of which only the path changed. An empty file is none. Of several with the same bytes those with
-    the same name belong together, the others in the order of their paths."""
+    """Renames of files with equal bytes; empty files are ignored. Among several, files of the same name
+    match, then the others in the order of their paths."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in removed.items():
         if file.size:
@@ -56,7 +56,7 @@ def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename
 
 
 class Candidates(NamedTuple):
-    """Files that may have moved and changed at once: few and small enough to be compared."""
+    """Changed files that may have moved: few and small enough to compare."""
 
     removed: dict[str, File]
     added: dict[str, File]
@@ -66,7 +66,7 @@ class Candidates(NamedTuple):
 
 
 def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: Iterable[Rename]) -> Candidates:
-    """What is left to be compared beside the exact ones. Nothing where that would be too much work."""
+    """The files to compare besides the exact renames; empty if that would be too much work."""
     exact_ones = list(moved)
     old_paths, new_paths = {one.old for one in exact_ones}, {one.new for one in exact_ones}
     old = {path: file for path, file in removed.items() if path not in old_paths and _comparable(file)}
@@ -80,7 +80,7 @@ def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: It
 def similar(
     left: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
 ) -> list[Rename]:
-    """Pairs of candidates that are alike, each file in one pair at most, the most alike first."""
+    """The similar pairs of candidates, best first, each file at most once."""
     if not left:
         return []
     old = {path: pieces(old_text(path)) for path in left.removed}
@@ -107,7 +107,7 @@ def similar(
 def _same_names(
     left: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> list[Rename]:
-    """Pairs with a name that no other candidate of their side has."""
+    """Pairs whose name is unique among the candidates of each side."""
     sources, targets = _by_name(left.removed), _by_name(left.added)
     found = []
     for name, source in sources.items():
@@ -121,14 +121,14 @@ def _same_names(
 
 
 def _by_name(paths: Iterable[str]) -> dict[str, str | None]:
-    """Name → its path, None where several have it."""
+    """Name → path, None if several have it."""
     grouped = groupby(sorted(paths, key=_name), _name)
     listed = {name: list(group) for name, group in grouped}
     return {name: group[0] if len(group) == 1 else None for name, group in listed.items()}
 
 
 def pieces(text: bytes) -> Counter[bytes]:
-    """The lines of a text, long ones cut, with how often each occurs. CRLF counts as LF."""
+    """Line → number of occurrences; long lines are cut. CRLF counts as LF."""
     found: Counter[bytes] = Counter()
     plain = text if is_binary(text) else text.replace(b"\r\n", b"\n")
     for line in lines(plain):
@@ -140,7 +140,7 @@ def pieces(text: bytes) -> Counter[bytes]:
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
-    """Percent of the larger text that both have."""
+    """The percentage of the larger text that both have."""
     few, many = (old, new) if len(old) <= len(new) else (new, old)
     common = sum(len(piece) * min(count, many[piece]) for piece, count in few.items() if piece in many)
     return common * 100 // max(old_size, new_size, 1)
@@ -151,7 +151,7 @@ def _comparable(file: File) -> bool:
 
 
 def _may_be(old: File, new: File) -> bool:
-    """Whether the sizes alone do not rule it out."""
+    """Whether the sizes allow a match."""
     return min(old.size, new.size) * 100 >= max(old.size, new.size) * ALIKE
 
 

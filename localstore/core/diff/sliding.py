@@ -1,8 +1,8 @@
-"""Where a group of changed lines sits when it may sit in several places: as git places it.
+"""Places a group of changed lines, which may be possible at several positions, where git places it.
 
-A group of inserted (or deleted) lines whose first line equals the line behind it may move down by one, and
-so on. Groups are moved so that insertions and deletions meet; else, by choice, to where the indentation says
-that a block begins (the heuristic of git ≥ 2.14, with its weights); else as far down as they go.
+A group of inserted or deleted lines can move down by one line if its first line equals the line after it.
+Groups are moved so that insertions and deletions meet; otherwise, if asked for, to where the indentation says
+that a block begins (git ≥ 2.14, with its weights); otherwise as far down as possible.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _Score(NamedTuple):
 
 
 class _Groups:
-    """A cursor over the groups of changed lines of one side. Unchanged lines separate groups, so that the
-    n-th group of one side stands opposite the n-th group of the other; most groups are empty."""
+    """A cursor over the groups of changed lines of one side. Groups are separated by unchanged lines, so that
+    the n-th groups of both sides correspond; most are empty."""
 
     def __init__(self, lines: Sequence[object], changed: bytearray) -> None:
         self.lines, self.changed = lines, changed
@@ -44,12 +44,12 @@ class _Groups:
         return self.end - self.start
 
     def unchanged(self) -> int:
-        """How many lines below this group come before the next changed one."""
+        """The number of unchanged lines after this group."""
         found = self.changed.find(1, self.end)
         return (found if found >= 0 else len(self.lines)) - self.end
 
     def skip(self, count: int) -> None:
-        """Go on by `count` unchanged lines: as many groups, of which all but the last are empty."""
+        """Advance by `count` unchanged lines, that is by `count` groups."""
         self.start = self.end = self.end + count
         self._extend_down()
 
@@ -88,9 +88,9 @@ def slid(
     found: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """The hunks `found` between two sequences of lines, or of numbers that stand for lines, moved.
+    """The hunks `found` between two sequences of lines (or numbers for lines), moved.
 
-    `texts` are the lines themselves, to look at their indentation; None leaves the heuristic out.
+    `texts`: the lines, for their indentation; None disables that heuristic.
     """
     if not found:
         return found
@@ -122,7 +122,7 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
 
 
 def _on(one: _Groups, other: _Groups) -> bool:
-    """Move both to the next group that is not empty on either side, or to the end; False at the end."""
+    """Advance both cursors to the next group that is not empty. Returns False at the end."""
     count = min(one.unchanged(), other.unchanged())
     if not count:
         return False
@@ -167,7 +167,7 @@ def _best_end(texts: Sequence[bytes], group: _Groups, highest: int) -> int:
 
 
 def _split_score(texts: Sequence[bytes], at: int) -> _Score:
-    """How bad it is to begin or end a group before line `at`: lower is better."""
+    """The cost of beginning or ending a group before line `at`; lower is better."""
     own = _indent(texts[at]) if at < len(texts) else None
     blanks_above, indent_above = _neighbour(texts, range(at - 1, -1, -1))
     blanks_below, indent_below = _neighbour(texts, range(at + 1, len(texts)))
@@ -194,7 +194,7 @@ def _split_score(texts: Sequence[bytes], at: int) -> _Score:
 
 
 def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
-    """Blank lines met in `places` before the first other line, and that line's indentation."""
+    """The number of blank lines in `places` before the first other line, and that line's indentation."""
     blanks = 0
     for place in places:
         indent = _indent(texts[place])
@@ -207,7 +207,7 @@ def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
 
 
 def _indent(line: bytes) -> int | None:
-    """Columns of white space before the text, tabs to multiples of 8; None for a blank line."""
+    """Columns of leading white space, tabs to multiples of 8; None for a blank line."""
     columns = 0
     for byte in line:
         if byte == 0x20:

@@ -1,8 +1,8 @@
-"""Old text → new text as few small edits at UTF-8 byte offsets, in bounded time (design: text lanes).
+"""The change from one text to another as few small edits at UTF-8 offsets, in bounded time (docs/design/003).
 
-Common ends are trimmed, lines (or tokens, where lines are long) are aligned, and a hunk whose two sides are
-at least half alike is refined to characters. Runs of fewer than `SHORT_RUN` equal characters between two
-changes are replaced along with them: a change that is not confetti merges better.
+Common ends are trimmed, lines (or tokens of long lines) are aligned, and a hunk whose sides are at least half
+equal is refined to characters. Runs of fewer than `SHORT_RUN` equal characters between two changes are
+replaced with them, because scattered edits merge badly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKEN = re.compile(rb"[^\n;,{} ]{0,255}[\n;,{} ]|[^\n;,{} ]{1,252}[\x80-\xbf]{0,
 
 
 class Edit(NamedTuple):
-    """At byte `offset` of the old text, `deleted` bytes give way to `inserted`."""
+    """At byte `offset` of the old text, `deleted` bytes are replaced by `inserted`."""
 
     offset: int
     deleted: int
@@ -31,7 +31,7 @@ class Edit(NamedTuple):
 
 
 def edits(old: bytes, new: bytes) -> list[Edit]:
-    """The edits that turn `old` into `new`, ascending, disjoint, never inside a code point.
+    """The edits that turn `old` into `new`, ascending, disjoint, on character boundaries.
 
     Raises NotText unless both are UTF-8.
     """
@@ -50,7 +50,7 @@ def edits(old: bytes, new: bytes) -> list[Edit]:
 
 
 def apply(old: bytes, changes: list[Edit]) -> bytes:
-    """`old` with the edits of `edits(old, …)` made."""
+    """`old` with these edits applied."""
     kept = 0
     parts = []
     for offset, deleted, inserted in changes:
@@ -60,8 +60,7 @@ def apply(old: bytes, changes: list[Edit]) -> bytes:
 
 
 def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
-    """The same change in at most `most` edits: the ones that lie nearest are joined, and what is between them
-    is written again."""
+    """The same change in at most `most` edits; the nearest edits are joined."""
     if len(changes) <= most:
         return changes
     gaps = [after.offset - before.offset - before.deleted for before, after in pairwise(changes)]
@@ -87,12 +86,12 @@ def require_utf8(data: bytes) -> None:
 
 
 def inside_character(byte: int) -> bool:
-    """Whether a byte of UTF-8 text continues a character, so that no cut may come before it."""
+    """Whether this byte of UTF-8 text continues a character."""
     return byte & 0xC0 == 0x80
 
 
 def _common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """Lengths of the common prefix and of the common suffix behind it, both at character boundaries."""
+    """Lengths of the common prefix and of the common suffix after it, both at character boundaries."""
     shorter = min(len(a), len(b))
     start = _common_prefix(a, b, shorter)
     while start and any(start < len(side) and inside_character(side[start]) for side in (a, b)):
@@ -132,7 +131,7 @@ def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
 
 
 def _units(a: bytes, b: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """Both sides cut into lines, or into tokens where lines are long; None if there are too many."""
+    """Both sides cut into lines, or tokens if lines are long; None if there are too many."""
     if all(side.count(b"\n") * LINE_BYTES >= len(side) for side in (a, b)):
         if max(a.count(b"\n"), b.count(b"\n")) > UNITS:
             return None
@@ -161,7 +160,7 @@ def _by_units(a: list[bytes], b: list[bytes], offset: int) -> list[Edit]:
 
 
 def _refined(a: bytes, b: bytes, offset: int) -> list[Edit]:
-    """One changed stretch at `offset`: by characters where the sides are alike, else whole."""
+    """One changed run at `offset`: by characters if the sides are similar, else as a whole."""
     start, end = _common_ends(a, b)
     a, b, offset = a[start : len(a) - end], b[start : len(b) - end], offset + start
     if not a and not b:

@@ -1,12 +1,11 @@
-"""Three-way merge of texts: two sides changed one base without knowing of each other.
+"""Three-way merge of texts.
 
-The rule (docs/design/011):
+The rules (docs/design/011):
 
-1. Line endings are merged apart from the text.
-2. Lines: a change that one side made is taken; the same change on both sides is taken once.
-3. Changes that overlap or touch are compared word by word (`word_merge`).
-4. Lines that both sides added at one place are taken where they continue one list (`list_merge`).
-5. Everything else is a conflict. The merged text is then theirs, whole.
+1. Line endings are merged apart from the text. 2. A line changed by one side is taken; the same change by
+both is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines that both
+sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a conflict,
+and the result is the text of theirs.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class Conflict(NamedTuple):
-    """Lines [start, end) of each text, counted from 0; an empty range is a place between two lines. Of the
-    sides it has the lines that differ, of the base all that either side changed there."""
+    """Lines [start, end) of each text, counted from 0; an empty range is a position between lines. Of the
+    sides it has the differing lines, of the base everything that either side changed there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]
@@ -37,14 +36,14 @@ class Conflict(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """`text` is theirs, whole, where there are conflicts."""
+    """The merged text, and the conflicts; with conflicts `text` is theirs."""
 
     text: bytes
     conflicts: list[Conflict]
 
 
 class _Stretch(NamedTuple):
-    """base[start:end], and the changes of each side that lie in it; at least one side has some."""
+    """base[start:end] and the changes of each side in it; at least one side has some."""
 
     start: int
     end: int
@@ -53,8 +52,8 @@ class _Stretch(NamedTuple):
 
 
 class _Resolved(NamedTuple):
-    """The merged text as `pieces` in order, conflicts in their places. `sides`: the lines of theirs and mine.
-    All have line feeds; `ending` takes their place in the result. `unended`: the last line loses its own."""
+    """The merged text as `pieces` with conflicts in between. `sides`: lines of theirs and mine, with line
+    feeds; `ending` replaces those in the result. `unended`: the last line has none."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -66,7 +65,7 @@ class _Resolved(NamedTuple):
         return [piece for piece in self.pieces if isinstance(piece, Conflict)]
 
     def text(self, parts: Iterable[bytes]) -> bytes:
-        """The parts joined and with the line endings of the result."""
+        """The joined pieces with the line endings of the result."""
         whole = b"".join(parts)
         if self.unended and isinstance(self.pieces[-1], bytes):
             whole = whole.removesuffix(b"\n")
@@ -74,10 +73,10 @@ class _Resolved(NamedTuple):
 
 
 def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
-    """Join two changes of `base`. All three are UTF-8.
+    """Merge two changes of `base`. All three texts are UTF-8.
 
-    Swapping the sides swaps them in the conflicts and changes nothing else, except that lines which both
-    sides added to one list stand in the order theirs, mine.
+    Swapping the sides swaps the conflicts and changes nothing else, except the order of lines that both added
+    to one list.
     """
     if mine in (base, theirs):
         return Merged(theirs, [])
@@ -90,8 +89,8 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
 
 
 def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
-    """The text in which all that can be joined is joined, and each conflict stands as theirs and mine between
-    marker lines with the labels (their first lines). Without conflicts, the text of `merge`."""
+    """The merged text with each conflict, theirs first, between marker lines with the labels. Without
+    conflicts, the text of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
     found = _resolved(base, theirs, mine)
@@ -104,8 +103,7 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
 
 
 def has_markers(text: bytes) -> bool:
-    """Whether a line of the text begins as a marker line of `marked` does. Markers of other tools, and ours
-    with anything before them on the line, do not count."""
+    """Whether a line begins with a marker of `marked`. Markers of other tools do not count."""
     if OPENING not in text and CLOSING not in text:
         return False
     return re.search(MARKER, text, re.MULTILINE) is not None
@@ -115,8 +113,8 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    """With line endings merged apart from the text; where that leaves conflicts, so is the one behind the
-    last line, if not all three have it."""
+    """The merge with line endings apart from the text, and with the end of the last line apart if that leaves
+    conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
@@ -131,7 +129,7 @@ def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
 
 
 def _ending(text: bytes) -> bytes | None:
-    """How all lines of the text end: b"" if it has one line only, None if they end differently."""
+    """The line ending of all lines: b"" for a single line, None if they differ."""
     feeds, pairs = text.count(b"\n"), text.count(b"\r\n")
     if pairs not in (0, feeds) or b"\r\r\n" in text:
         return None
@@ -139,8 +137,8 @@ def _ending(text: bytes) -> bytes | None:
 
 
 def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None) -> bytes | None:
-    """The line ending of the result: the one that a side changed to. None where a text mixes them: they are
-    then part of its lines."""
+    """The line ending of the result: the one that a side changed to. None if a text mixes them; endings are
+    then part of the lines."""
     if base is None or theirs is None or mine is None:
         return None
     sides = {side for side in (theirs, mine) if side}
@@ -165,7 +163,7 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
 
 
 def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretch]:
-    """The changed parts of the base, ascending; changes that overlap or touch are in one."""
+    """The changed runs of the base, ascending; changes that overlap or touch are in one."""
     open_ = None
     for hunk, is_mine in in_order(((hunk, False) for hunk in theirs), ((hunk, True) for hunk in mine)):
         if open_ is None or hunk.old_start > open_.end:
@@ -179,7 +177,7 @@ def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretc
 
 
 def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
-    """The lines that stand for the stretch on the side that made these changes, of which there are some."""
+    """The lines of the side with these changes that correspond to the stretch."""
     first, last = changes[0], changes[-1]
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
 
@@ -187,7 +185,7 @@ def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
 def _joined(
     stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
 ) -> list[bytes | Conflict]:
-    """What becomes of the stretch."""
+    """The merged lines of the stretch, or its conflict."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
         return [*theirs[slice(*_span(stretch, stretch.theirs))]]
@@ -205,7 +203,7 @@ def _joined(
 
 
 def _narrowed(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
-    """The conflict without the lines at its ends that both sides have, which stand around it."""
+    """The conflict without the equal lines at its ends, and those lines."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
     cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))
@@ -231,5 +229,5 @@ def _between_markers(
 
 
 def _whole(some: list[bytes], end: bytes) -> list[bytes]:
-    """Lines of which the last one ends too."""
+    """The lines with a line feed at the end of the last one."""
     return [*some[:-1], some[-1] if some[-1].endswith(b"\n") else some[-1] + end] if some else some

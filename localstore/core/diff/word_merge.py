@@ -1,8 +1,8 @@
-"""Joining two changes of one stretch of text, word by word.
+"""Merges two changes of one run of text by words.
 
-Both changes are taken if at least SEPARATION unchanged words or marks lie between a change of one side and
-the next one of the other, not both sides changed brackets or quotes, not both changed line breaks or
-indentation, and not both wrote the same word at different places.
+Both changes are taken if at least SEPARATION unchanged words or marks are between a change of one side and
+the next one of the other, unless both changed brackets or quotes, both changed line breaks or indentation, or
+both wrote the same word at different places.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAIRED = frozenset("()[]{}\"'`")
 
 
 class _Change(NamedTuple):
-    """Tokens [start, end) of the base became `new`."""
+    """Tokens [start, end) of the base were replaced by `new`."""
 
     start: int
     end: int
@@ -32,8 +32,8 @@ class _Change(NamedTuple):
 
 
 def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """The stretch with both changes, None if they stand against each other. All three are whole lines in
-    UTF-8 (the last one may lack its end)."""
+    """The merged run, None if the changes conflict. All three are whole lines in UTF-8 (the last may lack its
+    end)."""
     if max(map(len, (base, theirs, mine))) > LONGEST:
         return None
     # The first line's indentation belongs to the line break before it, as that of the others.
@@ -50,8 +50,8 @@ def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
 
 
 def tokens(text: str) -> list[str]:
-    """The text cut into line breaks with the indentation behind them, words, numbers with what joins their
-    parts, spaces, and single marks. Joined they are the text again."""
+    """The text split into line breaks with the indentation after them, words, numbers, spaces and single
+    marks. Joined, they are the text."""
     return _pattern().findall(text)
 
 
@@ -74,15 +74,14 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
 
 
 def _both_touch_structure(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
-    """Whether both sides add or remove brackets or quotes, or both line breaks or indentation."""
+    """Whether both sides change brackets or quotes, or both change line breaks or indentation."""
     touched = [{*_removed(old, side), *_added(side)} for side in (there, here)]
     paired = all(not PAIRED.isdisjoint(side) for side in touched)
     return paired or all(any("\n" in token for token in side) for side in touched)
 
 
 def _both_write_a_word(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
-    """Whether there is a word that each side has more often than the base: joined, it would stand more often
-    than either wrote it."""
+    """Whether both sides add the same word, so that the merge would have it twice."""
     gains = [Counter(_added(side)) - Counter(_removed(old, side)) for side in (there, here)]
     return any(_is_word(token) for token in gains[0].keys() & gains[1].keys())
 
@@ -100,7 +99,7 @@ def _added(changes: Iterable[_Change]) -> list[str]:
 
 
 def _apart(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
-    """Whether enough stays unchanged wherever a change of one side is followed by one of the other."""
+    """Whether enough tokens are unchanged between a change of one side and the next one of the other."""
     tagged = sorted([(change, False) for change in there] + [(change, True) for change in here])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION

@@ -1,4 +1,4 @@
-"""How tokens are written: base64url text, the Authorization header, and script tokens for SVC_TOKEN."""
+"""Text forms of tokens: base64url, the Authorization header, and script tokens for SVC_TOKEN."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to_text(raw: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """Inverse of `to_text`; Unauthorized for text that is empty, too long or not canonical."""
+    """Inverse of `to_text`. Raises Unauthorized for text that is empty, too long or not canonical."""
     if not 0 < len(text) <= _TEXT_MAX:
         raise Unauthorized(f"a token has 1 to {TOKEN_RAW_MAX} bytes; run: svc login", reason="token")
     try:
@@ -37,7 +37,7 @@ def authorization(raw: bytes) -> str:
 
 
 def text_in_authorization(value: str) -> str:
-    """The token's text, for `from_text`, in an Authorization header; Unauthorized for another scheme."""
+    """The token text of an Authorization header. Raises Unauthorized for another scheme."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
@@ -45,7 +45,7 @@ def text_in_authorization(value: str) -> str:
 
 
 class ScriptToken(NamedTuple):
-    """What stands in SVC_TOKEN: the origin of the server it is for, the token, and the key it is bound to."""
+    """The parts of SVC_TOKEN: the server's origin, the token, and the key it is bound to."""
 
     origin: str
     raw: bytes
@@ -53,13 +53,13 @@ class ScriptToken(NamedTuple):
 
 
 def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
-    """What a person copies into SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url."""
+    """The text for SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url."""
     return f"{SCRIPT_TOKEN_PREFIX}{b64u(origin.encode('ascii'))}.{to_text(raw)}.{b64u(binding.seed)}"
 
 
 def parse_script_token(text: str) -> ScriptToken:
-    """The parts of SVC_TOKEN; Unauthorized, without the text, for anything else. A token of the first form is
-    refused: it names no server, so that nothing says where it may be sent."""
+    """The parts of SVC_TOKEN. Raises Unauthorized, without quoting the text. The first format is refused,
+    because it does not name its server."""
     if text.startswith(_FIRST_PREFIX):
         raise Unauthorized(
             "SVC_TOKEN is of the first form (svct_…), which does not say which server it is for, and is sent "

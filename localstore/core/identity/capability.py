@@ -1,10 +1,10 @@
-"""Capability tokens: Biscuit v2, minted by the token signer, narrowed offline, read only behind a guard.
+"""Capability tokens: Biscuit v2, minted by the token signer, narrowed offline, read only through a guard.
 
-Authority block: `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`, where `cnf` is
-the bound Ed25519 key. Whoever holds a token may append blocks that narrow it. Datalog from a stranger can run
-for minutes without a way to stop it, so that the guard accepts only blocks whose every statement has one of
-two harmless shapes (`_CHECK`), and nothing is evaluated before that. Encodings of one token are many: a token
-is revoked by its revocation ids, never by a digest of its bytes.
+Authority block: `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`; `cnf` is the
+bound Ed25519 key. The holder of a token may append blocks that narrow it. Datalog from a stranger can run for
+minutes and cannot be stopped, so the guard accepts only blocks whose statements have one of two harmless
+shapes (`_CHECK`), before anything is evaluated. One token has many encodings: it is revoked by its revocation
+ids, not by a digest.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _AUTHORITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """What a token says. `expires` is the earliest end that any block sets.
+    """The content of a token. `expires`: the earliest end that any block sets.
 
-    `bound_key` is the Ed25519 key that must sign mutations (None: unbound). `revocation_ids` has one id of 64
-    bytes for each block, the minted one first: the token is revoked when any of them is.
+    `bound_key`: the Ed25519 key that must sign mutations (None: unbound). `revocation_ids`: 64 bytes for each
+    block, the minted one first; the token is revoked if any of them is.
     """
 
     user: bytes
@@ -80,10 +80,10 @@ class Capability:
 
 
 class Token:
-    """A token that passed the guard: keep it by the digest of its bytes, authorize each request with it.
+    """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
 
-    `_granted`: what the token was found to allow. Nothing that the guard lets through depends on the time but
-    the end, which is compared every time, so that the rest of the verdict never changes.
+    `_granted`: operations that it was found to allow. Only the end depends on time, and it is compared on
+    every call.
     """
 
     __slots__ = ("_biscuit", "_granted", "capability")
@@ -103,11 +103,11 @@ class Token:
         audience: str | None = None,
         request: bytes | None = None,
     ) -> None:
-        """Return if the token grants `op` on what the request names.
+        """Return if the token grants `op`.
 
-        Raises Unauthorized (`reason="expired"`) after its end, Forbidden when it lacks the capability or was
-        narrowed to something else, Unavailable when the machine is too busy to decide in time. `repo` is a
-        repository id, `audience` the authority of the node, `request` a digest of the request.
+        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if it lacks the capability or is
+        narrowed, Unavailable if the check was not completed in time. `repo`: repository id; `audience`:
+        authority of the node; `request`: digest of the request.
         """
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
@@ -126,7 +126,7 @@ class Token:
         self._granted.add(asked)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
-        """What the library says; Unavailable when it had no answer in time each time it was asked."""
+        """The library's verdict. Raises Unavailable if it was not given in time, after repeats."""
         for _ in range(AUTHORIZE_TRIES):
             try:
                 _guarded(lambda: self._run(source, parameters))
@@ -145,7 +145,7 @@ class Token:
 
 
 class Guard:
-    """The only reader of tokens. `root_public_keys` maps root key ids to Ed25519 keys of 32 bytes."""
+    """The only reader of tokens. `root_public_keys`: root key id → Ed25519 key (32 bytes)."""
 
     def __init__(self, root_public_keys: Mapping[int, bytes]) -> None:
         self._roots: dict[int | None, PublicKey] = {
@@ -153,9 +153,9 @@ class Guard:
         }
 
     def inspect(self, raw: bytes) -> Token:
-        """Verify signatures and shape, evaluate nothing. The verdict on the same bytes never changes.
+        """Verify signatures and shape without evaluating anything. The result depends on the bytes only.
 
-        Raises Unauthorized for anything but a token of ours, narrowed at most by harmless checks.
+        Raises Unauthorized for anything but a valid token, narrowed at most by harmless checks.
         """
         if len(raw) > TOKEN_RAW_MAX:
             raise _refused(f"it is longer than {TOKEN_RAW_MAX} bytes")
@@ -172,7 +172,7 @@ class Guard:
         repo: bytes | None = None,
         ref: str | None = None,
     ) -> Capability:
-        """`inspect`, then `authorize`, for a caller that keeps no tokens."""
+        """`inspect`, then `authorize`, for callers without a cache."""
         token = self.inspect(raw)
         token.authorize(op, now, repo=repo, ref=ref)
         return token.capability
@@ -198,10 +198,10 @@ def mint(
     expires: datetime,
     root_key_id: int,
 ) -> bytes:
-    """A new token, TOKEN_MINTED_MIN to TOKEN_MINTED_MAX raw bytes.
+    """A new token of TOKEN_MINTED_MIN to TOKEN_MINTED_MAX raw bytes.
 
-    `user` and `session` are ids of 16 bytes, `bound_key` an Ed25519 key. Raises Invalid for ids, keys or
-    capability names of another shape, and when the capabilities do not fit.
+    `user` and `session`: ids of 16 bytes; `bound_key`: an Ed25519 key. Raises Invalid for malformed values,
+    and if the capabilities do not fit.
     """
     names = set(caps)
     if len(user) != ID_BYTES or len(session) != ID_BYTES:
@@ -236,10 +236,10 @@ def attenuate(
     ref: str | None = None,
     expires: datetime | None = None,
 ) -> bytes:
-    """A narrower token, made without the server: these operations, this repository, this ref, until then.
+    """A token narrowed offline to these operations, repository, ref and end.
 
-    Raises Invalid for a name the guard would not accept, or when the result would be too long for it;
-    Unauthorized when `raw` is not a token under `root_public_key`.
+    Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if `raw` is
+    no token of `root_public_key`.
     """
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
@@ -294,7 +294,7 @@ def _inspect(biscuit: Biscuit) -> Token:
 
 
 def _ends_of(source: str) -> list[str]:
-    """The dates that an appended block sets, after checking that it holds harmless checks only."""
+    """The ends that an appended block sets. Raises unless it has harmless checks only."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:
         raise _refused(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
@@ -310,7 +310,7 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guarded(work: Callable[[], _T]) -> _T:
-    """Run library code; its panics, which are no Exceptions, become Unauthorized."""
+    """Run library code; a panic, which is no Exception, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:
@@ -320,7 +320,7 @@ def _guarded(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Run library code on bytes from a stranger; whatever it raises becomes Unauthorized."""
+    """Run library code on untrusted bytes; any error becomes Unauthorized."""
     try:
         return _guarded(work)
     except Unauthorized:

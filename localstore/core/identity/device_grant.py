@@ -1,9 +1,9 @@
-"""How a device proves its key, and how a signed-in browser hands a session to a terminal.
+"""Proof of a device key, and the transfer of a session from a signed-in browser to a terminal.
 
-A challenge is sealed to the device's transport key; the device answers by signing a transcript that names
-the node, the account, both keys and the opened challenge, so that an answer is worth nothing anywhere else.
-The device-authorization grant (RFC 8628) ends in a session sealed to the transport key. A sealed box does
-not say who sealed it: `open_grant` checks the origin and the device code.
+A challenge is sealed to the device's transport key. The device signs a transcript with the node, the account,
+both keys and the opened challenge, so that the answer is valid nowhere else. The device authorization grant
+(RFC 8628) returns a session sealed to the transport key. A sealed box does not name its sender, so
+`open_grant` checks origin and device code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _FINGERPRINT_BYTES = 15
 
 
 class Purpose(Enum):
-    """What a proof is for. The label leads the signed bytes, so that neither proof passes for the other."""
+    """The purpose of a proof. Its label begins the signed bytes, so that one proof cannot be used as the
+    other."""
 
     REGISTER = b"svc-device-key-v1\0"
     LOGIN = b"svc-device-login-v1\0"
@@ -46,10 +47,10 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One challenge, as both sides know it once the device has opened it.
+    """A challenge that the device has opened.
 
-    `account` is the account id when a signed-in account registers a key (REGISTER), and the handle when the
-    key itself signs in (LOGIN). `challenge_id` is 16 bytes, `secret` 32, the keys 32 each.
+    `account`: the account id when a signed-in account registers a key (REGISTER), the handle when the key
+    signs in (LOGIN). `challenge_id`: 16 bytes; `secret` and the keys: 32 each.
     """
 
     purpose: Purpose
@@ -72,21 +73,21 @@ class Challenge:
         )
 
     def seal(self) -> bytes:
-        """The secret sealed to the transport key; Invalid for a key that may not be used."""
+        """The secret, sealed to the transport key. Raises Invalid for an unusable key."""
         return seal_to(self.x25519, self.secret)
 
     def prove(self, key: DeviceKey) -> bytes:
-        """The device's answer, 64 bytes."""
+        """The device's signature of the transcript, 64 bytes."""
         return key.sign(self.transcript())
 
     def check(self, signature: bytes) -> None:
-        """SignatureInvalid unless the device key signed this transcript."""
+        """Raises SignatureInvalid unless the device key signed this transcript."""
         if not verify(self.ed25519, self.transcript(), signature):
             raise SignatureInvalid("the proof does not match the challenge; ask for a new challenge")
 
 
 def fingerprint(x25519: bytes, ed25519: bytes) -> str:
-    """What a person compares between terminal and browser: 24 base32 letters in groups of four."""
+    """The text that a person compares between terminal and browser: 24 base32 letters in groups of four."""
     code = base64.b32encode(
         hashlib.sha256(_FINGERPRINT_LABEL + x25519 + ed25519).digest()[:_FINGERPRINT_BYTES]
     )
@@ -99,25 +100,25 @@ def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
 
 
 def normalise_user_code(typed: str) -> str:
-    """The code as `new_user_code` writes it, from any case, with or without dashes; Invalid otherwise."""
+    """The code in the form of `new_user_code`, from any case, with or without dashes. Raises Invalid."""
     return _normalised(typed, USER_CODE_CHARS)
 
 
 def new_pairing_code(random: Callable[[int], int] = secrets.randbelow) -> str:
-    """A one-time code that lets a second device join an account, such as `BCDF-GHJK-LMNP` (52 bits)."""
+    """A one-time code with which a second device joins an account, such as `BCDF-GHJK-LMNP` (52 bits)."""
     return _new_code(PAIRING_CODE_CHARS, random)
 
 
 def normalise_pairing_code(typed: str) -> str:
-    """The code as `new_pairing_code` writes it, from any case, with or without dashes; Invalid otherwise."""
+    """The code in the form of `new_pairing_code`, from any case, with or without dashes. Raises Invalid."""
     return _normalised(typed, PAIRING_CODE_CHARS)
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is inside the sealed answer to a claimed device code.
+    """The content of the sealed answer to a claimed device code.
 
-    `token` is base64url text, `account` the account id, `expires_at` Unix seconds, `device_code_sha256`
-    base64url. `parent_session` is the browser session this one ends with.
+    `token`: base64url text; `account`: account id; `expires_at`: Unix seconds; `device_code_sha256`:
+    base64url; `parent_session`: the browser session that ends this one when it ends.
     """
 
     v: Literal[1] = 1
@@ -131,20 +132,20 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def device_code_hash(device_code: bytes) -> str:
-    """SHA-256 of a device code, base64url: what the node stores and the grant repeats."""
+    """SHA-256 of a device code, base64url; stored by the node and repeated in the grant."""
     return b64u(hashlib.sha256(device_code).digest())
 
 
 def seal_grant(grant: Grant, x25519: bytes) -> bytes:
-    """The grant sealed to the terminal's transport key; Invalid for a key that may not be used."""
+    """The grant, sealed to the terminal's transport key. Raises Invalid for an unusable key."""
     return seal_to(x25519, msgspec.json.encode(grant))
 
 
 def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: bytes) -> Grant:
-    """Open the answer to this terminal's own device code.
+    """Open the answer to this terminal's device code.
 
-    Raises ServerMisbehaved when it is not sealed to `key`, cannot be read, or was made for another origin or
-    device code.
+    Raises ServerMisbehaved if it is not sealed to `key`, cannot be read, or is for another origin or device
+    code.
     """
     try:
         grant = msgspec.json.decode(key.unseal(sealed), type=Grant)

@@ -1,8 +1,8 @@
-"""Device keys (Ed25519: sign) and transport keys (X25519: be sealed to), and what proves them.
+"""Device keys (Ed25519, for signing) and transport keys (X25519, for sealing).
 
-A key is named by its RFC 7638 thumbprint. Public keys from anybody else pass `check_ed25519` or
-`check_x25519` before they are kept or used: points of small order verify or decrypt more than they should,
-and a point with two encodings would have two names.
+A key's id is its RFC 7638 thumbprint. Public keys of others must pass `check_ed25519` or `check_x25519`
+before use: points of small order verify or decrypt more than they should, and a second encoding would give a
+key a second id.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def key_id(public: bytes) -> str:
 
 
 def check_ed25519(public: bytes) -> None:
-    """Invalid unless `public` is the canonical encoding of a point of the prime-order subgroup."""
+    """Raises Invalid unless `public` is the canonical encoding of a point of the prime-order subgroup."""
     if len(public) != KEY_BYTES or not crypto_core_ed25519_is_valid_point(public):
         raise Invalid("the Ed25519 key is not a valid point of full order; make a new device key")
 
 
 def check_x25519(public: bytes) -> None:
-    """Invalid unless `public` is a canonical field element that is not a point of low order."""
+    """Raises Invalid unless `public` is a canonical field element and no point of low order."""
     if len(public) != KEY_BYTES or int.from_bytes(public, "little") >= _FIELD_PRIME:
         raise Invalid("the X25519 key is not in canonical form; make a new transport key")
     try:
@@ -72,16 +72,16 @@ def verify(public: bytes, message: bytes, signature: bytes) -> bool:
 def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
     """An anonymous sealed box (x25519-xsalsa20poly1305), 48 bytes longer than `plaintext`.
 
-    Only the holder of the transport key opens it, and it does not say who sealed it.
-    Raises Invalid for a key that `check_x25519` refuses.
+    Only the holder of the transport key can open it; it does not name its sender. Raises Invalid for a key
+    that `check_x25519` refuses.
     """
     check_x25519(x25519_public)
     return crypto_box_seal(plaintext, x25519_public)
 
 
 class DeviceKey(msgspec.Struct, frozen=True):
-    """The Ed25519 key of one machine. `seed` is the whole secret, 32 bytes; it is never printed. libsodium is
-    called without the classes around it, which cost half as much as a signature."""
+    """The Ed25519 key of one machine. `seed`: the whole secret, 32 bytes, never printed. Calls libsodium
+    directly, because its Python classes cost half as much as a signature."""
 
     seed: bytes
     public: bytes
@@ -89,7 +89,7 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def generate(cls, seed: bytes | None = None) -> DeviceKey:
-        """The key of `seed` (32 bytes), or a new one. A seed of another length is Invalid."""
+        """The key of `seed` (32 bytes), or a new one. Raises Invalid for another length."""
         chosen = randombytes(KEY_BYTES) if seed is None else seed
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a device key seed has {KEY_BYTES} bytes, got {len(chosen)}")
@@ -108,21 +108,21 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
 
 class TransportKey(msgspec.Struct, frozen=True):
-    """The X25519 key that secrets are sealed to. `secret` is 32 bytes; it is never printed."""
+    """The X25519 key that secrets are sealed to. `secret`: 32 bytes, never printed."""
 
     secret: bytes
     public: bytes
 
     @classmethod
     def generate(cls, secret: bytes | None = None) -> TransportKey:
-        """The key of `secret` (32 bytes), or a new one. A secret of another length is Invalid."""
+        """The key of `secret` (32 bytes), or a new one. Raises Invalid for another length."""
         chosen = randombytes(KEY_BYTES) if secret is None else secret
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")
         return cls(chosen, crypto_scalarmult_base(chosen))
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Open what `seal_to` made for this key; anything else is Invalid."""
+        """Open a box that `seal_to` made for this key. Raises Invalid."""
         try:
             return crypto_box_seal_open(sealed, self.public, self.secret)
         except (CryptoError, ValueError):
@@ -133,10 +133,10 @@ class TransportKey(msgspec.Struct, frozen=True):
 
 
 def registration_bytes(origin: str, account: str, public: bytes) -> bytes:
-    """What a device signs to say "this key is mine": readers of seals verify it without asking the relay.
+    """The bytes that a device signs to register its key; readers of seals verify them without the relay.
 
-    `origin` is the node's public URL without a trailing slash, `account` the account id, `public` the
-    Ed25519 key (32 bytes).
+    `origin`: the node's public URL without trailing slash; `account`: account id; `public`: Ed25519 key (32
+    bytes).
     """
     return _REGISTRATION_LABEL + length_prefixed(origin.encode("utf-8"), account.encode("utf-8"), public)
 
@@ -147,7 +147,7 @@ def sign_registration(key: DeviceKey, origin: str, account: str) -> bytes:
 
 
 def verify_registration(origin: str, account: str, public: bytes, signature: bytes) -> None:
-    """SignatureInvalid unless `public` itself signed its registration for this account on this origin."""
+    """Raises SignatureInvalid unless `public` signed its registration for this account and origin."""
     check_ed25519(public)
     if not verify(public, registration_bytes(origin, account, public), signature):
         raise SignatureInvalid(

@@ -94,19 +94,19 @@ class ContentDigest(msgspec.Struct, frozen=True):
         return _DIGEST_HEADER[self.algorithm], f"{prefix}:{_b64(self.value)}:"
 
     def check(self, actual: bytes) -> None:
-        """NotBound unless `actual`, the digest of the bytes that arrived, is the one that was signed."""
+        """Raises NotBound unless `actual`, the digest of the received bytes, equals the signed one."""
         if not hmac.compare_digest(self.value, actual):
             raise NotBound("the body is not the one that was signed; sign and send it again", reason="body")
 
     def check_body(self, body: bytes) -> None:
-        """NotBound unless `body` is what was signed."""
+        """Raises NotBound unless `body` has the signed digest."""
         self.check(hashlib.sha256(body).digest() if self.algorithm == "sha-256" else digest(body))
 
 
 class ParsedSignature(msgspec.Struct, frozen=True):
-    """A request signature that reads well and is not verified yet.
+    """A well-formed request signature that is not verified yet.
 
-    `params` is the text after `svc=`, signed as it stands; `created` is in Unix seconds.
+    `params`: the text after `svc=`, which is signed as it is; `created`: Unix seconds.
     """
 
     params: str
@@ -123,7 +123,7 @@ class ParsedSignature(msgspec.Struct, frozen=True):
 def authority_of(origin: str) -> str:
     """The `@authority` of an origin: `https://Node.example:443` gives `node.example`.
 
-    Raises Invalid for anything but an http or https URL of a host and nothing more.
+    Raises Invalid for anything but an http or https URL of a host.
     """
     try:
         parts = urlsplit(origin)
@@ -144,7 +144,7 @@ def authority_of(origin: str) -> str:
 
 
 def signature_base(components: Sequence[tuple[str, str]], params: str) -> bytes:
-    """RFC 9421 §2.5: the bytes that are signed. `components` are (identifier, value), already checked."""
+    """The signed bytes of RFC 9421 §2.5. `components`: checked pairs (identifier, value)."""
     lines = [f'"{name}": {value}' for name, value in components]
     return "\n".join([*lines, f'"@signature-params": {params}']).encode("ascii")
 
@@ -182,10 +182,10 @@ def sign(
 
 
 def parse(headers: Headers) -> ParsedSignature:
-    """Read the signature of a request from all its (name, value) pairs, in any case and order.
+    """Parse the signature of a request from all its (name, value) headers, in any case and order.
 
-    Raises NotBound when there is none, when a header that matters appears twice, or when one is not written
-    exactly as `sign` writes it.
+    Raises NotBound if it is missing, if a relevant header appears twice, or if one is not exactly as `sign`
+    writes it.
     """
     found = _single(headers)
     written = re.fullmatch(_INPUT, _required(found, "signature-input"))
@@ -214,12 +214,12 @@ def verify(
     public_key: bytes,
     now: int,
 ) -> None:
-    """NotBound unless `public_key` signed exactly this request within the window.
+    """Raises NotBound unless `public_key` signed this request within the window.
 
-    `public_key` is the key the caller trusts for `parsed.key_id`: the token's bound key, or a registered
-    device key. The body is compared afterwards, with `parsed.body`. Every NotBound from here carries
-    `reason` (stale, future, components, key, signature) and `server_time` (Unix seconds), so that a client
-    whose clock is wrong can correct it and try once more.
+    `public_key`: the trusted key for `parsed.key_id`: the token's bound key, or a registered device key. The
+    caller compares the body with `parsed.body` afterwards. NotBound carries `reason` (stale, future,
+    components, key, signature) and `server_time` (Unix seconds), so that a client can correct its clock and
+    try again.
     """
 
     def refuse(reason: str, detail: str) -> NotBound:
@@ -279,7 +279,7 @@ def _params(covered: Sequence[str], created: int, nonce: str, signer: str) -> st
 
 
 def _unsignable(method: str, authority: str, path: str, query: str) -> str | None:
-    """The name of the part that would break the line-based signature base, if any does."""
+    """The name of the part that would break the line-based signature base; None if none does."""
     if not _METHOD.fullmatch(method):
         return "method"
     parts = {"authority": authority, "path": path, "query": query}
@@ -323,7 +323,7 @@ def _body(found: dict[str, str]) -> ContentDigest | None:
 
 
 def _match(pattern: str, text: str, header: str) -> bytes:
-    """The bytes of the one base64 group of `pattern`, in their only spelling."""
+    """The decoded base64 group of `pattern`; only its canonical spelling matches."""
     found = re.fullmatch(pattern, text)
     if found is None:
         raise _malformed(header)

@@ -64,7 +64,8 @@ DEFAULTS = (
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why an entry is ignored or kept: the line that decided, and the entry it met (itself or a parent)."""
+    """Why an entry is ignored or included: the deciding line, and the entry that it matched (itself or a
+    parent)."""
 
     ignored: bool
     source: str  # a file name of SOURCES, BUILT_IN or ALWAYS
@@ -91,7 +92,7 @@ _Verdicts = tuple[_Verdict | None, ...]  # for each source what it says of the f
 
 
 class Scope:
-    """The rules in effect inside one folder of the tree; `path` is the folder, `""` the root."""
+    """The rules that apply inside one folder; `path` is the folder, `""` the root."""
 
     __slots__ = ("_closed", "_deeper", "_inherited", "_layers", "_screen", "_silent", "_verdicts", "path")
 
@@ -112,7 +113,7 @@ class Scope:
         self._inherited = closed is not None or (decided is not None and not decided.rule.negated)
 
     def ignored(self, name: str, is_dir: bool) -> bool:
-        """Whether the entry of this folder stays out. A symlink counts as a file, whatever it points to."""
+        """Whether an entry of this folder is ignored. A symlink counts as a file."""
         if not self._screen.passes(name):
             return self._inherited
         if self._closed or _reserved(name):
@@ -125,7 +126,7 @@ class Scope:
         return False
 
     def prune(self, name: str) -> bool:
-        """Whether the directory need not be entered: it is ignored and no line brings back what it holds."""
+        """Whether a directory need not be entered: it is ignored, and no line includes anything below."""
         if self._silent and not self._screen.passes(name):
             return False
         if self._closed or _reserved(name):
@@ -141,8 +142,8 @@ class Scope:
         return False
 
     def enter(self, name: str, files: Mapping[str, str] | None = None) -> Scope:
-        """The scope of a directory of this folder. `files` maps names of SOURCES to their text; those of an
-        ignored directory have no say."""
+        """The scope of a directory of this folder. `files`: name → text of its ignore files; those of an
+        ignored directory do not count."""
         path = _join(self.path, name)
         if self._silent and not files and not self._deeper and not self._screen.passes(name):
             return Scope(path, self._layers, self._verdicts, None, self._screen, False)
@@ -160,7 +161,7 @@ class Scope:
         return Scope(path, layers, verdicts, closed, screen, _deeper(layers))
 
     def explain(self, name: str, is_dir: bool) -> Reason | None:
-        """The line that decides about an entry of this folder; None when no line speaks of it."""
+        """The line that decides about an entry of this folder; None if no line matches."""
         path = _join(self.path, name)
         if self._closed or _reserved(name):
             return self._closed or _always(name, path)
@@ -184,7 +185,8 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of one source holding for an entry: of the nearest file that matches, or inherited."""
+        """The line of one source that applies to an entry: from the nearest file that matches, or
+        inherited."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:
@@ -196,13 +198,13 @@ class Scope:
 
 
 def root(files: Mapping[str, str] | None = None) -> Scope:
-    """The scope of a working copy's top folder, whose ignore files are given as name → text."""
+    """The scope of the top folder of a working copy. `files`: name → text of its ignore files."""
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), (_layer(_defaults()),))
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
 
 
 def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
-    """The scope of any folder (`""` is the root); `read` gives the ignore files of each folder on the way."""
+    """The scope of any folder (`""` is the root); `read` returns the ignore files of a folder."""
     scope = root(read(""))
     for name in filter(None, folder.split("/")):
         scope = scope.enter(name, read(_join(scope.path, name)))
@@ -210,7 +212,7 @@ def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
 
 
 def explain(path: str, is_dir: bool, read: Callable[[str], Mapping[str, str]]) -> Reason | None:
-    """Which line decides about a path; None when no line speaks of it, so that it is kept."""
+    """The line that decides about a path; None if no line matches, so that it is included."""
     folder, _, name = path.rpartition("/")
     return scope_of(folder, read).explain(name, is_dir)
 

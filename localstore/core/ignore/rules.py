@@ -1,4 +1,4 @@
-"""One ignore file as rules, arranged so that most names are answered without trying a pattern."""
+"""The parsed rules of one ignore file, indexed so that most names need no pattern match."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rule:
 
     @property
     def by_name(self) -> bool:
-        """Whether the pattern has no slash and so meets names at any depth."""
+        """Whether the pattern has no slash and matches names at any depth."""
         return "/" not in self.body
 
     def matches(self, text: str) -> object:
@@ -37,7 +37,7 @@ class Rule:
 
 
 class PathRule:
-    """A rule with a slash, and where it can still apply: its literal leading folders, its depth."""
+    """A rule with a slash: its literal leading folders and its depth tell where it can match."""
 
     __slots__ = ("depth", "folders", "position", "rule")
 
@@ -49,7 +49,7 @@ class PathRule:
         self.depth = None if "**" in body else body.count("/")
 
     def reaches(self, folders: tuple[str, ...]) -> bool:
-        """Whether something in this folder (relative to the rule's own), or below it, may match."""
+        """Whether something in or below this folder (relative to the rule's) can match."""
         if self.depth is not None and len(folders) > self.depth:
             return False
         shared = min(len(folders), len(self.folders))
@@ -57,7 +57,7 @@ class PathRule:
 
 
 class _NameTable:
-    """The rules without a slash that can meet one kind of entry, by how they are looked up."""
+    """The rules without a slash for one kind of entry, indexed by name."""
 
     __slots__ = ("_globs", "_literals", "_suffix_text", "_suffixes")
 
@@ -107,8 +107,8 @@ class Rules:
 
     @classmethod
     def parse(cls, text: str, source: str, base: str = "") -> Rules:
-        """Read the text of an ignore file: every line is a rule or, as in git, means nothing. TooLarge when
-        the text has more than IGNORE_FILE_BYTES characters."""
+        """Parse the text of an ignore file; invalid lines are ignored, as in git. Raises TooLarge above
+        IGNORE_FILE_BYTES characters."""
         if len(text) > IGNORE_FILE_BYTES:
             raise TooLarge(
                 f"{base + '/' if base else ''}{source} is larger than {IGNORE_FILE_BYTES} bytes; shorten it"
@@ -124,7 +124,7 @@ class Rules:
         return cls(rules, base)
 
     def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
-        """The last line that matches an entry: `name`, and `path` from the base, as octets."""
+        """The last line that matches an entry; `name`, and `path` from the base, as octets."""
         best = self._tables[is_dir].last(name)
         for candidate in reachable:
             if candidate.position < best:
@@ -135,7 +135,7 @@ class Rules:
 
 
 class Screen:
-    """A quick test over all rules in effect: a name that no rule's last segment can meet needs no more."""
+    """A quick test over all rules: whether any rule's last segment can match a name."""
 
     __slots__ = ("_globs", "_literals", "_suffixes")
 
@@ -153,7 +153,8 @@ class Screen:
         self._globs = re.compile("|".join(sorted(globs)), re.DOTALL).fullmatch if globs else None
 
     def passes(self, name: str) -> object:
-        """Truthy if a rule may match the name; names with a leading dot or beyond ASCII always pass."""
+        """Truthy if a rule may match the name; always for names with a leading dot or non-ASCII
+        characters."""
         return (
             name in self._literals
             or name.endswith(self._suffixes)
@@ -164,8 +165,7 @@ class Screen:
 
 
 def _name_part(rule: Rule) -> str:
-    """A pattern that every name which the rule can match also matches: its last segment, or `*` where
-    sets, escapes and `**` may span the slashes."""
+    """A pattern that matches at least all names that the rule can match: its last segment, or `*`."""
     *folders, last = rule.body.split("/")
     if not folders:
         return last
@@ -178,7 +178,7 @@ def _same(line: str) -> str:
 
 
 def _stignore_line(line: str) -> str:
-    """Syncthing's line as gitignore reads it: `//` starts a comment, `(?i)` and `(?d)` mean nothing."""
+    """A line of Syncthing as a gitignore line: `//` starts a comment; `(?i)` and `(?d)` are dropped."""
     if line.startswith("//"):
         return ""
     prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
@@ -186,7 +186,7 @@ def _stignore_line(line: str) -> str:
 
 
 def _trimmed(line: str) -> str:
-    """The line without trailing spaces, except those behind a backslash."""
+    """The line without trailing spaces, unless escaped by a backslash."""
     end = len(line.rstrip(" "))
     backslashes = end - len(line[:end].rstrip("\\"))
     return line[: end + 1] if backslashes % 2 and end < len(line) else line[:end]

@@ -1,9 +1,9 @@
-"""git's glob language as regular expressions that cannot blow up.
+"""git's glob patterns as regular expressions without exponential backtracking.
 
-Patterns and names are *octets*: text in which every character stands for one byte of UTF-8, because git's
-`?` and `[…]` match bytes. A star commits to the earliest place where the fixed run after it fits, and `**/`
-to the earliest directory where its run of segments fits; such commitments never lose a match, so the
-expressions are built of atomic groups and work stays near pattern length × path length.
+Patterns and names are *octets*: text with one character per byte of UTF-8, because git's `?` and `[…]` match
+bytes. A star takes the earliest position where the fixed run after it fits, and `**/` the earliest directory
+where its segments fit. This loses no match, so the expressions use atomic groups and take about pattern
+length × path length steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Token = str | _Op  # a string is the expression of exactly one byte
 
 
 class _Malformed(Exception):
-    """An unclosed set, an unknown class or a backslash with nothing behind it."""
+    """The pattern has an unclosed set, an unknown class or a trailing backslash."""
 
 
 def _members(first: int, last: int) -> frozenset[int]:
@@ -57,17 +57,17 @@ _CLASSES = {
 
 
 def octets(text: str) -> str:
-    """The text with one character per byte of its UTF-8 (undecodable bytes as surrogateescape keeps them)."""
+    """The text with one character per byte of its UTF-8 (undecodable bytes by surrogateescape)."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def literal_length(pattern: str) -> int:
-    """Characters before the first that is special."""
+    """The number of characters before the first special one."""
     return next((at for at, char in enumerate(pattern) if char in SPECIAL), len(pattern))
 
 
 def expression(pattern: str, *, pathname: bool) -> str:
-    """A regular expression for `fullmatch` (flags: `re.DOTALL`) of a name, or with `pathname` of a path."""
+    """A regular expression for `fullmatch` (flag `re.DOTALL`) of a name, or of a path with `pathname`."""
     try:
         tokens = _tokens(pattern, pathname)
     except _Malformed:
@@ -115,7 +115,7 @@ def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """The set whose `[` stands before `at`, as an expression of one byte other than `/`; where it ends."""
+    """The expression of the set whose `[` is before `at`, and the index after it."""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
     members: set[int] = set()
@@ -148,7 +148,7 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """Members and end of `[:name:]` at `at`; None when it is no class and `[` stands for itself."""
+    """Members and end of `[:name:]` at `at`; None if it is no class and `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed
@@ -161,7 +161,7 @@ def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
 
 
 def _join_jumps(tokens: list[_Token]) -> str:
-    """Cut at every jump over directories; all but the last run commit to their earliest place."""
+    """Join the runs between `**/`; all but the last match at the earliest directory."""
     parts: list[str] = []
     jump, run = "", list[_Token]()
     for token in tokens:
@@ -186,7 +186,7 @@ def _join_segments(tokens: list[_Token]) -> str:
 
 
 def _join_stars(tokens: list[_Token]) -> str:
-    """One segment: between two stars the earliest fit will do, behind the last one the end decides."""
+    """One segment: runs between stars match at the earliest position, the last one at the end."""
     runs = [""]
     for token in tokens:
         if isinstance(token, str):

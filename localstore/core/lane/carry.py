@@ -1,4 +1,4 @@
-"""Moving typed changes from one lane to another of equal text: a new epoch."""
+"""Moves typed edits from one epoch of a lane to the next one, which begins with the same text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Give `target`, which shows the text of `source`, the change that the updates `extra` make on `source`.
+    """Apply to `target` the text change that the updates `extra` make to `source`; both have the same text
+    before.
 
-    Replays the CRDT's own deltas at the same offsets; comparing texts instead would write short unchanged
-    runs again, and two devices doing so would write them twice. `source` stays as it is; `target` is changed,
-    and the update that changed it is returned (None if the text did not change). Raises UpdateInvalid.
+    The CRDT's own deltas are applied at the same offsets. A comparison of texts would rewrite short unchanged
+    runs, and two devices would duplicate them. `source` stays unchanged. Returns the update of `target`, None
+    if the text did not change. Raises UpdateInvalid.
     """
     if source.text() != target.text():
         raise Invalid("a change can only be carried between lanes of equal text")

@@ -1,11 +1,11 @@
-"""One text document of the CRDT library (pycrdt), spoken to through its compiled core.
+"""One text document of the CRDT library (pycrdt), used through its compiled core.
 
-The layer of Python above the core offers trees, async streams and undo, none of which a lane has; it would
-load anyio and asyncio, and wrap every call. The version is pinned, since the bytes that the core writes are a
-format (003), so what is used of it here is fixed as well.
+The library's Python layer adds trees, async streams and undo, which lanes do not need; it would import anyio
+and asyncio and wrap every call. The version is pinned, because the bytes that the core writes are a stored
+format (docs/design/003).
 
-Offsets are UTF-8 bytes. A document belongs to one thread. Its errors are the library's own, whose panics are
-no Exceptions; `Lane` turns them into ours.
+Offsets are UTF-8 bytes. A document belongs to one thread. The library's errors and panics are passed on;
+`Lane` translates them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOTHING_SEEN = b"\x00"  # the state vector of an empty document
 
 
 def core() -> Any:
-    """The library's compiled core, loaded on first use without the package around it."""
+    """The library's compiled core, imported on first use without the package around it."""
     if _CORE not in sys.modules:
         package = find_spec("pycrdt")
         spec = PathFinder.find_spec(_CORE, package.submodule_search_locations if package else None)
@@ -37,7 +37,7 @@ def core() -> Any:
 
 
 class Document:
-    """A text that replicas edit, written here as client `writer`."""
+    """A text that replicas edit; writes here are those of client `writer`."""
 
     __slots__ = ("_document", "_open", "_text")
 
@@ -48,11 +48,11 @@ class Document:
             self._text = self._document.get_or_insert_text(opened, ROOT)
 
     def transaction(self) -> _Transaction:
-        """What is written inside is one update. One inside another is part of it."""
+        """A context whose writes are one update. A nested one is part of the outer one."""
         return _Transaction(self)
 
     def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
-        """Apply updates, all in one transaction: the state vector after them, and if `reading` the text."""
+        """Apply updates in one transaction. Returns the state vector, and the text if `reading`."""
         with self.transaction() as opened:
             for update in updates:
                 self._document.apply_update(opened, update)
@@ -64,12 +64,12 @@ class Document:
             return str(self._text.get_string(opened))
 
     def state(self) -> bytes:
-        """Everything, as one update."""
+        """The whole document as one update."""
         with self.transaction() as opened:
             return bytes(self._document.get_update(opened, _NOTHING_SEEN))
 
     def seen(self) -> bytes:
-        """The state vector."""
+        """The document's state vector."""
         with self.transaction() as opened:
             return bytes(self._document.get_state(opened))
 
@@ -86,7 +86,7 @@ class Document:
             self._text.remove_range(opened, offset, size)
 
     def written(self, write: Callable[[], None]) -> bytes:
-        """Run `write` in one transaction; the update that it makes."""
+        """Run `write` in one transaction and return its update."""
         updates: list[bytes] = []
         subscription = self._document.observe(lambda event: updates.append(bytes(event.update)))
         try:
@@ -97,7 +97,7 @@ class Document:
         return b"".join(updates)
 
     def deltas(self, change: Callable[[], None]) -> list[Delta]:
-        """Run `change`; how each of its transactions changed the text."""
+        """Run `change` and return the text deltas of each of its transactions."""
         deltas: list[Delta] = []
         subscription = self._text.observe(lambda event: deltas.append([dict(step) for step in event.delta]))
         try:
@@ -108,8 +108,8 @@ class Document:
 
 
 class _Transaction:
-    """A transaction of a document, or a part of the one that is open. Plain methods, because every call of
-    the library stands in one and a generator would cost as much as the call."""
+    """A transaction of a document, or a part of the open one. A class with plain methods, because a generator
+    would cost as much as the library call inside."""
 
     __slots__ = ("_document", "_mine")
 

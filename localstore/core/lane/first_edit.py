@@ -1,8 +1,8 @@
-"""The first edit of a lane that nobody has touched, written without the library.
+"""Encodes the first edit of an unchanged lane without the CRDT library.
 
-All of such a lane is the text of its genesis, by one writer: what stands at an offset follows from the
-offset. An ordinary edit of it, a few places in a text of ordinary size, is what most files of a push need; to
-make a document of each costs several times as much. The bytes are those that the library would write.
+An unchanged lane is the text of its genesis by one writer, so the position of each character follows from its
+offset. Most files of a push have such an edit, and creating a document for each would take several times as
+long. The bytes equal those of the library.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NO_DELETIONS = b"\0"
 
 
 class FirstEdit(NamedTuple):
-    """An edit of an untouched lane: the `update` that makes it, None if nothing changes."""
+    """The edit of an unchanged lane. `update`: the encoded update, None if the text does not change."""
 
     genesis: Genesis
     update: bytes | None
 
     def state(self) -> bytes:
-        """The whole lane after it, as `Lane.state` gives one."""
+        """The state of the lane after the edit, as `Lane.state` returns it."""
         if self.update is None:
             return self.genesis.state()
         writers = 1 + self.update[0]  # the update has one writer, or none if it only deletes
@@ -38,8 +38,11 @@ class FirstEdit(NamedTuple):
 def first_edit(
     branch_id: str, gen: int, epoch: int, text: bytes, replica: int, new: bytes, name: bytes | None = None
 ) -> FirstEdit | None:
-    """What `Lane.genesis(branch_id, gen, epoch, text).edit(replica, new)` gives; None where the lane itself
-    has to be edited. `name`: the BLAKE3 of `text`, if it is known. Raises NotText unless both are UTF-8."""
+    """The result of `Lane.genesis(branch_id, gen, epoch, text).edit(replica, new)`; None if only the library
+    can make it.
+
+    `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8.
+    """
     if not (text and _plain(text) and _plain(new)):
         return None
     changes = text_edits.edits(text, new)
@@ -50,7 +53,7 @@ def first_edit(
 
 
 def _plain(text: bytes) -> bool:
-    """Whether each character is one UTF-16 unit, and there are not many."""
+    """Whether every character is one UTF-16 unit, and the text is short enough."""
     return len(text) <= MOST_BYTES and not update_format.has_pairs(text)
 
 
@@ -62,7 +65,7 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """Where the characters of a genesis are: its pieces were written from the last one to the first."""
+    """The positions of a genesis's characters; its pieces were written last to first."""
 
     def __init__(self, made: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = made.writer, text, text.isascii()
@@ -75,7 +78,7 @@ class _Places:
             first += units
 
     def character(self, offset: int) -> int:
-        """The number of the character at a byte offset."""
+        """The index of the character at a byte offset."""
         return offset if self._ascii else len(self._text[:offset].decode("utf-8"))
 
     def clock(self, character: int) -> int:
@@ -83,7 +86,7 @@ class _Places:
         return clock + character - first
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The characters from `start` to `end` as (clock, length), one stretch for each piece."""
+        """The characters `start` to `end` as (clock, length), one item per piece."""
         ends = [*(first for first, _ in self._starts[1:]), self.count]
         for (first, clock), last in zip(self._starts, ends, strict=True):
             low, high = max(first, start), min(last, end)
@@ -92,7 +95,7 @@ class _Places:
 
 
 def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> bytes:
-    """From right to left, each insertion behind what is deleted there."""
+    """Encode the edits right to left, each insertion after the deletion at its place."""
     structs: list[bytes] = []
     deletions: list[tuple[int, int]] = []
     for offset, deleted, inserted in reversed(changes):
@@ -105,7 +108,7 @@ def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> by
 
 
 def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
-    """Text before the character `at`."""
+    """Encode text inserted before character `at`."""
     info, points = KIND_STRING, b""
     if at > 0:
         info |= INFO_ORIGIN

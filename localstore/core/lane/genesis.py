@@ -1,4 +1,4 @@
-"""How the text of an epoch enters its lane: in which pieces, written by whom. Stored lanes depend on both."""
+"""Genesis: how the text of an epoch enters its lane. Stored lanes depend on its pieces and writer id."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 
 class Genesis(NamedTuple):
-    """The first state of an epoch: what inserting the pieces of its text at index 0 makes, the last one
-    first, so that the library never joins them into one slow block. `pieces` are in the order written,
-    `units` are the UTF-16 units of each."""
+    """The first state of an epoch: the pieces of its text, inserted at index 0, last piece first, so that the
+    library does not join them into one slow block. `pieces`: in the order written; `units`: UTF-16 units of
+    each."""
 
     writer: int
     pieces: list[bytes]
     units: list[int]
 
     def parts(self) -> list[bytes]:
-        """Its items as they stand in an update, behind the number of writers."""
+        """The encoded items of the state, without the count of writers before them."""
         if not self.pieces:
             return []
         parts = [varints([len(self.pieces), self.writer, 0])]
@@ -44,26 +44,26 @@ class Genesis(NamedTuple):
         return parts
 
     def state(self) -> bytes:
-        """All of it as an update."""
+        """The encoded state."""
         return b"".join([b"\1" if self.pieces else b"\0", *self.parts(), b"\0"])
 
 
 def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
-    """The genesis of UTF-8 text, whose BLAKE3 is `name` where that is known."""
+    """The genesis of UTF-8 text. `name`: its BLAKE3, if known."""
     cut = _cut(text)[::-1]
     writer = genesis_id(branch_id, gen, epoch, name or digest(text))
     return Genesis(writer, cut, [update_format.units(piece) for piece in cut])
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
-    """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest set (in replica ids it is
-    clear)."""
+    """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest one set (replica ids have
+    it clear)."""
     said = length_prefixed(GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name)
     return int.from_bytes(digest(said)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
 
 
 def pieces(text: bytes) -> list[str]:
-    """UTF-8 text cut into stretches of at most 16 KiB at character boundaries."""
+    """The text cut into pieces of at most 16 KiB at character boundaries."""
     return [piece.decode("utf-8") for piece in _cut(text)]
 
 

@@ -1,11 +1,11 @@
-"""One text lane: the text of one path on one branch, edited by several replicas, merged by characters.
+"""One text lane: the text of one path on one branch, edited by several replicas and merged by characters.
 
-All offsets are UTF-8 bytes, which is also what the CRDT library counts in; its clocks count UTF-16 units and
-stay inside `lane_format`. A lane belongs to one thread.
+Offsets are UTF-8 bytes, as in the CRDT library; its clocks count UTF-16 units and are used in `update_format`
+only. A lane belongs to one thread.
 
-A refused update never reaches the library, and the lane is as it was. Should the library itself fail on an
-update that passed the reader, its document may be half changed (it cannot roll back): the lane is then
-*broken*, says so on every further call, and the owner loads it again from the log.
+A refused update is not passed to the library, so the lane stays unchanged. If the library fails on an update
+that passed the checks, the lane is *broken* (the library cannot roll back): every further call raises, and
+the owner loads the lane again from its log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AT_ONCE = 1000  # updates of a log in one transaction, at whose end the library 
 
 
 class Lane:
-    """The CRDT text of one path. Make one with `genesis` or `load`."""
+    """The CRDT text of one path. Create it with `genesis` or `load`."""
 
     __slots__ = (
         "_bytes", "_counted", "_document", "_halves", "_items", "_known", "_load", "_problem", "_replica",
@@ -40,7 +40,7 @@ class Lane:
     _vector: bytes | None  # `_known`, encoded
 
     def __init__(self, replica: int = READER) -> None:
-        """An empty lane whose next edit is expected from `replica`."""
+        """An empty lane, ready to be edited by `replica`."""
         self._open(replica)
         self._items = self._counted = 0  # at most this many items; exact after `_recount`
         self._load = Load()  # of its state, at most
@@ -50,10 +50,10 @@ class Lane:
 
     @classmethod
     def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
-        """The first state of epoch `epoch` of lane `gen`: the same bytes on every machine. The next edit is
-        expected from `replica`.
+        """The first state of epoch `epoch` of lane `gen`, with the same bytes on every machine; ready to be
+        edited by `replica`.
 
-        Raises NotText unless `text` is UTF-8, TooLarge above the cap of a text file.
+        Raises NotText unless `text` is UTF-8, TooLarge above TEXT_FILE.
         """
         text_edits.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
@@ -70,7 +70,7 @@ class Lane:
 
     @classmethod
     def load(cls, state: bytes, replica: int = READER) -> Lane:
-        """The lane whose `state()` was `state`. Raises UpdateInvalid if it is not a lane's full state."""
+        """The lane with this state, as `state()` returned it. Raises UpdateInvalid."""
         lane = cls(replica)
         lane.merge(state)
         return lane
@@ -88,27 +88,28 @@ class Lane:
         return digest(self.text())
 
     def state(self) -> bytes:
-        """The whole lane, for `load` and `merge`. Equal lanes may have several encodings: compare digests."""
+        """The encoded state, for `load` and `merge`. Equal lanes may have different encodings: compare
+        digests."""
         self._require_sound()
         with self._library():
             return self._document.state()
 
     def state_vector(self) -> bytes:
-        """What this lane has seen, in the one encoding of `lane_format.encode_state_vector`."""
+        """The encoded state vector (`update_format.encode_state_vector`)."""
         known = self._seen()
         if self._vector is None:
             self._vector = update_format.encode_state_vector(known)
         return self._vector
 
     def known(self) -> dict[int, int]:
-        """What this lane has seen: client → number of UTF-16 units."""
+        """The state vector: client → number of UTF-16 units."""
         return dict(self._seen())
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
-        """Make the text `new`, as `replica`; the update that does it elsewhere, None if nothing changed.
+        """Change the text to `new`, as `replica`. Returns the update, None if nothing changes.
 
-        Raises NotText unless `new` is UTF-8; TooLarge if the update would be one that `apply` refuses (the
-        file is then sent as a new version). Either way the lane is unchanged.
+        Raises NotText unless `new` is UTF-8, TooLarge if the update would exceed the limits of `apply`; the
+        lane is then unchanged.
         """
         require_replica(replica)
         changes = self._affordable(text_edits.edits(self.text(), new))
@@ -125,9 +126,9 @@ class Lane:
         return update
 
     def apply(self, update: bytes, replica: int) -> None:
-        """Take in one update written by `replica`.
+        """Apply one update written by `replica`.
 
-        Raises UpdateInvalid; see the module docstring for what the lane is then.
+        Raises UpdateInvalid; see the module docstring.
         """
         self.accept([update], replica)
 
@@ -139,11 +140,10 @@ class Lane:
         *,
         reading: bool = False,
     ) -> int:
-        """Take in several updates written by `replica`, all or none; the work they were (`lane_format.work`).
-        `reading`: the text is asked for next, and cheaper to have at once.
+        """Apply several updates written by `replica`, all or none. Returns their work (`update_format.work`).
 
-        Raises UpdateInvalid, for more work than `budget` as well. Unless the library itself failed, the lane
-        is then as it was.
+        `reading`: also read the text, because the caller needs it next. Raises UpdateInvalid, also for more
+        work than `budget`; the lane is then unchanged unless the library failed.
         """
         self.looked = 0
         steps = [update_format.parse(update) for update in updates]
@@ -167,19 +167,19 @@ class Lane:
         return worked
 
     def most_work(self, parts: int) -> int:
-        """Steps that `take` may need for updates of so many items and deletions together, at worst."""
+        """The most steps that `accept` may need for updates with this many items and deletions together."""
         steps = parts * (self._items + parts)
         bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
         return steps if bound <= limits.LANE_WORK else steps + looking(self._items, limits.LANE_WORK)
 
     @property
     def sound(self) -> bool:
-        """False once the library has failed in it."""
+        """False after the library failed in this lane."""
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
-        """Take in updates out of our own log, in order: whoever wrote them, and however large the lane is by
-        now. Raises UpdateInvalid; the lane is then of no use."""
+        """Apply updates from a trusted log, in order, by any writer and of any size. Raises UpdateInvalid;
+        the lane is then unusable."""
         if not log:
             return
         known = self._seen()
@@ -192,7 +192,7 @@ class Lane:
             self._absorb(part, known)
 
     def merge(self, state: bytes) -> None:
-        """Take in another full state of the same lane and epoch. UpdateInvalid, above LANE_WORK too."""
+        """Merge another state of the same lane and epoch. Raises UpdateInvalid, also above LANE_WORK."""
         known = self.known()
         parsed = update_format.validate_state(state)
         theirs = update_format.ends_of(parsed)
@@ -206,7 +206,7 @@ class Lane:
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
-        """An independent lane of the same state, to be edited by `replica` (default: the same one)."""
+        """An independent copy, to be edited by `replica` (default: the same one)."""
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
@@ -223,14 +223,14 @@ class Lane:
         self._forget()
 
     def _forget(self) -> None:
-        """What was read of the document is no longer what it holds."""
+        """Drop the cached text and state vector."""
         self._bytes = self._known = self._vector = None
 
     def _library(self) -> _Library:
         return _Library(self)
 
     def _seen(self) -> Mapping[int, int]:
-        """As `known`, to be read only."""
+        """The state vector, not to be changed by the caller."""
         self._require_sound()
         if self._known is None:
             with self._library():
@@ -242,7 +242,7 @@ class Lane:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
     def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
-        """Apply checked bytes and make sure that nothing was left pending."""
+        """Apply checked bytes and make sure that the library left nothing pending."""
         self._forget()
         with self._library():
             seen, text = self._document.apply_all(updates, reading)
@@ -254,7 +254,7 @@ class Lane:
             self._require_sound()
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
-        """Run `write` in one transaction as `replica`; the update that it makes."""
+        """Run `write` in one transaction as `replica` and return the update."""
         self._become(replica)
         self._forget()
         with self._library():
@@ -264,7 +264,8 @@ class Lane:
         return update
 
     def _become(self, replica: int) -> None:
-        """The library fixes the writer when a document is made; another needs the document loaded again."""
+        """Make `replica` the writer. The library fixes the writer when it creates a document, so the document
+        is loaded again."""
         require_replica(replica)
         self._require_sound()
         if replica == self._replica:
@@ -280,7 +281,8 @@ class Lane:
             self._document.delete(offset, size)
 
     def _insert(self, offset: int, cut: list[str]) -> None:
-        """Text in `pieces`, the last one first, so that the library never joins them into one slow block."""
+        """Insert text in `pieces`, the last one first, so that the library does not join them into one slow
+        block."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 
@@ -298,7 +300,7 @@ class Lane:
                     offset += len(inserted)
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
-        """Apply updates out of our own log; what each changed in the text."""
+        """Apply updates from a trusted log. Returns the text changes of each."""
 
         def replay() -> None:
             for update in updates:
@@ -315,11 +317,12 @@ class Lane:
         self._halves |= halves
 
     def _grown(self) -> bool:
-        """Whether counting again may find fewer items; it reads all of them, so not after every update."""
+        """Whether the item count should be recomputed, which reads the whole lane and is therefore not done
+        after every update."""
         return self._items - self._counted > self._counted // 8
 
     def _loadable(self, steps: Sequence[update_format.Update]) -> Load:
-        """What it takes to load the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
+        """The cost of loading the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load
@@ -339,7 +342,7 @@ class Lane:
         self._halves = update_format.second_halves(update)
 
     def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
-        """The changes, joined where they are too many for the budget of one update. Raises TooLarge."""
+        """The edits, joined if they are too many for one update. Raises TooLarge."""
         if len(changes) > update_format.most_structs(self._items) // 2:
             self._recount()
         most = update_format.most_structs(self._items)
@@ -352,8 +355,8 @@ class Lane:
 
 
 class _Library:
-    """Stands around every use of the library: whatever that throws (its panics are no Exceptions) breaks the
-    lane and is UpdateInvalid."""
+    """A context for calls of the library: any error, including a panic (which is no Exception), breaks the
+    lane and becomes UpdateInvalid."""
 
     __slots__ = ("_lane",)
 
@@ -374,11 +377,11 @@ class _Library:
 
 
 def _added(update: update_format.Update) -> int:
-    """Most items by which a lane grows that takes in this update."""
+    """An upper bound of the items that an update adds to a lane."""
     return SPLITS * (len(update.structs) + len(update.deletions))
 
 
 def require_replica(replica: int) -> None:
-    """Raises Invalid unless `replica` may be the id of a device's copy: 1 … 2**52 − 1."""
+    """Raises Invalid unless `replica` is a valid id of a working copy: 1 … 2**52 − 1."""
     if not 0 < replica < GENESIS_BIT:
         raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")

@@ -1,12 +1,12 @@
-"""What it costs the CRDT library to load a lane, found out before the library sees a byte of it.
+"""Computes the cost of loading a lane before the CRDT library sees its bytes.
 
-A state of a few kilobytes can keep the library busy for minutes. Four things take it more time than is in
-proportion to the state: it walks over items that stand where a new one belongs (`_conflicts`), cuts items
-where others lean on their middle (`_cut`), puts off items that wait for another replica's (`_next`), and
-joins neighbours that were written in one go (`_join`). So the state is woven here as the library does it,
-without its text, and these four are counted. What honest replicas write costs next to none of them.
+A crafted state of a few kilobytes can keep the library busy for minutes. Four operations take more than
+linear time: walking over items at the same place (`_conflicts`), splitting items (`_cut`), postponing items
+that wait for another replica's (`_next`), and joining neighbours written in one go (`_join`). This module
+arranges the items as the library does, without their text, and counts these operations. For honest replicas
+the count is near zero.
 
-Costs are in steps of about 0.1 µs of the library.
+A step is about 0.1 µs of the library.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PARTS = 3  # items that one item can become when others lean on its middle, at t
 
 
 class Load(msgspec.Struct, frozen=True):
-    """`steps` to load a lane, and the units of its `longest` item: upper bounds."""
+    """Upper bounds: `steps` to load a lane, and the UTF-16 units of its `longest` item."""
 
     steps: int = 0
     longest: int = 0
 
     def after(self, updates: Sequence[Update], items: int) -> Load:
-        """Of a lane of `items` items that takes in these: each new item, and each that is cut, may meet every
-        other, and the longest one is cut and joined with all that is new."""
+        """The bound after a lane of `items` items applied these updates: each new or split item may meet
+        every other one, and the longest item is split and joined with everything new."""
         structs, changes, longest = 0, 0, self.longest
         for update in updates:
             structs += len(update.structs)
@@ -50,18 +50,18 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def load_of(first: Update, *more: Update) -> Load:
-    """What it takes to load these into an empty lane, one after the other, at most. Of each, what was known
-    before is passed over.
+    """An upper bound for loading these updates into an empty lane, one after the other; known items are
+    skipped.
 
-    They are checked (`lane_format.validate_state` or `check`). Raises UpdateInvalid above LANE_WORK, and if
-    parts wait for each other.
+    The updates are validated (`update_format.validate_state` or `check`). Raises UpdateInvalid above
+    LANE_WORK, and if items wait for each other.
     """
     bound = _bound((first, *more))
     return bound if bound.steps <= limits.LANE_WORK else woven(first, *more)
 
 
 def woven(*updates: Update) -> Load:
-    """`load_of` as it is, however small: it takes longer to find out."""
+    """As `load_of`, but exact, which takes longer."""
     weave = Weave()
     for update in updates:
         weave.load(update)
@@ -69,12 +69,12 @@ def woven(*updates: Update) -> Load:
 
 
 def looking(items: int, steps: int) -> int:
-    """What it takes to find out by weaving that a lane of `items` items loads in `steps`."""
+    """The steps to compute the exact cost of a lane of `items` items that loads in `steps`."""
     return READ * items + WOVEN * steps
 
 
 def _bound(updates: Sequence[Update]) -> Load:
-    """Without weaving: good enough for most lanes."""
+    """An upper bound that needs no arranging; sufficient for most lanes."""
     structs = [struct for update in updates for struct in update.structs]
     count, deletions = len(structs), sum(len(update.deletions) for update in updates)
     units = sum(struct.length for struct in structs)
@@ -90,7 +90,7 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """Items as the library arranges them; each is a number, its properties stand in lists."""
+    """The items in the library's order. Each item is a number; lists hold its properties."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -108,7 +108,7 @@ class Weave:
         self._items: dict[int, list[int]] = {}  # the items themselves, beside their starts
 
     def load(self, update: Update) -> None:
-        """Arrange what is new in the update, in the order in which the library does it."""
+        """Arrange the new items of the update, in the library's order."""
         queues: dict[int, list[Struct]] = {}
         for struct in update.structs:
             queues.setdefault(struct.client, []).append(struct)
@@ -132,7 +132,7 @@ class Weave:
             self._join(client)
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
-        """Take what is known of a client off the end of its queue."""
+        """Remove the known items from the end of a client's queue."""
         known = self._known.get(client, 0)
         while queue and queue[-1].clock + queue[-1].length <= known:
             queue.pop()
@@ -150,7 +150,7 @@ class Weave:
             )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
-        """The item to be placed before one that waits for this client."""
+        """The item that must be placed before one that waits for this client."""
         self._spend(1 + len(queues) // CLIENTS_PER_STEP)
         queue = queues.get(client)
         if not queue:
@@ -169,7 +169,7 @@ class Weave:
         self._insert(struct, left, len(self._starts.get(struct.client, ())))
 
     def _conflicts(self, struct: Struct, left: int, right: int) -> int:
-        """The item after which this one belongs, among those that others put between its neighbours."""
+        """The item after which this one is placed, among items that others put between its neighbours."""
         client, origin, right_origin = struct.client, struct.origin, struct.right_origin
         clients, origins, after = self._client, self._origin, self._after  # looked up once: this is the loop
         passed: dict[int, int] = {}  # the items, each with how often a closer one had been found before
@@ -196,7 +196,7 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, left: int, place: int) -> None:
-        """Put an item behind `left`, as number `place` of its client's."""
+        """Place an item after `left`, as number `place` of its client."""
         item = len(self._client)
         after = self._first if left == NOWHERE else self._after[left]
         self._client.append(struct.client)
@@ -217,7 +217,7 @@ class Weave:
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The item that holds a unit."""
+        """The item that contains a unit."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
@@ -233,7 +233,7 @@ class Weave:
         return self._cut(item, point[1])
 
     def _cut(self, item: int, clock: int) -> int:
-        """Part an item before `clock`; the part that begins there, the item itself if it does."""
+        """Split an item before `clock`. Returns the item that begins there."""
         start, end, client = self._clock[item], self._end[item], self._client[item]
         if clock in (start, end):
             return item
@@ -253,7 +253,7 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count what it takes to join a client's items with those that continue them, the last ones first."""
+        """Count the steps to join a client's items with those that continue them, last ones first."""
         items = self._items.get(client, [])
         joined = 0
         for place in range(len(items) - 1, -1, -1):
@@ -276,7 +276,7 @@ class Weave:
 
 
 def _missing(struct: Struct, known: dict[int, int]) -> int | None:
-    """The client of an item that must be placed before this one."""
+    """The client whose item must be placed before this one."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

@@ -1,4 +1,4 @@
-"""Numbers and stretches of bytes, as lane updates spell them, read from bytes that nobody has vouched for."""
+"""Reads numbers and byte strings of lane updates from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _two_at = re.compile(rb"(%b)(%b)" % (VARINT, VARINT)).match
 
 
 def varints(numbers: Iterable[int]) -> bytes:
-    """Each as unsigned LEB128, shortest form."""
+    """The numbers as unsigned LEB128, shortest form."""
     return b"".join(map(_spelled, numbers))
 
 
 def numbers_of(data: bytes) -> list[int]:
-    """The inverse of `varints`. UpdateInvalid for any other bytes."""
+    """Inverse of `varints`. Raises UpdateInvalid for other bytes."""
     spelled = _all_in(data)
     if b"".join(spelled) != data:  # something that is no number was passed over
         reader = Reader(data)
@@ -47,7 +47,8 @@ def _spelled(number: int) -> bytes:
 
 @lru_cache(maxsize=KNOWN)
 def _number(spelled: bytes) -> int:
-    """Its seven bits of each byte, drawn together by twos, fours and eights of bytes."""
+    """The value of an encoded number: the seven low bits of each byte, combined in pairs, fours and
+    eights."""
     pairs = int.from_bytes(spelled, "little")
     pairs = pairs & 0x007F007F007F007F | (pairs & 0x7F007F007F007F00) >> 1
     pairs = pairs & 0x00003FFF00003FFF | (pairs & 0x3FFF00003FFF0000) >> 2
@@ -55,7 +56,7 @@ def _number(spelled: bytes) -> int:
 
 
 class Reader:
-    """A cursor over untrusted bytes; running off the end is UpdateInvalid."""
+    """A cursor over untrusted bytes. Raises UpdateInvalid at the end of the bytes."""
 
     __slots__ = ("at", "data")
 
@@ -81,7 +82,7 @@ class Reader:
         return _number(found[0])
 
     def point(self) -> tuple[int, int]:
-        """A client and a clock."""
+        """The next client and clock."""
         found = _two_at(self.data, self.at)
         if found is None:
             return self.varint(), self.clock()  # one of them says what is wrong
@@ -93,18 +94,18 @@ class Reader:
 
     @staticmethod
     def numbers(found: re.Match[bytes]) -> Iterator[int]:
-        """What the groups of a match of some VARINTs say."""
+        """The numbers in the groups of a match of several VARINTs."""
         return map(_number, found.groups())
 
     def _fault(self) -> str:
-        """Why no number begins here."""
+        """The reason why no number begins here."""
         spelled = self.data[self.at : self.at + VARINT_BYTES]
         if min(spelled, default=0x80) < 0x80:
             return "a number is not in its shortest form"
         return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
-        """A number of things of at least `least_bytes` each that are still to come."""
+        """The next count, of items that take at least `least_bytes` each."""
         number = self.varint()
         if number * least_bytes > len(self.data) - self.at:
             raise UpdateInvalid("the update announces more than it holds")

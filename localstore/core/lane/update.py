@@ -1,16 +1,16 @@
 """Live updates: one change of one path of a branch, signed by the device that made it (docs/design/004).
 
-    create_text  a text file begins, with the bytes `blake3` that the store holds already
+    create_text  a text file begins with the stored bytes `blake3`
     edit_text    CRDT operations on lane `gen` in `epoch`
-    set_blob     a file becomes the bytes `blake3`
-    delete       the file on lane `gen` goes
+    set_blob     a file becomes the stored bytes `blake3`
+    delete       the file on lane `gen` is deleted
 
-An edit is *captured* (made from what a file became) unless it is `typed`, keystroke by keystroke: only typed
-ones may land on a lane that others have changed since `base`.
+An edit is *captured* (computed from the saved file) unless it is `typed` (character by character). Only typed
+edits are accepted on a lane that others changed since `base`.
 
-`gen` is the lane (0: the device knows no file there), `base` the newest sequence number of the path that the
-device has seen (0: none), `n` this device's own count, `settled` the highest count below which every answer
-has arrived.
+`gen`: the lane (0: the device knows no file there). `base`: newest sequence number of the path that the
+device has seen (0: none). `n`: this replica's update number. `settled`: the highest number up to which all
+answers have arrived.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LANE_KINDS = ("edit_text", "delete")
 
 
 class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One update as it travels. `signature` is base64url of Ed25519 over `signing_bytes`; `blake3` (hex) and
+    """One update on the wire. `signature`: base64url of Ed25519 over `signing_bytes`. `blake3` (hex) and
     `size` (bytes) belong to create_text and set_blob; `epoch`, `ops` (base64url CRDT updates) and `typed` to
     edit_text."""
 
@@ -54,7 +54,7 @@ class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Signed(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is signed of an update, its members in the order of JCS: encoded as it stands it is canonical."""
+    """The signed members of an update in JCS order, so that encoding it gives canonical bytes."""
 
     base: int
     blake3: str | None = None
@@ -84,10 +84,12 @@ def signing_bytes(
     update: LiveUpdate,
     ops: Sequence[bytes] | None = None,
 ) -> bytes:
-    """The exact bytes that the device signs: the prefix and JCS over every member but the signature, with
-    `ops` replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations. Absent members are left
-    out. Needs no server: a device signs offline. Invalid for numbers and text that JCS cannot hold. `ops`:
-    the update's `decoded_ops`, where somebody has them."""
+    """The exact bytes that the device signs: a prefix and the JCS of all members but the signature.
+
+    `ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations; absent members are
+    left out. Raises Invalid for values that JCS cannot hold. `ops`: the `decoded_ops`, if the caller has
+    them.
+    """
     epoch, size = update.epoch, update.size
     numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)
     if min(numbers) < -NUMBER_MAX or max(numbers) > NUMBER_MAX:
@@ -121,16 +123,15 @@ def decoded_ops(update: LiveUpdate) -> list[bytes]:
 
 
 def ops_digest(ops: Sequence[bytes]) -> str:
-    """Hex BLAKE3 of the operations, each behind its length."""
+    """Hex BLAKE3 of the length-prefixed operations."""
     return hex_digest(length_prefixed(*ops))
 
 
 def check(update: LiveUpdate) -> bytes:
-    """The signature, decoded. Invalid unless the members fit the kind; TooLarge over UPDATE_BYTES of
-    operations.
+    """The decoded signature. Raises Invalid unless the members fit the kind, TooLarge for over UPDATE_BYTES
+    of operations.
 
-    Judges the shape alone: whether the path may exist is for the path rules, whether the operations are good
-    for the lane.
+    Checks the shape only; path rules and lane judge the content.
     """
     _check_numbers(update)
     if not update.path:

@@ -1,21 +1,21 @@
-"""The strict reader of lane updates: nothing reaches the CRDT library that was not read here first.
+"""The strict parser of lane updates: the CRDT library sees only bytes that were parsed here.
 
-A lane is a Yjs document (update format v1) with one text at the root `ROOT`. Of the format only two kinds of
-content belong to a lane, strings and deleted stretches; formats, embeds, nested types, maps, subdocuments,
-garbage-collected stretches and gaps are refused. Numbers have one spelling, clients come once, deletions
-ascend, and nothing follows the end.
+A lane is a Yjs document (update format v1) with one text at the root `ROOT`. Only two kinds of content are
+allowed, strings and deleted runs; formats, embeds, nested types, maps, subdocuments, garbage-collected runs
+and gaps are refused. Numbers have one spelling, clients appear once, deletions ascend, and nothing follows
+the end.
 
-An *item* is a run of UTF-16 units `(client, clock … clock + length)`. A *state vector* says per client how
-many units are known. Grammar (varint = LEB128, shortest form):
+An *item* is a run of UTF-16 units `(client, clock … clock + length)`. A *state vector* maps each client to
+its number of known units. Grammar (varint = LEB128, shortest form):
 
     update  = count { structs }  count { deletes }
     structs = count client clock { info [origin] [right origin] [parent] content }
     deletes = client count { clock length }
     origin  = client clock          parent = 1 length name
-    content = length UTF-8 (string) | length (deleted)
+    content = length UTF-8 (string)
+ length (deleted)
 
-Why so strict: the library crashes the process, spins for ever or takes half a GiB on small crafted inputs
-(design: text lanes, hostile inputs).
+The library crashes, loops for ever or takes half a GiB on small crafted inputs (docs/design/003).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
 
 
 class Struct(NamedTuple):
-    """One item; `text` is None for a deleted stretch. `length` counts UTF-16 units."""
+    """One item; `text` is None for a deleted run. `length`: UTF-16 units."""
 
     client: int
     clock: int
@@ -73,7 +73,7 @@ class Deletion(NamedTuple):
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """What one encoded update may hold."""
+    """Limits of one encoded update."""
 
     total_bytes: int
     structs: int
@@ -90,7 +90,7 @@ STATE_CAPS = Caps(
 
 
 class Update(msgspec.Struct, frozen=True):
-    """A parsed update or state: its items in the order written, and what it deletes."""
+    """A parsed update or state: items in the order written, and deletions."""
 
     structs: list[Struct]
     deletions: list[Deletion]
@@ -101,7 +101,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
-    """Reads one update. Raises UpdateInvalid on the first byte that is not of the grammar above."""
+    """Parse one update. Raises UpdateInvalid."""
     if len(data) > caps.total_bytes:
         raise UpdateInvalid(f"the update has {len(data)} bytes; the limit is {caps.total_bytes}")
     reader = Reader(data)
@@ -115,15 +115,14 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
 def validate(
     data: bytes, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> Update:
-    """Reads one update and makes sure that it may be applied, whole, to a lane with state vector `known`.
+    """Parse an update and check that a lane with state vector `known` can apply it as a whole.
 
-    Its items must come from `replica` (None: from whoever wrote it, for updates out of our own log), continue
-    exactly where `known` ends, and lean only on items that are known or came earlier in the update; what it
-    deletes must be known. `items` is the number of items of the lane (an upper bound will do): placing an
-    item may walk over all others, so structs × items has a budget. `halves` are the second halves of the
-    lane's surrogate pairs (`second_halves`): nothing may part a pair, the library loses count if it does.
+    Its items must come from `replica` (None: any writer, for a trusted log), continue where `known` ends, and
+    refer only to items that are known or earlier in the update; deletions must be known. `items`: an upper
+    bound of the lane's items; structs × items has a budget, because placing an item may walk over all others.
+    `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may split a pair.
 
-    Raises UpdateInvalid. On a gap the writer resends from the receiver's state vector.
+    Raises UpdateInvalid. After a gap the writer resends from the receiver's state vector.
     """
     update = parse(data)
     check(update, known, replica, items, halves)
@@ -133,8 +132,8 @@ def validate(
 def check(
     update: Update, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
-    """What `validate` demands of an update beyond its grammar. The lane's state vector when it has taken the
-    update in, and the second halves that the update brings."""
+    """Check what `validate` requires beyond the grammar. Returns the lane's new state vector and the second
+    halves in the update."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -162,7 +161,7 @@ def check(
 
 
 def validate_state(data: bytes) -> Update:
-    """Reads the full state of a lane: every client from clock 0 without a gap, nothing outside itself.
+    """Parse the full state of a lane: every client from clock 0 without a gap, no references outside.
 
     Raises UpdateInvalid.
     """
@@ -183,17 +182,17 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(known: StateVector) -> set[int]:
-    """The client ids of genesis texts among the clients of a state vector: at most one in a sound lane."""
+    """The client ids of genesis texts in a state vector; a sound lane has at most one."""
     return {client for client in known if client & GENESIS_BIT}
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """Where each client that writes in the update ends; of a full state, its state vector."""
+    """Client → end of its last item in the update. For a full state this is its state vector."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
 def second_halves(update: Update) -> set[Point]:
-    """Where the second UTF-16 units of the characters outside the basic plane are."""
+    """Positions of the second UTF-16 units of characters outside the basic plane."""
     halves: set[Point] = set()
     for client, clock, _, _, _, text in update.structs:
         if text and has_pairs(text):
@@ -202,25 +201,25 @@ def second_halves(update: Update) -> set[Point]:
 
 
 def has_pairs(text: bytes) -> bool:
-    """Whether this UTF-8 text has characters outside the basic plane."""
+    """Whether the UTF-8 text has characters outside the basic plane."""
     return not text.isascii() and len(text.translate(None, FOUR_BYTE_LEADS)) < len(text)
 
 
 def work(update: Update, items: int) -> int:
-    """Worst number of steps to apply `update` to a lane of `items` items, about 0.1 µs each: placing an item
-    may walk over all items of the lane and over those that came before it in the update."""
+    """Upper bound of the steps (about 0.1 µs each) to apply `update` to a lane of `items` items: placing an
+    item may walk over all others."""
     structs = len(update.structs)
     return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
 
 
 def most_structs(items: int) -> int:
-    """How many items an update without deletions may bring to a lane of `items` items."""
+    """The most items that an update without deletions may have for a lane of `items` items."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
 
 
 def joined(updates: Sequence[Update]) -> Update:
-    """All of these as one; each continues those before it."""
+    """The updates as one; each continues the ones before."""
     return Update(
         [struct for update in updates for struct in update.structs],
         [deletion for update in updates for deletion in update.deletions],
@@ -228,7 +227,7 @@ def joined(updates: Sequence[Update]) -> Update:
 
 
 def decode_state_vector(data: bytes) -> dict[int, int]:
-    """client → number of known units. Raises UpdateInvalid unless strictly encoded."""
+    """Client → number of known units. Raises UpdateInvalid unless strictly encoded."""
     numbers = numbers_of(data)
     known = dict(zip(numbers[1::2], numbers[2::2], strict=False))
     if not numbers or numbers[0] != len(known) or len(numbers) != 1 + 2 * len(known):
@@ -239,13 +238,13 @@ def decode_state_vector(data: bytes) -> dict[int, int]:
 
 
 def encode_state_vector(known: StateVector) -> bytes:
-    """The one encoding of a state vector: clients ascending, none with 0 units."""
+    """The canonical encoding of a state vector: ascending clients, none with 0 units."""
     return _vector(sorted([entry for entry in known.items() if entry[1]]))
 
 
 def says(data: bytes, known: StateVector) -> bool:
-    """Whether `data`, in which clients have any order, is this state vector, of which none has 0 units.
-    UpdateInvalid unless it is one at all."""
+    """Whether `data`, with clients in any order, encodes this state vector. Raises UpdateInvalid if it
+    encodes none."""
     descending = sorted(known.items(), reverse=True)
     return data == _vector(descending) or decode_state_vector(data) == known
 
@@ -273,8 +272,8 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
-    """The items of an update that puts one short plain text between two others, as nearly all do; None, and
-    nothing read, for any other. What `_structs` reads in a dozen steps."""
+    """Fast path: the items of an update that inserts one short plain text between two others, as most do.
+    Returns None for any other update, without reading."""
     found = _insertion_at(reader.data)
     if found is None:
         return None

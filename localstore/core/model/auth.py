@@ -1,4 +1,4 @@
-"""Sessions, device keys and the ways in (design/auth)."""
+"""Sessions, device keys and sign-in (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AuthorizationPending(GrantError):
 
 
 class SlowDown(GrantError):
-    """Polled too soon; `interval` is the new number of seconds to wait."""
+    """The client polled too soon; `interval` is the new number of seconds to wait."""
 
     code = "slow_down"
 
@@ -55,13 +55,13 @@ class IdentityLevel(Forbidden):
 
 
 class SignUpClosed(Forbidden):
-    """Accounts of this node are made by its operator."""
+    """Only the operator of this node creates accounts."""
 
     code = "sign_up_closed"
 
 
 class GuestNoRefresh(Forbidden):
-    """A guest session ends after a day; there is nothing to refresh it with."""
+    """A guest session ends after a day and cannot be refreshed."""
 
     code = "guest_no_refresh"
 
@@ -82,7 +82,7 @@ Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauth
 
 
 class Session(Model, frozen=True):
-    """One session as its owner sees it in a list; `kind` script is a token made in the settings."""
+    """One session in its owner's list. `kind` script: a token made in the settings."""
 
     id: str
     kind: Literal["browser", "cli", "device", "guest", "script"]
@@ -95,7 +95,7 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The caller. `session_kind` and `device_key_id` say how this request signed in."""
+    """The caller. `session_kind` and `device_key_id`: how this request signed in."""
 
     sub: str
     user_id: str
@@ -111,8 +111,8 @@ class UserInfo(Model, frozen=True):
 
 
 class SessionGrant(Model, omit_defaults=True, frozen=True):
-    """A session that was just made. `token` is the capability token (base64url), `refresh_token` only where
-    the session may be refreshed and the caller is not a browser."""
+    """A new session. `token`: the capability token (base64url). `refresh_token`: only if the session can be
+    refreshed and the caller is not a browser."""
 
     user_id: str
     session_id: str
@@ -123,8 +123,8 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 
 class DeviceKeyStart(Model, frozen=True):
-    """Ask for a challenge. `ed25519`, `x25519`: 32-byte public keys; `name`: what people call this machine.
-    `handle` only for the sign-in without a browser."""
+    """Request a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: of this machine; `handle`:
+    for the sign-in without a browser only."""
 
     ed25519: str
     x25519: str
@@ -133,8 +133,8 @@ class DeviceKeyStart(Model, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """`sealed_challenge` is a libsodium sealed box of 32 bytes for the X25519 key that asked. `account`: the
-    account id that the registration statement must name (for a free handle: the one the account will get)."""
+    """`sealed_challenge`: a libsodium sealed box of 32 bytes for the X25519 key that asked. `account`: the
+    account id that the registration statement must name (for a free handle: the id of the new account)."""
 
     v: int
     challenge_id: str
@@ -145,8 +145,8 @@ class Challenge(Model, frozen=True):
 
 
 class DeviceKeyProof(Model, frozen=True):
-    """Proof of possession: Ed25519 over the transcript; `registration` is the self-signed statement that
-    readers of seals check later. `pair` is the one-time code a further device joins with."""
+    """Proof of possession: the Ed25519 signature of the transcript. `registration`: the self-signed statement
+    that readers of seals verify. `pair`: the one-time code with which a further device joins."""
 
     challenge_id: str
     signature: str
@@ -164,7 +164,7 @@ class DeviceKey(Model, frozen=True):
 
 
 class DeviceKeyPatch(Model, frozen=True):
-    """`name`: what people call this machine from now on."""
+    """`name`: the new name of the machine."""
 
     name: str
 
@@ -181,7 +181,7 @@ class DeviceCodeStart(Model, frozen=True):
 
 
 class DeviceCode(Model, frozen=True):
-    """RFC 8628 answer of the device authorization grant."""
+    """Answer of the device authorization grant (RFC 8628)."""
 
     device_code: str
     user_code: str
@@ -207,7 +207,7 @@ class TokenRequest(Model, frozen=True):
 
 
 class SealedSession(Model, frozen=True):
-    """The session, sealed to the transport key of the CLI (design/auth: what is inside)."""
+    """The session, sealed to the transport key of the client (docs/design/005)."""
 
     token_type: Literal["sealed"]
     alg: str
@@ -224,13 +224,14 @@ class HandleChoice(Model, frozen=True):
 
 
 class RefreshRequest(Model, frozen=True):
-    """The refresh token of a caller that keeps no cookies."""
+    """The refresh token of a caller without cookies."""
 
     refresh_token: str
 
 
 class ScriptTokenRequest(Model, frozen=True):
-    """`days`: how long it lives, 1 to 365. `access`: read; write (read too); admin (account settings too)."""
+    """`days`: lifetime, 1 to 365. `access`: read; write (includes read); admin (includes account
+    settings)."""
 
     label: str
     days: int = 30
@@ -238,7 +239,7 @@ class ScriptTokenRequest(Model, frozen=True):
 
 
 class ScriptToken(Model, frozen=True):
-    """A token for scripts, shown once: `svct_<token>.<binding seed>`."""
+    """A token for scripts, shown once: `svct2_<origin>.<token>.<binding seed>`."""
 
     id: str
     token: str

@@ -1,4 +1,4 @@
-"""What every resource is made of."""
+"""Base classes of all resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fal
 
 
 class Actor(Model, frozen=True):
-    """Who did something: an account as readers see it."""
+    """An account as readers see it."""
 
     id: str
     handle: str | None = None
@@ -39,7 +39,7 @@ class PageQuery(Model, frozen=True):
 
 
 class Problem(Model, omit_defaults=True, frozen=True):
-    """RFC 9457 problem document. `code` is stable; no request id, so that two 404s are byte-equal."""
+    """RFC 9457 problem document. `code` is stable. It has no request id, so that two 404s are byte-equal."""
 
     title: str
     status: int

@@ -13,7 +13,7 @@ from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
 class SealKey(Model, frozen=True):
-    """The device key behind a seal, so that a reader can verify it. `registration`: self-signed statement."""
+    """The device key of a seal, for verification. `registration`: the self-signed statement."""
 
     id: str
     public_key: str
@@ -30,7 +30,7 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made it, from which device, under which capability; `author` and `git` where it came from git."""
+    """Who made the seal, on which device, under which capability; `author` and `git` for imported commits."""
 
     who: Actor
     device_key_id: str
@@ -53,7 +53,7 @@ class SealSummary(Model, frozen=True):
 
 
 class Seal(SealSummary, frozen=True):
-    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients make their own."""
+    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves."""
 
     signature: SealSignature
     payload: str
@@ -62,7 +62,7 @@ class Seal(SealSummary, frozen=True):
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
-    """One live update that a seal took in, as number `seq` of its branch. `update`: for an edit, all that its
+    """One live update in a seal, number `seq` of its branch. `update`, for an edit: everything that its
     device signed (see localstore.core.lane.update), with this `branch_id`, `replica` and `device_key_id`."""
 
     seq: Count
@@ -77,7 +77,7 @@ class SealUpdate(Model, omit_defaults=True, frozen=True):
 
 
 class PathUpdates(Model, frozen=True):
-    """How many `updates` of one path, by one person from one device, a seal took in, and when."""
+    """The number of `updates` of one path by one person on one device in a seal, and their times."""
 
     path: str
     who: Actor
@@ -88,7 +88,7 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """What the log gives with `unverified=1`."""
+    """An item of the log with `unverified=1`."""
 
     id: str
     message: str
@@ -107,8 +107,8 @@ class Entry(Model, frozen=True):
 
 
 class Tree(Model, frozen=True):
-    """Files of a tree at a seal, below `path`. `tree_key` (b64u) is present for readers with a full view, so
-    that they can recompute `content_digest`; `filtered` views lack it and hide paths."""
+    """The files of a seal's tree below `path`. `tree_key` (b64u): for readers with a full view, to compute
+    `content_digest`; `filtered` views lack it and hide paths."""
 
     sha: str
     content_digest: str
@@ -121,7 +121,7 @@ class Tree(Model, frozen=True):
 
 
 class Blob(Model, frozen=True):
-    """A file with its content; `content` None when it is over the inline limit (`truncated`)."""
+    """A file with its content. `content` None: it is over the inline limit (`truncated`)."""
 
     path: str
     kind: Literal["text", "blob", "chunked"]
@@ -152,8 +152,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """`patch`: unified diff of a text file, None for bytes and for files over the diff limit. Of a file that
-    moved: where it was, and how much of it stayed, in percent (100: all)."""
+    """`patch`: unified diff of a text file; None for binary files and files over the diff limit. `old_path`,
+    `similarity` (percent): of a moved file."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -166,8 +166,8 @@ class ChangedFile(Model, frozen=True):
 
 
 class Compare(Model, frozen=True):
-    """`files` from the merge base to head, or, where that was asked for, from the base itself. `base` None:
-    what the seal `head` brought, compared with its first parent."""
+    """`files`: changes from the merge base to `head`, or from `base` itself if asked for. `base` None:
+    changes of the seal `head` from its first parent."""
 
     base: str | None
     head: str
@@ -178,9 +178,9 @@ class Compare(Model, frozen=True):
 
 
 class CommitsQuery(PageQuery, frozen=True):
-    """From `ref` or seal `sha`, else the default branch; `path` keeps the seals that touched it. `follow`:
-    the one file at `path`, under the names that it had before too. With `prefix` those whose ids begin so, of
-    all that branches and tags lead to."""
+    """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
+    it; `follow`: also under the file's earlier names. `prefix`: seals of all branches and tags whose ids
+    begin with it."""
 
     ref: str | None = None
     sha: str | None = None
@@ -197,7 +197,7 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """`by` path: how many updates each path had from each device, and when; else the updates themselves."""
+    """`by` path: the number of updates of each path and device, with times; otherwise the updates."""
 
     by: Literal["path"] | None = None
 
@@ -210,7 +210,8 @@ class TreeQuery(Model, frozen=True):
 
 
 class PackQuery(Model, frozen=True):
-    """`from` is a seal, else the head of the default branch; `skip` continues the same walk."""
+    """`from`: a seal (default: head of the default branch). `skip`: continue the same walk after so many
+    seals."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: int | None = None
@@ -218,8 +219,8 @@ class PackQuery(Model, frozen=True):
 
 
 class CompareQuery(Model, frozen=True):
-    """Branches, tags or seal ids. `direct`: from the base itself, not from the merge base. Without `base`:
-    what the head has other than its first parent."""
+    """Branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base. Without
+    `base`: changes of the head from its first parent."""
 
     head: str
     base: str | None = None

@@ -14,14 +14,14 @@ from localstore.core.model.base import Count, Model
 
 
 class ReplicaUnknown(Forbidden):
-    """A replica id that this branch never gave to this device: the branch was made again, or the relay came
-    back from a backup. The client goes on under a new one by itself."""
+    """The replica id is unknown on this branch: the branch was made again, or the relay was restored from a
+    backup. The client continues under a new id by itself."""
 
     code = "replica_unknown"
 
 
 class LaneMoved(Conflict):
-    """An edit made from a file, of a text that others have changed since: it is merged, then sent again."""
+    """A captured edit of a text that others have changed since; the client merges it and sends it again."""
 
     code = "lane_moved"
 
@@ -33,13 +33,13 @@ class LaneMoved(Conflict):
 
 
 class ClockReused(Conflict):
-    """A replica sent an update number that was already used: its local store was restored from a copy."""
+    """A replica sent an update number that it had used: its record was restored from a copy."""
 
     code = "clock_reused"
 
 
 class UpdateInvalid(Invalid):
-    """A CRDT update that does not belong to its lane, or breaks the strict grammar."""
+    """A CRDT update does not belong to its lane, or breaks the strict grammar."""
 
     code = "update_invalid"
 
@@ -48,12 +48,11 @@ LaneKind = Literal["text", "blob", "chunked", "gone"]
 
 
 class Row(Model, array_like=True, frozen=True):
-    """One path of the frontier, as an array: compact, because a first bootstrap carries all of them.
+    """One path of the live frontier, as an array to keep a first bootstrap small.
 
-    `gen`: the sequence number of the update that created this file, its lane id; `ver`: the last that touched
-    it; `other`: the last by any replica but the caller's. `digest` and `size` are of the bytes as they are
-    now. `live`: the bytes differ from the lane's genesis, so the state must be fetched to merge into it.
-    Kind `gone`: the path was removed at `ver`.
+    `gen`: lane id, the sequence number of the update that created the file; `ver`: of the last update;
+    `other`: of the last update by another replica. `digest` and `size`: of the current bytes. `live`: the
+    bytes differ from the lane's genesis, so that a merge needs the state. Kind `gone`: removed at `ver`.
     """
 
     path: str
@@ -68,8 +67,8 @@ class Row(Model, array_like=True, frozen=True):
 
 
 class BootstrapRequest(Model, frozen=True):
-    """`since`: send only rows with a later `ver`. `replica`: the id this folder was given before, absent the
-    first time; `n`: the highest update number this folder has used (a lower one than known: clock_reused)."""
+    """`since`: send only rows with a later `ver`. `replica`: the working copy's id, absent the first time;
+    `n`: the highest update number it has used (clock_reused if the relay knows a higher one)."""
 
     device_key_id: str
     replica: Count | None = None
@@ -78,10 +77,9 @@ class BootstrapRequest(Model, frozen=True):
 
 
 class Bootstrap(Model, frozen=True):
-    """Snapshot of the frontier at `seq`. `tree_key` (32 bytes) lets the device compute content digests.
-    `kind` is the repository's: it says how large a file may be; `repo` (OWNER/NAME) and `class` are what a
-    link to it says. `live_by`: handles of those whose edits since the seal, from other devices, each path
-    holds."""
+    """The frontier at `seq`. `tree_key` (32 bytes) is for computing content digests. `kind`: of the
+    repository, sets the file cap; `repo` (OWNER/NAME) and `class` go into the link. `live_by`: path → handles
+    of others with unsealed edits."""
 
     branch_id: str
     replica: Count
@@ -97,7 +95,7 @@ class Bootstrap(Model, frozen=True):
 
 
 class Lane(Model, frozen=True):
-    """Which lane state to fetch: by its generation and the epoch the device has (None: it has none)."""
+    """A lane whose state is asked for, by generation and the epoch that the device has (None: none)."""
 
     path: str
     gen: Count
@@ -105,16 +103,15 @@ class Lane(Model, frozen=True):
 
 
 class LanesRequest(Model, frozen=True):
-    """`replica`: who asks, so that `other` leaves out its own changes."""
+    """`replica`: of the caller, so that `other` ignores its own changes."""
 
     lanes: list[Lane]
     replica: Count | None = None
 
 
 class LaneState(Model, frozen=True):
-    """A lane's full CRDT state. `genesis` names the text of this epoch's genesis (hex digest);
-    `state` is b64u or None when the lane is untouched since. `finals`: last states of retained older epochs
-    the device may still be in, epoch → b64u state (empty string: untouched)."""
+    """A lane's CRDT state. `genesis`: hex digest of the epoch's first text; `state`: b64u, None if the lane
+    is unchanged since. `finals`: final states of earlier epochs that a device may still be in, by epoch."""
 
     path: str
     kind: LaneKind
@@ -130,14 +127,14 @@ class LaneState(Model, frozen=True):
 
 
 class FinalState(Model, frozen=True):
-    """The end of a past epoch: its genesis text and its complete state."""
+    """The final state of an earlier epoch: its genesis text and its state (b64u)."""
 
     genesis: str
     state: str | None
 
 
 class LaneStates(Model, frozen=True):
-    """`missing` lists asked paths that are gone or have another generation."""
+    """`missing`: asked paths that are gone or have another generation."""
 
     lanes: list[LaneState]
     missing: list[str]
@@ -150,14 +147,14 @@ class ProofContextRequest(Model, frozen=True):
 
 
 class ProofContext(Model, frozen=True):
-    """`bytes`: what the device key signs for this update (b64u); computable offline, echoed for others."""
+    """`bytes`: what the device key signs for this update (b64u). Clients compute it offline."""
 
     bytes: str
     digest: str
 
 
 class UpdateBatch(Model, frozen=True):
-    """One or many updates of one replica; at most 500 or 1 MiB. Order is kept; deletes come first."""
+    """Updates of one replica, at most 500 or 1 MiB, applied in order; deletes come first."""
 
     device_key_id: str
     replica: Count
@@ -183,7 +180,7 @@ class UpdatesRequest(UpdateBatch, frozen=True):
     typed: bool | None = None
 
     def batch(self) -> UpdateBatch:
-        """What was sent, as a batch. Invalid for a batch and an update at once, or for neither."""
+        """The request as a batch. Raises Invalid for both a batch and a single update, or neither."""
         bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
         bare = {name: value for name, value in bare.items() if value is not None}
         shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}
@@ -198,8 +195,8 @@ class UpdatesRequest(UpdateBatch, frozen=True):
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):
-    """`result` ok: acknowledged means committed and durable. stale: the path moved on; epoch: the lane has a
-    newer epoch; settled: this number was answered before and forgotten; refused: `code`, `detail` say why."""
+    """`result` ok: committed and durable; stale: the path changed; epoch: the lane has a newer epoch;
+    settled: this number was answered before and forgotten; refused: `code` and `detail` say why."""
 
     n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]

@@ -1,4 +1,4 @@
-"""What a node says of itself."""
+"""Information about a node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class E2ee(Model, frozen=True):
 
 
 class NodeInfo(Model, frozen=True):
-    """`identity` is the node's origin; `sign_in` lists the ways in that this node offers."""
+    """`identity`: the node's origin; `sign_in`: the ways to sign in that it offers."""
 
     name: str
     identity: str

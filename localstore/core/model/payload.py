@@ -1,4 +1,4 @@
-"""Bytes by their BLAKE3: single payloads, packs of many, and which of them a repository lacks."""
+"""Payloads: bytes by their BLAKE3, single or in packs, and which of them a repository lacks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from localstore.core.model.base import Count, Model
 
 
 class HaveAnswer(Model, frozen=True):
-    """`missing`: indices into the asked digests that the repository does not hold."""
+    """`missing`: indices of the asked digests that the repository lacks."""
 
     missing: list[Count]
 
 
 class PackStored(Model, frozen=True):
-    """`objects`: how many the pack held. `stored_bytes`: their frames as they arrived."""
+    """`objects`: number of objects in the pack. `stored_bytes`: of its frames as they arrived."""
 
     objects: Count
     stored_bytes: Count
@@ -25,8 +25,8 @@ class PayloadStored(Model, frozen=True):
 
 
 class ChunkedStored(Model, frozen=True):
-    """A large file that the repository now holds: `blake3` and `size` (bytes) of the whole, and how many
-    chunks its manifest lists."""
+    """A large file that is stored now: `blake3` and `size` (bytes) of the whole, and the number of its
+    chunks."""
 
     blake3: str
     size: Count

@@ -19,7 +19,7 @@ class NoBranch(NotFound):
 
 
 class StaleHead(Conflict):
-    """A compare-and-swap failed: `head` is where the ref is now (null: the branch has no seal yet)."""
+    """A compare-and-swap failed; `head` is the current head (null: no seal yet)."""
 
     code = "stale_head"
 
@@ -34,7 +34,7 @@ class RefExists(Conflict):
 
 
 class TagExists(RefExists):
-    """A tag is made and deleted, never moved."""
+    """A tag with this name exists; tags cannot be moved."""
 
     code = "tag_exists"
 
@@ -43,8 +43,8 @@ RefType = Literal["branch", "tag"]
 
 
 class Ref(Model, frozen=True):
-    """A branch or tag. `head` is a seal id, None for a branch that has no seal yet.
-    `id` names the branch for ever, also after a rename; `frontier` counts its live updates."""
+    """A branch or tag. `head`: a seal id, None for a branch without seals. `id`: permanent, also after a
+    rename; `frontier`: number of live updates."""
 
     id: str
     type: RefType
@@ -56,7 +56,7 @@ class Ref(Model, frozen=True):
 
 
 class RefCreate(Model, frozen=True):
-    """`head` is a seal id or the name of a branch; `expected_head` guards that branch's head."""
+    """`head`: a seal id or a branch name; `expected_head`: the head that this branch must have."""
 
     type: RefType
     name: str
@@ -65,20 +65,20 @@ class RefCreate(Model, frozen=True):
 
 
 class RefUpdate(Model, frozen=True):
-    """Compare-and-swap of a branch: moves to `head` only when it stands at `expected_head`."""
+    """Compare-and-swap of a branch: moves it to `head` if it is at `expected_head`."""
 
     head: str
     expected_head: str | None
 
 
 class RefQuery(PageQuery, frozen=True):
-    """`type` absent lists branches, then tags."""
+    """`type` absent: branches, then tags."""
 
     type: RefType | None = None
 
 
 class RefDelete(Model, frozen=True):
-    """`discard_live`: also drop edits that no seal holds. `expected_head` guards the head."""
+    """`discard_live`: also drop unsealed edits. `expected_head`: the head that the ref must have."""
 
     discard_live: bool = False
     expected_head: str | None = None

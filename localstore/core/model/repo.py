@@ -10,7 +10,7 @@ from localstore.core.model.base import Model, Page, PageQuery
 
 
 class NameTaken(Conflict):
-    """Another repository of this owner has the name, or had it less than 90 days ago."""
+    """Another repository of this owner has the name, or had it within the last 90 days."""
 
     code = "name_taken"
 
@@ -47,7 +47,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """What the caller is to this repository; role None: a reader of a public one."""
+    """The caller's role; None: a reader of a public repository."""
 
     role: Role | None = None
 
@@ -58,7 +58,7 @@ class ParentRepo(Model, frozen=True):
 
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
-    """A repository as those who may see it do. `full_name` is OWNER/NAME."""
+    """A repository. `full_name` is OWNER/NAME."""
 
     id: str
     owner: str
@@ -78,7 +78,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
-    """Body of a creation. `visibility` is a shorthand for the class; the two must not disagree."""
+    """`visibility` is a shorthand for the class; the two must not contradict each other."""
 
     name: str
     class_: Class | None = None
@@ -100,7 +100,7 @@ class RepoPatch(Model, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """Public coordinates: what anyone may know of a public repository."""
+    """What anyone may read about a public repository."""
 
     id: str
     owner: str
@@ -118,14 +118,15 @@ class Coordinates(Model, rename={"class_": "class"}, frozen=True):
 
 
 class Deleted(Model, frozen=True):
-    """Answer of a soft deletion: the id that restores it until `purge_at`."""
+    """Answer of a deletion: the id that restores the repository until `purge_at`."""
 
     restore_id: str
     purge_at: str
 
 
 class RepoQuery(PageQuery, frozen=True):
-    """`owner` is a handle or `@me`; `name` needs it. `state` deleted: what the caller can still restore."""
+    """`owner`: a handle or `@me`; `name` needs it. `state` deleted: repositories that the caller can
+    restore."""
 
     owner: str | None = None
     name: str | None = None
@@ -136,7 +137,8 @@ Order = Literal["trending", "recent"]
 
 
 class SearchQuery(PageQuery, frozen=True):
-    """Repositories whose name or description has the words `q`; trending first unless `sort` is recent."""
+    """Repositories whose name or description contains the words `q`, trending first unless `sort` is
+    recent."""
 
     q: str = ""
     sort: Order | None = None

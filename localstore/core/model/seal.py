@@ -24,7 +24,7 @@ class SealBudgetExceeded(TooLarge):
 
 
 class PayloadMissing(Invalid):
-    """An update or a tree names bytes that this repository does not hold; `missing` lists their digests."""
+    """An update or a tree names bytes that this repository lacks; `missing` lists their digests."""
 
     code = "payload_missing"
 
@@ -45,8 +45,8 @@ class SealChange(Model, array_like=True, frozen=True):
 
 
 class PrepareRequest(Model, frozen=True):
-    """`expected_head`: the seal this device has; `expected_frontier`: refuse when live moved past this.
-    `replica` and `settled`: whose answers, up to which update number, need not be kept any longer."""
+    """`expected_head`: the seal that this device has; `expected_frontier`: refuse if the frontier is beyond
+    it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number."""
 
     message: str
     device_key_id: str
@@ -58,10 +58,10 @@ class PrepareRequest(Model, frozen=True):
 
 
 class Prepared(Model, frozen=True):
-    """`bytes`: the exact seal payload to sign (b64u); `digest` its BLAKE3, the seal id to be.
-    `changes`: the sealed tree against the parent's, so that the device recomputes `content_digest` itself.
-    `live_by`: paths whose unsealed edits by other accounts or devices this seal also holds.
-    `unchanged`: the tree equals the parent's; there is nothing to seal and no `prepare_id`."""
+    """`bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id. `changes`: the tree
+    against the parent's, so that the device can compute `content_digest`. `live_by`: path → others with
+    unsealed edits in this seal. `unchanged`: the tree equals the parent's, so there is nothing to seal and no
+    `prepare_id`."""
 
     prepare_id: str
     bytes: str
@@ -81,7 +81,7 @@ class FinalizeRequest(Model, frozen=True):
 
 
 class TreeDelta(Model, frozen=True):
-    """One seal to make from an explicit tree: `changes` against the previous one's tree."""
+    """One seal to make from an explicit tree, given as `changes` to the previous seal's tree."""
 
     message: str
     changes: list[SealChange]
@@ -92,7 +92,7 @@ class TreeDelta(Model, frozen=True):
 
 
 class PrepareSealsRequest(Model, frozen=True):
-    """Explicit trees onto `branch`; the first seal's first parent is `expected_head`."""
+    """Explicit trees for `branch`; the first parent of the first seal is `expected_head`."""
 
     branch: str
     device_key_id: str

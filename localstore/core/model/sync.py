@@ -1,8 +1,8 @@
-"""What happened in repositories, over a WebSocket (`svc-sync.v1`) or by polling.
+"""Events of repositories, over a WebSocket (`svc-sync.v1`) or by polling.
 
-On the socket both sides send JSON text frames, told apart by `type`. Client: `auth` (first, when neither
-cookie nor signed upgrade headers signed it in), `subscribe`, `unsubscribe`. Server: `subscribed`, `hidden`,
-`event`, `resync`, and `closing` before it closes.
+On the socket both sides send JSON text frames with a `type`. Client: `auth` (first, unless a cookie or signed
+upgrade headers signed it in), `subscribe`, `unsubscribe`. Server: `subscribed`, `hidden`, `event`, `resync`,
+and `closing` before it closes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from localstore.core.model.base import Model
 
 
 class Event(Model, frozen=True, tag="event"):
-    """`id` grows with every event of the node; `kind` is live, seal, ref or repo; `data` holds ids, numbers
-    and names, never content."""
+    """`id` increases with every event of the node; `kind`: live, seal, ref or repo; `data`: ids, numbers and
+    names, never content."""
 
     id: int
     repo_id: str
@@ -24,7 +24,7 @@ class Event(Model, frozen=True, tag="event"):
 
 
 class Resync(Model, frozen=True, tag="resync"):
-    """Events of this repository were lost; read its state anew, then go on after event `id`."""
+    """Events of this repository were lost: read its state again, then continue after event `id`."""
 
     repo_id: str
     id: int
@@ -38,20 +38,20 @@ class Subscribed(Model, frozen=True, tag="subscribed"):
 
 
 class Hidden(Model, frozen=True, tag="hidden"):
-    """There is no such repository for this caller, or no longer."""
+    """The repository does not exist, or the caller may not see it."""
 
     repo_id: str
 
 
 class Closing(Model, frozen=True, tag="closing"):
-    """The socket closes; `code` and `detail` as in a problem document."""
+    """The socket closes; `code` and `detail` are those of a problem document."""
 
     code: str
     detail: str
 
 
 class Subscribe(Model, frozen=True, tag="subscribe"):
-    """Listen to a repository from after event `since`; None: from now."""
+    """Receive the events of a repository after event `since`; None: from now on."""
 
     repo_id: str
     since: int | None = None
@@ -62,15 +62,15 @@ class Unsubscribe(Model, frozen=True, tag="unsubscribe"):
 
 
 class PollRequest(Model, frozen=True):
-    """Events of `repos` (ids) after `since`; None: none yet, only where the log stands."""
+    """Ask for events of `repos` (ids) after `since`; None: only for the current event id."""
 
     repos: list[str]
     since: int | None = None
 
 
 class PollAnswer(Model, frozen=True):
-    """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
-    repositories for this caller."""
+    """`next`: `since` of the next poll. `more`: poll again at once. `hidden`: ids that do not exist or that
+    the caller may not see."""
 
     events: list[Event]
     next: int

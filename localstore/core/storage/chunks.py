@@ -1,13 +1,13 @@
-"""Content-defined chunks: how a large file is cut, and the manifest that says what it is made of.
+"""Content-defined chunks: how a large file is cut, and its chunk manifest.
 
     manifest = JCS {"blake3": hex, "chunks": [{"blake3": hex, "size": int}, …], "size": int, "v": 1}
 
-Version 1 cuts with FastCDC 2020 (Xia et al.): gear table of pyfastcdc with seed 0, minimum 8 KiB, maximum
-128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. Another table or another
-number cuts every file elsewhere, and nothing would be shared with what is stored: that is a new version, and
-golden vectors in the tests hold this one. Readers believe digests and sizes, never where cuts should be.
+Version 1 cuts with FastCDC 2020 (Xia et al.): the gear table of pyfastcdc with seed 0, minimum 8 KiB, maximum
+128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. Other parameters would cut
+every file elsewhere and share nothing with stored files, so they need a new version; golden vectors in the
+tests fix this one. Readers verify digests and sizes, not the cuts.
 
-A large file's digest is the BLAKE3 of its bytes, as for any file; the manifest is an object beside it.
+The digest of a large file is the BLAKE3 of its bytes, as for any file; its manifest is a separate object.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ChunkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 
 class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file is made of, in order. `blake3` (hex) and `size` (bytes) are of the whole file. Members
-    stand in the order of JCS."""
+    """The chunks of a file, in order. `blake3` (hex) and `size` (bytes) are of the whole file. The members
+    are in JCS order."""
 
     blake3: str
     chunks: list[ChunkRow]
@@ -49,8 +49,8 @@ class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
-    """Bytes that one binary of a repository of this kind may have. An app's manifest may raise the common cap
-    to `max_file_mib`, clamped to APP_FILE_CLAMP, and never lowers it; in BULK_KINDS it is CHUNKED_FILE."""
+    """The cap in bytes of one binary in a repository of this kind: BLOB_FILE, or CHUNKED_FILE for BULK_KINDS.
+    An app's manifest may raise it to `max_file_mib`, at most APP_FILE_CLAMP, and cannot lower it."""
     if repo_kind in BULK_KINDS:
         return limits.CHUNKED_FILE
     if repo_kind != "app" or max_file_mib is None:
@@ -59,7 +59,7 @@ def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
 
 
 def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
-    """How bytes of this size that are no text stand in a tree of this kind of repository."""
+    """The kind (`blob` or `chunked`) of a binary of this size in a repository of this kind."""
     return "chunked" if size > limits.BLOB_FILE and repo_kind in KINDS else "blob"
 
 
@@ -90,12 +90,12 @@ class Chunker:
         self._rest = 0  # bytes in front that belong to the next chunk, always fewer than CHUNK_MAX
 
     def space(self) -> memoryview:
-        """Where the next bytes go: WINDOW of them, or fewer."""
+        """The part of the buffer that the next bytes are written to: at most WINDOW bytes."""
         return self._buffer[self._rest : self._rest + WINDOW]
 
     def feed(self, count: int) -> Iterator[memoryview]:
-        """The chunks that are complete with the `count` bytes that were put into `space`. They lie in the
-        buffer: use each before asking for more space, and iterate to the end."""
+        """Yields the chunks completed by the `count` bytes written to `space`. They are views of the buffer:
+        use each before the next call of `space`, and iterate to the end."""
         filled = self._rest + count
         end = 0
         if filled >= limits.CHUNK_MAX:
@@ -108,7 +108,7 @@ class Chunker:
         self._buffer[: self._rest] = self._buffer[end:filled]
 
     def finish(self) -> Iterator[memoryview]:
-        """What is left, when the stream has ended."""
+        """Yields the remaining chunks at the end of the stream."""
         rest, self._rest = self._rest, 0
         if rest:
             for chunk in self._cutter.cut_buf(self._buffer[:rest]):
@@ -119,22 +119,22 @@ class Chunker:
 
 
 def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> ChunkManifest:
-    """The manifest of a file by its digest and its chunks (digest, size)."""
+    """The manifest of a file with this digest and these chunks (digest, size)."""
     chunks = [ChunkRow(digest.hex(), size) for digest, size in rows]
     return ChunkManifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
 
 
 def encode(made: ChunkManifest) -> bytes:
-    """Its canonical bytes. TooLarge for more chunks than a manifest may list."""
+    """The canonical bytes of a manifest. Raises TooLarge for more chunks than a manifest may list."""
     raw = msgspec.json.encode(made)
     _require_short(raw)
     return raw
 
 
 def decode(raw: bytes) -> ChunkManifest:
-    """A checked manifest. Invalid or TooLarge unless all holds: canonical bytes, version 1, digests of 64
-    lowercase hex digits, sizes that add up, chunks of CHUNK_MIN (but for the last) to CHUNK_MAX bytes, and a
-    whole that is neither small enough to go without chunks nor over CHUNKED_FILE."""
+    """The verified manifest. Raises Invalid or TooLarge unless the bytes are canonical, the version is 1,
+    digests are 64 lowercase hex digits, the sizes add up, each chunk has CHUNK_MIN (the last may be smaller)
+    to CHUNK_MAX bytes, and the whole is over the blob cap and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
         found = msgspec.json.decode(raw, type=ChunkManifest)

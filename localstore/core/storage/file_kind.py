@@ -1,4 +1,4 @@
-"""Text or bytes: a file is text when all of it is valid UTF-8 without NUL and at most TEXT_FILE bytes."""
+"""Text or binary: a file is text if it is valid UTF-8 without NUL and has at most TEXT_FILE bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Classified(NamedTuple):
-    """What one pass over a file found: `size` in bytes, `blake3` as 32 raw bytes."""
+    """Kind, `size` in bytes and `blake3` (32 raw bytes) of a file."""
 
     kind: Kind
     size: int
@@ -37,14 +37,15 @@ class Classifier:
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
 
     def feed(self, chunk: Bytes) -> None:
-        """Take the next bytes of the file; chunks may split characters anywhere."""
+        """Add the next bytes; a piece may end inside a character."""
         self._hash.update(chunk)
         self._size += len(chunk)
         if self._text:
             self._text = self._size <= TEXT_FILE and self._decodes(bytes(chunk))
 
     def result(self) -> Classified:
-        """The verdict over everything fed so far; a character cut short at the end makes the file bytes."""
+        """Kind, size and digest of all bytes fed. An incomplete character at the end makes the file
+        binary."""
         pending, _ = self._decoder.getstate()
         kind: Kind = "text" if self._text and not pending else "blob"
         return Classified(kind, self._size, self._hash.digest())
@@ -60,12 +61,12 @@ class Classifier:
 
 
 def classified(data: Bytes) -> Classified:
-    """The verdict over a whole file's bytes."""
+    """Kind, size and digest of a file given as bytes."""
     return Classified(kind_of(data), len(data), blake3(data).digest())
 
 
 def kind_of(data: Bytes) -> Kind:
-    """The kind of a whole file's bytes; the empty file is text."""
+    """The kind of a file given as bytes; the empty file is text."""
     if len(data) > TEXT_FILE:
         return "blob"
     try:

@@ -1,4 +1,4 @@
-"""What a frame of a pack holds: reading its raw bytes, or one object out of them, with nothing trusted."""
+"""Reads frames of a pack. No byte of a frame is trusted."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Fetched:
-    """The stored bytes of a frame, still where they lie: who unpacks its beginning fetches no more than that
-    takes. `fetch(length, offset)`: that many bytes from there, fewer where they end; the frame has `length`
-    bytes from `offset` on."""
+    """The stored bytes of a frame, read on demand, so that only the needed prefix is fetched. `fetch(length,
+    offset)` returns bytes of the source; the frame has `length` bytes from `offset` on."""
 
     __slots__ = ("_at", "_end", "_fetch")
 
@@ -30,20 +29,20 @@ class Fetched:
         self._at, self._end = offset, offset + length
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
+        """The next bytes, at most `size`; empty at the end."""
         data = self._fetch(min(size, self._end - self._at), self._at)
         self._at += len(data)
         return data
 
     def rest(self) -> bytes:
-        """All that were not read."""
+        """All remaining bytes."""
         parts = [self.read(self._end - self._at)]
         while parts[-1] and self._at < self._end:
             parts.append(self.read(self._end - self._at))
         return b"".join(parts)
 
     def head(self, size: int) -> bytes:
-        """The next bytes, which stay the next."""
+        """The next bytes, without consuming them."""
         return self._fetch(min(size, self._end - self._at), self._at)
 
 
@@ -51,9 +50,11 @@ Stored = Bytes | Fetched
 
 
 def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
-    """The `size` bytes at `offset` in the raw bytes of a stored frame, which is unpacked no further than it
-    takes. Comparing the digest is up to the caller. Invalid if the frame does not decompress that far, or has
-    another length than `raw_len`, or the range leaves it."""
+    """The `size` bytes at `offset` of a frame's raw bytes. Only the needed prefix is decompressed.
+
+    The caller compares the digest. Raises Invalid if the frame does not decompress that far, if its length
+    differs from `raw_len`, or if the range is outside.
+    """
     end = offset + size
     if offset < 0 or size < 0 or end > raw_len:
         raise Invalid("an object lies outside of its frame")
@@ -76,7 +77,7 @@ def _beginning(stored: Stored, end: int) -> bytes:
 
 
 class _Local(threading.local):
-    """A decompressor for each thread: making one costs more than most frames."""
+    """One decompressor per thread, because creating one takes longer than most frames."""
 
     def __init__(self) -> None:
         self.decompressor = zstandard.ZstdDecompressor()
@@ -86,7 +87,7 @@ _local = _Local()
 
 
 def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
-    """All of a frame. Invalid if it is not what the table says."""
+    """The raw bytes of a whole frame. Raises Invalid if they are not as the table says."""
     if codec == RAW:
         raw = memoryview(stored)
     elif codec == ZSTD:
@@ -107,7 +108,8 @@ def _decompressed(stored: Bytes, raw_len: int) -> bytes:
 
 
 def _require_length(stored: Stored, raw_len: int) -> None:
-    """The output buffer has the size that the zstd header declares: hold that to the table and the cap."""
+    """Raises Invalid unless the length in the zstd header, which sizes the output buffer, equals the table's
+    and is within the cap."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
     head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, Fetched) else stored[:_ZSTD_HEADER_MAX]

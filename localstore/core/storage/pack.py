@@ -1,13 +1,13 @@
 """Packs: many objects in one stream, for transfer and as pack files.
 
     pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames back to back
-    table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item a frame
+    table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item per frame
 
-Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The objects of a frame lie
-back to back in its raw bytes. Text objects share frames, so that they compress together; the short ones
-stand in front, so that little is unpacked for most. Any other object has a frame of its own, and is stored
-raw when compression gains too little. A request signs `toc_digest`, the BLAKE3 of the table: it fixes every
-object and every length before the first frame arrives.
+Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The objects of a frame are back
+to back in its raw bytes. Text objects share frames, because they compress better together; shorter ones come
+first, so that reading one decompresses little. Any other object has its own frame, stored raw if compression
+gains too little. A request signs `toc_digest`, the BLAKE3 of the table, which fixes every object and length
+before the first frame arrives.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _TOC_BYTES_PER_OBJECT, _TOC_BYTES_PER_FRAME, _TOC_BYTES = 40, 17, 5  # upper bou
 
 
 class ObjectRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """An object of a frame: its BLAKE3 (32 bytes) and its size in bytes."""
+    """An object of a frame: BLAKE3 (32 bytes) and size in bytes."""
 
     digest: bytes
     size: int
 
 
 class FrameRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What the table says of one frame; lengths in bytes."""
+    """The table's row of one frame; lengths in bytes."""
 
     codec: int
     raw_len: int
@@ -58,15 +58,15 @@ class FrameRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A frame that has arrived: its row of the table and its stored bytes, fit to be kept as they are."""
+    """A received frame: its table row and its stored bytes."""
 
     row: FrameRow
     stored: bytes
 
     def objects(self) -> Iterator[tuple[bytes, memoryview]]:
-        """Each object's digest and bytes, verified one by one.
+        """Yields (digest, bytes) of each object, verified.
 
-        Invalid if the frame does not hold what its row says, DigestMismatch for an object with another name.
+        Raises Invalid if the frame differs from its row, DigestMismatch if an object has another digest.
         """
         raw = raw_bytes(self.stored, self.row.codec, self.row.raw_len)
         offset = 0
@@ -79,7 +79,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack: the bytes of its table and its frames."""
+    """A finished pack: the bytes of its table, and its frames."""
 
     toc: bytes
     frames: list[Frame]
@@ -94,17 +94,17 @@ class Pack(msgspec.Struct, frozen=True):
         return _HEADER + len(self.toc) + sum(len(frame.stored) for frame in self.frames)
 
     def parts(self) -> Iterator[bytes]:
-        """The pack as a stream, without joining it."""
+        """The bytes of the pack, in pieces."""
         yield MAGIC + _TOC_LENGTH.pack(len(self.toc)) + self.toc
         for frame in self.frames:
             yield frame.stored
 
 
 class PackWriter:
-    """Gathers objects into packs of at most `pack_bytes`, unless one frame alone is larger. `quick`: for what
-    stays on this machine and is read again soon. One thread at a time; the compressor is reused.
+    """Collects objects into packs of at most `pack_bytes`; a larger frame gets a pack of its own.
 
-    An object that was added before is left out.
+    `quick`: compress for speed, for packs that stay on this machine. An object that was added before is
+    skipped. Not thread-safe.
     """
 
     def __init__(self, pack_bytes: int = limits.PACK_BYTES, *, quick: bool = False) -> None:
@@ -119,9 +119,10 @@ class PackWriter:
         self._shared_size = 0
 
     def add(self, digest: bytes, data: Bytes, text: bool) -> list[Pack]:
-        """Add the object `data` under its BLAKE3 `digest`; returns the packs this finished (none or one).
+        """Add the object `data` under its BLAKE3 `digest`. Returns the packs that this finished (at most
+        one).
 
-        `data` must stay unchanged until its pack is out. TooLarge above FRAME_RAW_MAX.
+        `data` must not change until its pack is returned. Raises TooLarge above FRAME_RAW_MAX.
         """
         if len(data) > limits.FRAME_RAW_MAX:
             raise TooLarge(f"one object of a pack has at most {limits.FRAME_RAW_MAX} bytes")
@@ -138,7 +139,7 @@ class PackWriter:
         return finished
 
     def finish(self) -> list[Pack]:
-        """What is left, as packs (none to two). The writer is then empty and may be used again."""
+        """The remaining packs (at most two). The writer is then empty and can be used again."""
         finished = self._close_shared()
         if self._frames:
             finished.append(self._take())
@@ -152,7 +153,7 @@ class PackWriter:
         return self._place(frame)
 
     def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
-        """`probe`: it is one object, and trying to compress it may be wasted."""
+        """Make a frame. `probe`: it has one object; test by samples whether it compresses."""
         parts = [data for _, data in objects]
         raw_len = sum(map(len, parts))
         codec, stored = RAW, b""
@@ -164,7 +165,8 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compressed(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """One zstd frame that declares its length. A block ends with the part that makes it BLOCK_LEAST."""
+        """One zstd frame that declares its length. A block ends with the part that brings it to BLOCK_LEAST
+        bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -179,8 +181,8 @@ class PackWriter:
         return b"".join(stored)
 
     def _promising(self, raw: Bytes) -> bool:
-        """Whether one of three samples of long bytes gets shorter; true of short ones. After many that did
-        not, each next one is sampled at one of the three places in turn."""
+        """Whether one of three samples of long data compresses; True for short data. After many failures only
+        one of the samples is tested, in turn."""
         if len(raw) < PROBE_LEAST:
             return True
         starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
@@ -214,12 +216,13 @@ class PackWriter:
 
 
 def _length_class(item: tuple[bytes, Bytes]) -> int:
-    """Where a text stands in its frame. Within a class the order stays: neighbours compress well."""
+    """The sort key of a text in its frame. Texts of one class keep their order, because neighbours compress
+    well."""
     return bisect_right(LENGTH_CLASSES, len(item[1]))
 
 
 def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = False) -> Iterator[Pack]:
-    """Packs of all `objects` (digest, data, text), each as soon as it is full."""
+    """Yields packs of all `objects` (digest, data, text), each when it is full."""
     writer = PackWriter(quick=quick)
     for digest, data, text in objects:
         yield from writer.add(digest, data, text)
@@ -227,10 +230,10 @@ def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = F
 
 
 class PackReader:
-    """Takes a pack apart while it arrives, holding at most one frame beyond what it was fed.
+    """Parses a pack while it arrives; holds at most one frame beyond the bytes fed.
 
-    `expected_toc` is the table digest that the sender signed. Every refusal (Invalid, TooLarge,
-    DigestMismatch) comes before the bytes it speaks of are taken in.
+    `expected_toc`: the table digest that the sender signed. Bytes are checked against the table and the
+    limits (Invalid, TooLarge, DigestMismatch) before they are stored.
     """
 
     def __init__(self, expected_toc: bytes | None = None) -> None:
@@ -244,8 +247,8 @@ class PackReader:
         self.toc_digest: bytes | None = None
 
     def feed(self, data: Bytes) -> Iterator[Frame]:
-        """Take in the next bytes; iterate for the frames that are now complete. Frames left in the iterator
-        come with the next one. `data` must stay unchanged until they are out."""
+        """Add the next bytes; yields the frames that are now complete. Frames that are not consumed come with
+        the next call. `data` must not change until its frames are out."""
         if self.toc is None:
             self._head += data
         elif data:
@@ -255,11 +258,11 @@ class PackReader:
 
     @property
     def waiting(self) -> int:
-        """Bytes that arrived and belong to no complete frame, or table, yet."""
+        """Bytes received that belong to no complete frame or table."""
         return self._waiting + len(self._head)
 
     def close(self) -> None:
-        """The stream has ended: Invalid unless every frame arrived and was taken."""
+        """The stream has ended. Raises Invalid unless every frame arrived and was consumed."""
         if self.toc is None or self._next < len(self.toc):
             raise Invalid("the pack ends before its last frame")
         self._refuse_trailing()
@@ -319,8 +322,8 @@ class PackReader:
 
 
 def read_toc(raw: bytes) -> list[FrameRow]:
-    """The checked table of a pack. Invalid or TooLarge unless all holds: canonical bytes, no empty frame,
-    no digest twice, sizes that add up, frames within FRAME_RAW_MAX, the whole within PACK_BYTES and
+    """The verified table of a pack. Raises Invalid or TooLarge unless the bytes are canonical, no frame is
+    empty, no digest repeats, the sizes add up, and frames and pack are within FRAME_RAW_MAX, PACK_BYTES and
     PACK_RAW_BYTES."""
     try:
         rows = msgspec.msgpack.decode(raw, type=list[FrameRow])

@@ -1,4 +1,4 @@
-"""Trees from a full set of entries, and the fast digest that a client verifies a seal with."""
+"""Builds trees from all their files, and computes the root digest that verifies a seal."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ _by_name = attrgetter("name")
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A tree's root digest and the directory objects written for it: digest → raw bytes.
+    """A tree's root digest and its directory objects (digest → bytes).
 
-    `update` lists only the objects that its base did not have."""
+    From `update`, only the objects that the base does not have.
+    """
 
     root: bytes
     directories: dict[bytes, bytes]
 
 
 def check_path(path: str) -> str:
-    """`path` itself if a tree can hold it: relative, `/` between safe names, within the path limits;
-    PathInvalid otherwise."""
+    """Returns `path` if a tree may contain it: relative, safe names separated by `/`, within the limits.
+    Raises PathInvalid."""
     if _PLAIN_PATH.fullmatch(path) and len(path) <= limits.PATH_SEGMENT_BYTES:
         if path.count("/") >= limits.PATH_DEPTH:
             raise PathInvalid(f"{path}: deeper than {limits.PATH_DEPTH} names")
@@ -64,7 +65,7 @@ def parent_of(path: str) -> str:
 
 
 def with_ancestors(directories: Iterable[str]) -> set[str]:
-    """The directories and everything above them, the root "" included."""
+    """The directories and all directories above them, including the root ""."""
     found = {""}
     for directory in directories:
         while directory not in found:
@@ -74,15 +75,15 @@ def with_ancestors(directories: Iterable[str]) -> set[str]:
 
 
 def deepest_first(directories: Iterable[str]) -> list[str]:
-    """Children before their parents."""
+    """The directories, children before parents."""
     return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
 
 
 def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
-    """The tree of `entries` (path → Entry) under the 32-byte tree key, with every directory object.
+    """Build the tree of `entries` (path → TreeEntry) with the 32-byte tree key.
 
-    `hidden` entries are carried as they are: a fork holds those its maker could not read.
-    PathInvalid for a path that cannot be held, or a file and a directory of one name.
+    `hidden` entry digests are copied unchanged, as a fork keeps those that its maker could not read. Raises
+    PathInvalid for an invalid path, or a file and a directory of one name.
     """
     below: dict[str, list[Child]] = {}
     for path, entry in _checked(entries):
@@ -104,9 +105,9 @@ def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_H
 
 
 def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
-    """`build(entries, key, hidden).root` without making the objects: about 2 µs a path.
+    """`build(entries, key, hidden).root` without making the objects: about 2 µs per path.
 
-    To follow a few changes of a large tree, keep the objects of `build` and call `update`.
+    For a few changes of a large tree, use `update`.
     """
     below: dict[str, list[bytes]] = {}
     for path, entry in _checked(entries):
@@ -136,7 +137,7 @@ def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]
 
 
 def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
-    """Add the directories that hold no file themselves to `below`; PathInvalid if one is a file too."""
+    """Add directories without files of their own to `below`. Raises PathInvalid if one is also a file."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():
         if directory in entries:

@@ -1,4 +1,4 @@
-"""A tree after some changes: only the directories on the changed paths are read and written."""
+"""Changes a tree: only the directories on the changed paths are read and written."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ _NOTHING = Directory(FORMAT, [], [])
 def update(
     root: bytes | None, changes: Mapping[str, TreeEntry | None], key: bytes, known: Known | None = None
 ) -> Steps[Built]:
-    """The tree at `root` (None: empty) with `changes`: path → Entry to set it, None to remove the file.
+    """Apply `changes` (path → TreeEntry, None: remove) to the tree at `root` (None: empty).
 
-    Removing what is not there changes nothing. Entries hidden in the base stay as they are.
-    `key` is the one that the base was built with; under another key, build anew. Directories of the base are
-    taken out of `known` and kept there. PathInvalid for a path that cannot be held, or a file and a directory
-    of one name in the result.
+    Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `known`
+    caches the directories of the base. Raises PathInvalid for an invalid path, or a file and a directory of
+    one name in the result.
     """
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
@@ -64,7 +63,7 @@ def update(
 
 
 def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str, Directory]]:
-    """The directories among `touched` that exist under `root`, by path."""
+    """Path → directory, for those of `touched` that exist under `root`."""
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
         below.setdefault(parent_of(path), []).append(path)

@@ -1,4 +1,4 @@
-"""One directory of a tree: its children, its bytes, its digest, its filtered form."""
+"""One directory of a tree: children, bytes, digest and filtered form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EMPTY_ROOT = blake3(_DIRECTORY_TAG).digest()
 
 
 class TreeEntry(msgspec.Struct, frozen=True, gc=False):
-    """A file. `digest` is the BLAKE3 (32 bytes) of all its bytes, whatever its kind; `size` in bytes."""
+    """A file: kind, BLAKE3 (32 bytes) of its content, size in bytes."""
 
     kind: FileKind
     digest: bytes
@@ -41,8 +41,8 @@ class TreeEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A named child of a directory. For kind "dir", `digest` is a directory digest and `size` the sum of the
-    sizes below as its writer saw them (0 in filtered form). `salt` is present in filtered form only."""
+    """A named child of a directory. For kind "dir", `digest` is the directory digest and `size` the sum of
+    the sizes below (0 in filtered form). `salt` is set in filtered form only."""
 
     name: str
     kind: Kind
@@ -52,15 +52,15 @@ class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @property
     def entry(self) -> TreeEntry:
-        """The file this child is; Invalid for a directory."""
+        """The file; raises Invalid for a directory."""
         if self.kind == "dir":
             raise Invalid(f"{self.name} is a directory")
         return TreeEntry(self.kind, self.digest, self.size)
 
 
 class Directory(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """Children sorted by name in UTF-8 order; `hidden` are the sorted entry digests of children this reader
-    may not see (or, in a fork, that its maker could not)."""
+    """Children sorted by name (UTF-8 order). `hidden`: sorted entry digests of children whose names are not
+    visible."""
 
     version: int
     children: list[Child]
@@ -95,13 +95,13 @@ def entry_digest(salt: bytes, kind: Kind, name: str, digest: bytes, size: int) -
 
 
 def digest_of(entry_digests: Iterable[bytes]) -> bytes:
-    """Directory digest over the entry digests of its children, in any order."""
+    """The directory digest of these entry digests, given in any order."""
     return blake3(_DIRECTORY_TAG + b"".join(sorted(entry_digests))).digest()
 
 
 def child_digest(child: Child, directory: str, key: bytes | None) -> bytes:
-    """Entry digest of `child` in the directory at path `directory` ("" is the root). The salt is the child's
-    own if it carries one, else made with `key`."""
+    """Entry digest of `child` in the directory at path `directory` ("" is the root). Uses the child's salt if
+    present, else computes it with `key`."""
     salt = child.salt
     if salt is None:
         if key is None:
@@ -111,23 +111,23 @@ def child_digest(child: Child, directory: str, key: bytes | None) -> bytes:
 
 
 def directory_digest(directory: Directory, path: str, key: bytes | None = None) -> bytes:
-    """Digest (32 bytes) of the directory at `path` ("" is the root). Without `key` every child must carry
-    its salt."""
+    """Digest (32 bytes) of the directory at `path` ("" is the root). Without `key` every child must have its
+    salt."""
     own = [child_digest(child, path, key) for child in directory.children]
     return digest_of(own + directory.hidden)
 
 
 def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = None) -> None:
-    """DigestMismatch unless `directory` is the one that `digest` names at `path`."""
+    """Raises DigestMismatch unless the directory at `path` has the digest `digest`."""
     if directory_digest(directory, path, key) != digest:
         raise DigestMismatch(f"the listing of {path or 'the root'} is not the one that was sealed")
 
 
 def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
-    """What a reader gets who may see only some children: the others keep their entry digest alone.
+    """The directory for a reader who may see only some children; of the others only the entry digests stay.
 
-    `visible(full path, kind)` decides. A directory child shows its name and digest; say no for one whose
-    files are all hidden, or its name leaks. The result has the same directory digest.
+    `visible(full path, kind)` decides. It must be False for a directory whose files are all hidden, because a
+    visible directory shows its name. The directory digest stays the same.
     """
     children: list[Child] = []
     hidden = list(directory.hidden)
@@ -142,13 +142,13 @@ def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str
 
 
 def encode(directory: Directory) -> bytes:
-    """Canonical bytes (msgpack) of a directory object. Children and hidden must be sorted already."""
+    """Canonical bytes (msgpack) of a directory object. Children and hidden digests must be sorted."""
     return _encoder.encode(directory)
 
 
 def decode(raw: bytes) -> Directory:
-    """Inverse of `encode`; Invalid unless `raw` is exactly what `encode` writes: safe names, strictly sorted,
-    known kinds, 32-byte digests, sizes of 0 to 2**53−1, no empty directory."""
+    """Inverse of `encode`. Raises Invalid unless `raw` is exactly what `encode` writes: safe names, strict
+    order, known kinds, 32-byte digests, sizes of 0 to 2**53−1, not empty."""
     try:
         directory = _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -171,8 +171,8 @@ def join(directory: str, name: str) -> str:
 
 
 def unsafe_name(name: str) -> bool:
-    """True for a name that no directory may hold: empty, dot segments, separators, control characters, too
-    long, not Unicode text."""
+    """Whether a directory must not contain this name: empty, dot segments, separators, control characters,
+    too long, not Unicode."""
     if _UNSAFE_NAME.search(name):
         return True
     if name.isascii():
@@ -199,7 +199,7 @@ def _check_children(children: list[Child]) -> None:
 
 
 def _all_plain(names: list[str]) -> bool:
-    """Whether one look at all of them finds that none can be unsafe; of most directories it does."""
+    """Whether one quick test shows that all names are safe, as in most directories."""
     joined = "\n".join(names)
     return (
         _NOT_PLAIN.search(joined) is None

@@ -1,4 +1,4 @@
-"""The driver of the tree's generators, and what they ask for."""
+"""Runs the generators that read and change trees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Known: TypeAlias = dict[bytes, Directory]
 
 
 def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
-    """Drive `steps` with a synchronous loader."""
+    """Run `steps` with a synchronous loader and return their result."""
     try:
         wanted = next(steps)
         while True:
@@ -28,8 +28,8 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 
 def fetch(digests: set[bytes], known: Known | None = None) -> Steps[Known]:
-    """Directories by digest, of which those in `known` are not asked for and the others are added there.
-    PayloadMissing if one is lacking, Invalid if one is broken."""
+    """Load directories by digest; `known` is a cache. Raises PayloadMissing if one is missing, Invalid if one
+    is damaged."""
     found = {} if known is None else known
     wanted = sorted(digests.difference(found))
     if wanted:

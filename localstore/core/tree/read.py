@@ -1,4 +1,4 @@
-"""Reading trees level by level: look paths up, walk, compare, list."""
+"""Reads trees level by level: look up, walk, compare, list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Asks `walk` to verify every directory. `key`: the tree key, or None where children carry salts."""
+    """Makes `walk` verify every directory. `key`: the tree key, None if the children have salts."""
 
     key: bytes | None = None
 
@@ -23,8 +23,7 @@ class Verification(msgspec.Struct, frozen=True):
 def lookup(
     root: bytes | None, paths: Iterable[str], known: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """The files among `paths`: path → Entry. What is absent, hidden or a directory is left out. Directories
-    are taken out of `known` and kept there."""
+    """Path → TreeEntry of those of the paths that are visible files. `known` caches directories."""
     wanted = set(paths)
     directories = with_ancestors(parent_of(path) for path in wanted)
     found: dict[str, TreeEntry] = {}
@@ -47,9 +46,9 @@ def lookup(
 def walk(
     root: bytes | None, prefix: str = "", verification: Verification | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Every visible file at or below `prefix` ("" is everything), sorted by path.
+    """Yields every visible file at or below `prefix` ("" is the root), sorted by path.
 
-    With `verification`, DigestMismatch at the first directory that is not the sealed one.
+    With `verification`, raises DigestMismatch at the first directory with another digest.
     """
     above = with_ancestors([prefix])
     found: dict[str, TreeEntry] = {}
@@ -74,7 +73,7 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """What the tree hides, as `build` takes it: directory path → entry digests; sorted by path."""
+    """Directory path → hidden entry digests, sorted by path, as `build` takes them."""
     found: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:
@@ -92,7 +91,7 @@ def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
 def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
     """The visible children of the directory at `path` ("" is the root), sorted by name.
 
-    NotFound unless it is a directory of this tree; the root of the empty tree lists nothing.
+    Raises NotFound unless it is a directory of this tree.
     """
     children = yield from _children(None if root == EMPTY_ROOT else root)
     here = ""
@@ -113,9 +112,9 @@ def _children(digest: bytes | None) -> Steps[list[Child]]:
 
 
 def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]:
-    """What differs: path → (entry in a, entry in b), None where a side has no such file; sorted by path.
+    """Path → (entry in a, entry in b) of each file that differs, None for no file; sorted by path.
 
-    Equal subtrees are never read. Hidden children are not compared.
+    Equal subtrees are not read. Hidden children are not compared.
     """
     changes: dict[str, Change] = {}
     level: dict[str, tuple[bytes, bytes]] = {"": (root_a or EMPTY_ROOT, root_b or EMPTY_ROOT)}

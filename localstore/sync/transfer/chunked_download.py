@@ -1,9 +1,8 @@
-"""Fetching a file above the blob cap: its manifest, then its chunks, into a temporary file.
+"""Downloads a file above the blob cap: first its chunk manifest, then its chunks, into a temporary file.
 
-The file grows from its beginning, and what is there was compared with its digests; an interrupted download
-goes on from the last whole chunk. It lies in the folder of the working copy, on the same file system, so that
-taking its place is a rename and the bytes are on the disk once. Its random name is in the journal before the
-file exists (state `partial`), so that the next process finds it, goes on or removes it.
+The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is in
+the journal (state `partial`) before it is created; the next process resumes after the last whole chunk, or
+removes it.
 """
 
 from __future__ import annotations
@@ -29,8 +28,11 @@ BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory 
 
 
 def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
-    """The whole verified file, ready to be moved to its place. `near`: a path that may hold an older version
-    of it; chunks found there are not fetched. ServerMisbehaved if what the relay sends is another file."""
+    """Download and verify the file `digest` of `size` bytes.
+
+    `near`: a path that may hold an older version; chunks found there are not fetched. Raises ServerMisbehaved
+    if the relay sends other bytes.
+    """
     expected = copy.placeholder_for(digest, size)
     if expected is not None:
         return expected
@@ -52,7 +54,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
 
 
 def clear(copy: WorkingCopy) -> None:
-    """Forget partial downloads: everything that was wanted is in its place."""
+    """Remove partial downloads; every wanted file is in place."""
     left = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in left:
         copy.files.remove(temp)
@@ -62,7 +64,7 @@ def clear(copy: WorkingCopy) -> None:
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
-    """Where the file arrives: where an interrupted download of it began, or a new name."""
+    """The name of the temporary file: that of an interrupted download, or a new one."""
     for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
@@ -73,7 +75,7 @@ def _temporary(copy: WorkingCopy, digest: bytes) -> str:
 
 
 class _OtherBytes(Exception):
-    """The chunks are verified and their sequence is not the file."""
+    """The verified chunks do not add up to the file."""
 
 
 class _Older:
@@ -83,7 +85,7 @@ class _Older:
         self._fd, self._found = fd, found or {}
 
     def get(self, digest: bytes) -> bytes | None:
-        """The chunk, if it is still there."""
+        """The chunk; None if the file does not have it any more."""
         one = self._found.get(digest)
         if one is None:
             return None
@@ -112,14 +114,15 @@ def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
-        raise ServerMisbehaved(f"the server sent a manifest that cannot be: {error.detail}") from None
+        raise ServerMisbehaved(f"the server sent an invalid manifest: {error.detail}") from None
     if (found.blake3, found.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")
     return found.chunks
 
 
 def _fill(copy: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
-    """Keep the verified beginning, fetch and write the rest, compare the whole."""
+    """Keep the verified beginning of the temporary file, fetch and write the rest, verify the whole. Raises
+    _OtherBytes."""
     whole = blake3()
     done = written = 0
     for chunk in listed:
@@ -147,7 +150,7 @@ def _fill(copy: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, old
 
 
 def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
-    """The chunks from `start` on that are in memory together; a repeated one counts once."""
+    """The chunks from `start` on that fit into BATCH_BYTES; a repeated chunk counts once."""
     seen: set[str] = set()
     room = BATCH_BYTES
     end = start

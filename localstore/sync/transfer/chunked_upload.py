@@ -1,8 +1,9 @@
-"""Sending a file above the blob cap: cut it, ask which chunks the relay lacks, send those, then the manifest.
+"""Uploads a file above the blob cap: cuts it, asks which chunks the relay lacks, sends those, then the
+manifest.
 
-The walk has cut the file while it hashed it (`localstore.folder.chunking`); else it is read for that
-here. It is never held whole. Somebody may save it meanwhile, so every byte that goes out is compared with its
-digest. A repeat after an interruption sends only what is missing by then.
+The scan usually cut the file while hashing it (`localstore.folder.chunking`). The file is never in memory as
+a whole, and each chunk is verified before it is sent, because the user may save meanwhile. A repeat sends
+only missing chunks.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from localstore.folder.chunking import ChunkList, cut_into_chunks
 from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
-TRIES = 3  # times that chunks which a clean-up of the relay took away are sent again
+TRIES = 3  # attempts if the relay's collector deletes chunks meanwhile
 
 
 def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
-    """Make the relay hold the file at `path`, whose BLAKE3 was `digest`; bytes sent. Nothing is announced if
-    the file is not these bytes any more."""
+    """Upload the file at `path` whose BLAKE3 was `digest`. Returns the bytes sent; sends no manifest if the
+    file changed."""
     listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
@@ -48,7 +49,7 @@ def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
 
 
 def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
-    """All chunks, None if the file is gone or other bytes than `digest`."""
+    """The chunks of the file; None if it is gone or its digest is another."""
     whole = blake3()
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
@@ -59,7 +60,7 @@ def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
 
 
 def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
-    """Send the chunks that the relay lacks; bytes sent, None if the file changed under our hands."""
+    """Send the chunks that the relay lacks. Returns the bytes sent, None if the file changed."""
     by_digest = {one.digest: one for one in listed}
     asked = list(by_digest)
     missing: list[bytes] = []

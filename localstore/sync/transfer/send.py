@@ -1,4 +1,4 @@
-"""Sending what is in flight, and what its answers mean (device rule 1)."""
+"""Sends the updates in flight and records the relay's answers (device rule 1 of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ from localstore.sync.transfer.chunked_upload import upload
 from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
-PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is made again after a pull
-TOO_COSTLY = ("update_invalid", "too_large")  # codes of a refused edit: its lane, or the budget, has no room
+PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is sent again after a pull
+TOO_COSTLY = (
+    "update_invalid",
+    "too_large",
+)  # codes of a refused edit that is sent as a new version of the file
 ENVELOPE = 4096  # bytes of a batch beside its updates
 KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored together
 
 
 class Sent(msgspec.Struct):
-    """Paths whose update the relay accepted; `lost` ones must be pulled first, those `moved` because others
-    changed the text; `costly` ones have edits that it will not take, but for a new version of the file;
-    `refused` ones it will not take at all, with its reason. `bytes` were uploaded."""
+    """Paths by answer. `accepted`; `lost`: must be pulled before they are sent again; `moved`: those of them
+    whose text others changed; `costly`: edits that the relay refuses, so that the file must be sent as a new
+    version; `refused`: path → the relay's reason. `bytes`: uploaded."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -48,8 +51,8 @@ class Sent(msgspec.Struct):
 
 
 def send(copy: WorkingCopy) -> Sent:
-    """Send, or send again with the same bytes, everything in flight: deletes first, then the manifest, since
-    the cap that it gives holds for what comes after it."""
+    """Send everything in flight; a repeat has the same bytes. Deletes go first, then the manifest
+    `.svc.yaml`, since its size cap holds for the files after it."""
     sent = Sent()
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
@@ -85,7 +88,7 @@ def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]
 
 
 def _upload(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
-    """Upload what the relay lacks, reading, compressing and sending as it goes; bytes sent."""
+    """Upload the objects that the relay lacks. Returns the bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)
     missing: list[bytes] = []
@@ -113,8 +116,8 @@ def _upload(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
 
 def _held_whole(copy: WorkingCopy, held: list[LiveUpdate]) -> list[bytes]:
-    """Large files whose bytes the relay has as one object, as earlier versions sent them: the update names a
-    file made of chunks, so it needs them."""
+    """Digests of large files that the relay stores as one object, as earlier versions sent them; they need
+    chunks."""
     found = []
     for update in held:
         digest = unhex(update.blake3 or "")
@@ -131,12 +134,13 @@ def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
 
 
 def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
-    """Whether the bytes of this update go as chunks."""
+    """Whether the bytes of this update are sent as chunks."""
     return update.kind == "set_blob" and kind_of_bytes(update.size or 0, copy.repo_kind) == "chunked"
 
 
 def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
-    """The bytes that an update names, if this machine still has them: the user may have saved again."""
+    """The bytes that an update names; None if neither the folder nor the record has them, as after another
+    save."""
     data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
@@ -145,7 +149,8 @@ def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
 
 
 def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
-    """Record a batch of answers in one step."""
+    """Record a batch of answers in one step. Raises ClockReused, or ServerMisbehaved if the relay's text
+    differs from the text sent."""
     if any(answer.result == "settled" for _, answer in answered):
         with copy.db.step():
             copy.db.put(REUSED, 1)
@@ -182,6 +187,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
 
 
 def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
+    """Sort one refused update into `sent`."""
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
@@ -196,9 +202,8 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Where new files' answers count on from what is known of the frontier, nobody else's update came
-    between, and their rows are known without asking. An edit ends this: when it is sealed its lane has a new
-    epoch, which the relay tells with its row. So does a delete: its answer may count somebody else's."""
+    """Store the rows of newly created files without asking the relay, while the answers' sequence numbers
+    follow each other directly, so that nobody else's update is between them. Edits and deletes end this."""
     since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:
@@ -215,8 +220,8 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
 
 
 def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """The lane takes the edit in; its entry is to be saved. Whether the relay has the text that was sent:
-    typed edits alone may have met others there, which the next pull brings."""
+    """Apply a confirmed edit to the entry, which the caller saves. Returns whether the relay's text equals
+    the text sent; only a typed edit may differ, because others' edits were merged into it."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
     edited = copy.edited_lanes.pop(entry) if last else None
@@ -247,7 +252,7 @@ def _replayed(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
 def _made(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
-    """The file has a new lane, which begins with the bytes that were sent; its state if it has a history."""
+    """The entry of a newly created file and its lane state, None if the lane is new."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
     made = PathRecord(
@@ -266,7 +271,7 @@ def _made(
 
 
 def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Texts that the relay had already were not packed here: keep them from the disk while they are there."""
+    """Store texts from the disk that the relay already had, so that they can be read offline."""
     kept: dict[bytes, bytes] = {}
     for update, answer in answered:
         if answer.result == "ok" and update.kind == "create_text":
@@ -281,9 +286,9 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
-    """Where the relay had a file with the same bytes already, its lane may have a history: fetch it.
+    """Path → lane state of created files whose bytes the relay already had and whose lane others edited.
 
-    A lane that nobody touched since its creation has `seq` equal to `gen`.
+    A lane that nobody edited has `seq` equal to `gen`.
     """
     names = [
         LaneName(path=update.path, gen=answer.gen)
@@ -294,7 +299,7 @@ def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAn
         return {}
     found = {}
     for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
-        with suppress(Invalid):  # as if it had none: edits of it are then sent as new versions
+        with suppress(Invalid):  # without a state, edits are sent as new versions of the file
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:
                 found[state.path] = raw

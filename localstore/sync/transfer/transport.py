@@ -1,4 +1,5 @@
-"""What sync needs of a relay. The caller hands in an implementation bound to one repository and branch."""
+"""The requests that sync makes to a relay. The caller passes an implementation bound to one repository and
+branch."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from localstore.core.storage.pack import Pack
 
 
 class Transport(Protocol):
-    """Every method is one request. Errors are the relay's own (`localstore.core.errors`), ServerUnreachable
-    when nobody answers; a lost answer leaves open whether the request took effect."""
+    """Each method is one request. It raises the relay's errors (`localstore.core.errors`), and
+    ServerUnreachable without an answer; the request may then have taken effect."""
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        """The frontier since a sequence number, and this folder's replica id."""
+        """The frontier's rows since a sequence number, and this working copy's replica id."""
 
     def lanes(self, request: LanesRequest) -> LaneStates:
         """States of text lanes."""
@@ -39,23 +40,23 @@ class Transport(Protocol):
         """Store the objects of a pack."""
 
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """A pack, in pieces, of those of the objects that the caller may read."""
+        """A pack, in pieces, with those of the objects that the caller may read."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
-        """Say which stored chunks make the large file `digest` (`localstore.core.storage.chunks`).
-        PayloadMissing if the repository lacks one."""
+        """Store the chunk manifest of the large file `digest`. Raises PayloadMissing if a chunk is
+        missing."""
 
     def manifest(self, digest: bytes) -> bytes:
-        """The manifest of the large file `digest`, not verified."""
+        """The chunk manifest of the large file `digest`, not verified."""
 
     def prepare(self, request: PrepareRequest) -> Prepared:
-        """Fix the frontier as the next seal."""
+        """Prepare the next seal of the live frontier."""
 
     def finalize(self, request: FinalizeRequest) -> Seal:
-        """Make the prepared seal the head. StaleHead if another one was faster."""
+        """Make the prepared seal the head. Raises StaleHead if another seal came first."""
 
     def ref(self) -> Ref:
-        """The branch: its id, its sealed head. NoBranch if there is none of this name."""
+        """The branch with id and sealed head. Raises NoBranch."""
 
     def head(self) -> str | None:
         """The branch's sealed head."""

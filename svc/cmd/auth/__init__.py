@@ -16,7 +16,7 @@ COMMANDS: dict[str, Registration] = {
         "auth.device:add", "Make a one-time code with which another device joins"
     ),
     "auth device list": Registration("auth.device:list_devices", "List the device keys of your account"),
-    "auth device rename": Registration("auth.device:rename", "Call a device by another name"),
+    "auth device rename": Registration("auth.device:rename", "Rename a device"),
     "auth device revoke": Registration(
         "auth.device:revoke", "Revoke a device key; what it sealed stays valid"
     ),

@@ -69,9 +69,9 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
 def rename(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
-    name: Annotated[str, typer.Argument(help="What to call the device")],
+    name: Annotated[str, typer.Argument(help="The new name")],
 ) -> None:
-    """Call a device by another name
+    """Rename a device
 
     Examples:
     svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
@@ -101,7 +101,8 @@ def revoke(
 
 
 def _mine(ctx: Ctx, id: str) -> DeviceKey:
-    """The active key of the account whose id begins so."""
+    """The active key of the account whose id begins with `id`. Raises NotFound unless there is exactly
+    one."""
     begins = id.removeprefix(KEY_MARK)
     known = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
     if len(known) != 1:

@@ -38,7 +38,7 @@ def login(
         typer.Option("--pair", metavar="CODE", help="Join an account with a code from svc auth device add"),
     ] = "",
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What to call this machine; else user@host")
+        str, typer.Option("--name", metavar="NAME", help="The name of this machine; else user@host")
     ] = "",
     new_key: Annotated[
         bool, typer.Option("--new-key", help="Give this machine a new key first, as after a revocation")
@@ -97,7 +97,7 @@ def login(
 
 
 def device_name(typed: str) -> str:
-    """A name for a machine as the relay takes it; UsageError otherwise."""
+    """The trimmed name of a machine. Raises UsageError if the relay would refuse it."""
     name = typed.strip()
     if not name or len(name) > LABEL_CHARS or not name.isprintable():
         raise UsageError(f"a device's name is one line of 1 to {LABEL_CHARS} characters")
@@ -105,7 +105,7 @@ def device_name(typed: str) -> str:
 
 
 def _not_known(handle: str, pair: str) -> str:
-    """Why the account does not let this machine in: it has no code, or one that does not count."""
+    """The error sentence if the account does not know this machine's key."""
     code = f"svc login --device-key --handle {handle} --pair CODE"
     if pair:
         return (

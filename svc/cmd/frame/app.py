@@ -1,4 +1,4 @@
-"""One run of `svc`: arguments in, exit code out. Every error ends here, in one or two lines."""
+"""One run of `svc`: arguments in, exit code out. Every error is printed here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
 
 
 def run(words: list[str]) -> int:
-    """Run one command. The exit code is that of the error it ended with, 0 without one."""
+    """Run one command. Returns 0, or the exit code of its error."""
     out = Out(os.environ)
     debug = os.environ.get("SVC_DEBUG") == "1"
     try:
@@ -59,8 +59,8 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """`svc help WORDS` is `svc WORDS --help`. A device key's id that begins with a dash is no option:
-    it is marked with `=`, which the commands take away."""
+    """Rewrite `svc help WORDS` to `svc WORDS --help`, and mark a device key id that begins with a dash with
+    `=`, so that it is not parsed as an option."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
@@ -77,7 +77,7 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _usage(out: Out, error: Any) -> int:
-    """Wrong arguments: what is wrong, how the command is written, where to read on."""
+    """Print what is wrong with the arguments, the usage and where to read more."""
     say = getattr(error, "format_message", lambda: str(error))
     context = getattr(error, "ctx", None)
     out.fail(str(say()).rstrip(".") + _instead(error))
@@ -100,7 +100,7 @@ def _instead(error: Any) -> str:
 
 
 def _forget_stdout() -> None:
-    """What is still buffered has no reader; without this Python complains when it ends."""
+    """Discard buffered output after the reader closed the pipe; Python would print an error for it."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -1,4 +1,4 @@
-"""Opening pages: only where there is a person with a browser on this very machine."""
+"""Opens pages in a browser, if the user sits at this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
 
 
 def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a page would open in front of the person who typed the command."""
+    """Whether a page would open on the user's screen."""
     if not out.interactive or any(environment.get(name) for name in _SSH):
         return False
     return sys.platform in ("darwin", "win32") or bool(
@@ -21,7 +21,7 @@ def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def open_page(out: Out, url: str) -> None:
-    """Open `url` in the browser, or print it where there is none."""
+    """Open `url` in the browser; print it if there is none."""
     if can_open(out):
         import webbrowser
 

@@ -1,4 +1,4 @@
-"""What seals changed, as people read it: headings, counted lines, patches."""
+"""Formats the changes of seals for people: headings, line counts, patches."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ WIDTH = 80
 
 
 def of_seal(ctx: Ctx, repo: Repo, seal: str) -> list[ChangedFile]:
-    """What a seal has other than its first parent, or than nothing."""
+    """The changes of a seal from its first parent."""
     return ctx.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
 
 
 def subject(message: str) -> str:
-    """The first line, fit for a terminal."""
+    """The first line of a message, safe for a terminal."""
     return terminal_safe(message.strip().partition("\n")[0])
 
 
 def heading(seal: SealSummary, out: Out) -> str:
-    """Id, author, time and message, above a list of changes."""
+    """Id, author, time and message of a seal."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
     lines = [f"seal {seal.id}", f"Author: {terminal_safe(who)}", f"Date:   {out.moment(seal.created_at)}", ""]
     lines += [f"    {terminal_safe(line)}".rstrip() for line in seal.message.strip().splitlines()]
@@ -35,7 +35,7 @@ def heading(seal: SealSummary, out: Out) -> str:
 
 
 def names(files: Sequence[ChangedFile]) -> str:
-    """One path a line, as the newer side has it."""
+    """The new path of each file, one per line."""
     return "".join(f"{file.path}\n" for file in files)
 
 
@@ -51,7 +51,7 @@ def _without_patch(file: ChangedFile) -> str:
 
 
 def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
-    """Files with counted lines and a graph of them, and the sums, as `git diff --stat`."""
+    """Line counts of the files with a bar graph and totals, as `git diff --stat`."""
     if not files:
         return ""
     titles = [_title(file) for file in files]

@@ -1,4 +1,5 @@
-"""How commands are made from the table: groups that import nothing, and the options every command has."""
+"""Builds commands from the table, imports each when it is used, and adds the options that all commands
+share."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def shared_options() -> list[TyperOption]:
-    """The global options, which every group and command takes, wherever they stand."""
+    """The global options; every group and command accepts them at any position."""
 
     def option(name: str, *spelling: str, help: str, metavar: str = "") -> TyperOption:
         def keep(ctx: Any, value: Any) -> Any:
@@ -66,7 +67,7 @@ def shared_options() -> list[TyperOption]:
 
 
 class Command(TyperCommand):
-    """One command: its own options, the global ones, examples in its help."""
+    """One command: its own options, the global ones, and examples in its help."""
 
     context_class = Ctx
     answers: Answers
@@ -107,7 +108,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of the table. Its members are imported one by one, when they are used."""
+    """A group of commands. A command is imported when it is used."""
 
     context_class = Ctx
 
@@ -159,7 +160,7 @@ class Group(TyperGroup):
 
 
 def build(path: str) -> Any:
-    """The command at `path`, its module imported."""
+    """The command at `path`; imports its module."""
     function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
@@ -182,8 +183,8 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, words: list[str]) -> NoReturn:
-    """Words that are no command: one of the specification, one of git's or gh's, one of that name elsewhere,
-    else the nearest one below here."""
+    """Raise UsageError for an unknown command, with a hint: not built yet, the name in git or gh, the same
+    name elsewhere, or the most similar one."""
     from svc.cmd.frame.specified import not_built
 
     typed, here = words[0], children(group)

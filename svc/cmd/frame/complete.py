@@ -1,7 +1,7 @@
-"""What can stand at the cursor: commands, options, and what this machine knows of the folder. Asks no server.
+"""Shell completion: commands, options, and what this machine knows of the folder. Sends no request.
 
-The scripts of `svc completions` call `svc` with SVC_COMPLETE set and the words of the line up to the cursor
-as arguments. The answer is one candidate a line, its meaning behind a tab; no line means: file names.
+The scripts of `svc completions` call `svc` with SVC_COMPLETE set and the words up to the cursor. The answer
+is one candidate per line, with its meaning after a tab; no line means file names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATHS_MAX = 500
 
 
 def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> str:
-    """The lines for `words`; the last word is the one at the cursor, perhaps empty."""
+    """The lines for `words`; the last word is the one at the cursor."""
     typed = words[-1] if words else ""
     try:
         found = [
@@ -77,7 +77,7 @@ def _candidates(
 
 
 def _walk(before: list[str]) -> tuple[str, str | None, int]:
-    """(the command or group, the option that waits for its value, how many arguments there are already)."""
+    """(command or group, the option that waits for its value, the number of arguments)."""
     from svc.cmd.frame.command import Group, build
 
     path, waiting, given = "", None, 0
@@ -135,7 +135,7 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files of the last seal as they are written from here, also those that are gone."""
+    """Files of the last seal, relative to the current folder."""
     from localstore.folder import link
 
     root = link.find(folder)

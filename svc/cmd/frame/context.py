@@ -1,7 +1,7 @@
-"""What a command knows: where it speaks, to which server, about which repository, as whom.
+"""The context of a command: folder, server, repository and session.
 
-Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
-remote, the server that SVC_TOKEN is for, the server signed in to last.
+Precedence: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git remote, the
+server of SVC_TOKEN, the server of the last sign-in.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Run:
-    """One run of `svc`. `given`: the global options that were typed, by name."""
+    """One run of `svc`. `given`: name → value of the global options on the command line."""
 
     def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
         self.out, self.environment, self.folder = out, environment, folder
@@ -74,7 +74,7 @@ class Run:
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
-        """The linked folder around here, with its link."""
+        """The linked folder that contains the current one, and its link; None outside."""
         from localstore.folder import link
 
         try:
@@ -85,13 +85,13 @@ class Run:
 
     @cached_property
     def named_repo(self) -> RepoAddress | None:
-        """The repository that a flag or the environment names; None: neither does."""
+        """The repository named by a flag or the environment; None if there is none."""
         typed = self.given.get("repo") or self.environment.get("SVC_REPO")
         return read_address(typed) if typed else None
 
     @cached_property
     def server(self) -> str:
-        """The origin to talk to. UsageError when nothing names one."""
+        """The server's origin. Raises UsageError if nothing names one."""
         from svc.http.origin import parse_origin
 
         typed = self._typed_server()
@@ -108,7 +108,7 @@ class Run:
         return kept
 
     def _typed_server(self) -> tuple[str, str] | None:
-        """(the flag or variable, what it says) that names a server. UsageError for two that disagree."""
+        """(flag or variable, value) that names the server. Raises UsageError if two contradict each other."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
         named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None
@@ -123,12 +123,12 @@ class Run:
 
     @property
     def _names_repo(self) -> str:
-        """What named the repository, for a sentence."""
+        """The flag or variable that names the repository."""
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
     def linked_folder(self) -> tuple[Path, RepoLink]:
-        """The linked folder around here, for a command that works on it; from now on the command speaks to
-        that link's server. NotLinked, or UsageError where a flag or variable names something else."""
+        """The linked folder and its link; the command then uses the link's server. Raises NotLinked, or
+        UsageError if a flag or variable names another repository or server."""
         if self.linked is None:
             raise NotLinked(str(self.folder))
         link = self.linked[1]
@@ -150,22 +150,22 @@ class Run:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
-                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
+                f"in, which is linked to {link.repo}; omit {what}, or go to another folder"
             )
 
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
     ) -> None:
-        """UsageError where a flag or variable names another server than that of the folder's repository."""
+        """Raises UsageError if a flag or variable names another server than the folder's link."""
         typed = self._typed_server()
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
                 f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"leave {typed[0]} away, {remedy}"
+                f"omit {typed[0]}, {remedy}"
             )
 
     def set_repository(self, typed: str) -> None:
-        """The repository that an argument names; empty: none. UsageError where -R names another."""
+        """Use the repository of an argument, unless it is empty. Raises UsageError if -R names another."""
         if not typed:
             return
         address = read_address(typed)
@@ -174,14 +174,14 @@ class Run:
         self.given["repo"], self.named_repo = typed, address
 
     def use_server(self, origin: str) -> None:
-        """Fix the server: a linked folder's commands go where its repository is."""
+        """Use this server from now on."""
         from svc.http.origin import parse_origin
 
         self.__dict__["server"] = parse_origin(origin)
 
     @cached_property
     def reader(self) -> Api:
-        """The server, with this machine's session if there is a living one: public things need none."""
+        """The API with this machine's session if it is valid, else without: public data needs none."""
         from svc.api import connect
 
         try:
@@ -194,7 +194,7 @@ class Run:
 
     @cached_property
     def api(self) -> Api:
-        """The server, signed in. Unauthorized (exit 4) without a session."""
+        """The API with a session. Raises Unauthorized (exit 4) without one."""
         from svc.api import connect
 
         found = connect(self.server, self.sessions)
@@ -205,7 +205,7 @@ class Run:
         return found
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository this command is about, as the caller of that API may see it."""
+        """The repository of this command, as the caller of that API sees it."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
@@ -228,7 +228,7 @@ class Run:
 
 
 class Ctx(typer.Context):
-    """The context that commands are called with."""
+    """The context that commands receive."""
 
     obj: Run
 
@@ -251,16 +251,16 @@ class Ctx(typer.Context):
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository, for a command that reads it and may do so without a session."""
+        """The repository, for a command that works without a session."""
         return self.obj.repo(lambda: self.obj.reader)
 
     def branch_of(self, repo: Repo) -> str:
-        """The branch this folder is on when it is linked to `repo`, else the default branch."""
+        """The linked folder's branch if it is linked to `repo`, else the default branch."""
         linked = self.obj.linked
         return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
 
     def path_in_repo(self, typed: str) -> str:
-        """A path as people type it here: in a linked folder relative to where they stand."""
+        """The repository path of a path relative to the current folder."""
         linked = self.obj.linked
         if linked is None or self.obj.named_repo is not None:
             return typed
@@ -271,7 +271,8 @@ class Ctx(typer.Context):
             raise UsageError(f"{typed} is outside of the linked folder {linked[0]}") from None
 
     def confirm(self, action: str) -> None:
-        """Go on only with a yes: `--yes`, or an answer at the terminal. `action` begins a sentence."""
+        """Ask for confirmation unless `--yes` is given. `action` begins a sentence. Raises
+        ConfirmationNeeded, Interrupted."""
         if self.obj.given.get("yes"):
             return
         if not self.out.interactive:
@@ -281,7 +282,7 @@ class Ctx(typer.Context):
 
 
 def read_address(typed: str) -> RepoAddress:
-    """`[HOST/]OWNER/NAME` or `svc://OWNER/NAME`; UsageError for anything else."""
+    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
     try:
         return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
     except Invalid as error:

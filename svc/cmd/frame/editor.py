@@ -1,4 +1,4 @@
-"""Text that a person writes in an editor of their choice, as git has it written."""
+"""Opens an editor for text, as git does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FALLBACKS = ("vi", "nano")
 
 @contextmanager
 def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """What the person wrote above `remarks`, and the file it is in. The file goes when the context is left
-    without an error; else it stays, so that nobody writes the same twice.
+    """A context with the text that the user wrote above `remarks`, and its file. The file is deleted unless
+    the block raises.
 
-    Raises UsageError without an editor, ClientError when it fails, Interrupted when nothing was written.
+    Raises UsageError without an editor, ClientError if it fails, Interrupted if the text is empty.
     """
     command = editor(environment, "say the message with -m")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
@@ -41,8 +41,8 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
 
 
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
-    """`VISUAL` and `EDITOR` are a program with its arguments; without them one that is there. `instead`: what
-    a person can do without an editor, for the UsageError if there is none."""
+    """The editor command: VISUAL, EDITOR, or an installed one. Raises UsageError, ending in `instead`, if
+    there is none."""
     visual = environment.get("VISUAL") if environment.get("TERM", "dumb") != "dumb" else None
     for named in (visual, environment.get("EDITOR"), *FALLBACKS):
         words = _words(named or "", instead)
@@ -62,7 +62,7 @@ def _words(named: str, instead: str) -> list[str]:
 
 
 def run(command: list[str], file: Path, failed: str) -> None:
-    """Let the person edit the file. ClientError, which ends in `failed`, where the editor fails."""
+    """Run the editor on the file. Raises ClientError, ending in `failed`, if it fails."""
     try:
         code = subprocess.run([*command, str(file)]).returncode
     except OSError as error:

@@ -15,7 +15,7 @@ WORDS: dict[str, str] = {
     "branches": "svc repo branch lists branches",
     "browse": "svc repo view --web opens the repository's page",
     "cat": "svc repo api repos/{id}/raw/SEAL/PATH prints a file of a seal",
-    "checkout": "svc switch BRANCH turns this folder to a branch, svc restore PATH brings files back",
+    "checkout": "svc switch BRANCH switches this folder to a branch, svc restore PATH brings files back",
     "cherry-pick": "svc restore PATH --from SEAL brings files of a seal here, svc push seals them",
     "clean": "svc status lists new files; delete what you do not want",
     "clone": "svc repo clone OWNER/NAME copies a repository into a new folder",

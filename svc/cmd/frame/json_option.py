@@ -1,6 +1,6 @@
-"""`--json` may stand alone or with FIELDS behind a space: which of the two a word after it means.
+"""Parses `--json [FIELDS]`: decides whether the word after `--json` is its value.
 
-A parser of options knows only options that always take a word and options that never do.
+The option parser knows only options that always or never take a value.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ def with_fields(
     *,
     leading: bool = False,
 ) -> list[str]:
-    """`words` with each `--json FIELDS` as `--json=FIELDS` and each `--json` alone as `--json=`.
+    """The words with `--json FIELDS` as `--json=FIELDS` and `--json` alone as `--json=`.
 
-    `params` says which options take a word. `is_fields` is asked about a word that could be FIELDS, with the
-    number of arguments among the other words; a word it declines stays an argument. `leading`: only in front
-    of the first argument; what follows belongs to a command below.
+    `params`: the options, to know which take a value. `is_fields` is asked about a word that may be FIELDS,
+    with the number of other arguments. `leading`: stop at the first argument, which is a command.
     """
     joined: list[str] = []
     at = 0
@@ -47,9 +46,9 @@ def with_fields(
 
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
-    """Whether `text` after `--json` is FIELDS of a command with these fields, of whose `required` arguments
-    `others` are given. A missing argument takes the word. Otherwise a word that is no field is a mistyped
-    field, which must be refused: as an argument it could make a branch."""
+    """Whether `text` after `--json` is FIELDS of a command with these fields. `required`: its number of
+    arguments, of which `others` are given. A missing argument takes the word; otherwise a word that is no
+    field is refused as a mistyped field."""
     return "," in text or text in fields or others >= required
 
 
@@ -68,7 +67,7 @@ def _arguments(words: Sequence[str], params: Sequence[Any]) -> int:
 
 
 def _takes_a_word(word: str, params: Sequence[Any]) -> bool:
-    """Whether the word is an option whose value is the next word. Flags may stand in front: `-sm TEXT`."""
+    """Whether the word is an option whose value is the next word. Flags may precede it: `-sm TEXT`."""
     if word == "--json" or not word.startswith("-") or word == "-":
         return False
     if word.startswith("--"):

@@ -1,6 +1,6 @@
-"""Names of branches and tags that this machine has seen, for completion without a network.
+"""Names of branches and tags that this machine has listed, for completion.
 
-A convenience: when the file is lost or cannot be read, nothing is known until the next list.
+If the file is missing or damaged, no names are known until the next list.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
-    """The refs of a list as they pass by; a list that ended below `limit` replaces what was known."""
+    """Yields the refs and stores their names; a complete list (shorter than `limit`) replaces the stored
+    names."""
     seen = []
     for ref in refs:
         seen.append(ref.name)
@@ -50,7 +51,7 @@ def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limi
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """Named by a digest: the id comes from a server."""
+    """The file of a repository, named by a digest because the id comes from a server."""
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Branches and tags as people name them on the command line."""
+"""Resolves branches, tags and seals that are named on the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CANDIDATES = 8  # seals that an error about a shortened id names
 
 
 class ResolvedRef(msgspec.Struct, frozen=True):
-    """What a word of the command line names. `head` None: a branch without a seal."""
+    """A branch, tag or seal. `head` None: a branch without seals."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
@@ -36,8 +36,8 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 
 def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
-    """The branch, tag or seal of this name, in this order; a seal also by the beginning of its id, four
-    characters or more. None if there is none. UsageError if several seals begin so."""
+    """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
+    of its id. Returns None if there is none. Raises UsageError if several seals match."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     if re.fullmatch(GITS_HEAD, typed) and not (ctx.obj.folder / typed).exists():
@@ -55,12 +55,12 @@ def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def resolve_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef:
-    """As `find`; NotFound if there is none."""
+    """As `find_ref`; raises NotFound if there is none."""
     return find_ref(ctx, repo, typed) or _missing(repo, typed)
 
 
 def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
-    """The seal id that a branch, tag or seal id names."""
+    """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
     found = resolve_ref(ctx, repo, ref)
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
@@ -68,8 +68,8 @@ def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
 
 
 def default_ref(ctx: Ctx, repo: Repo) -> str:
-    """What a command starts from that names nothing: the seal that the folder shows, its branch, or, when
-    that was deleted, its last seal; elsewhere the default branch."""
+    """The ref of a command that names none: the seal that the folder shows, its branch, or, if that was
+    deleted, its last seal; outside of a linked folder the default branch."""
     linked = ctx.obj.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
@@ -88,7 +88,7 @@ def default_ref(ctx: Ctx, repo: Repo) -> str:
 
 
 def last_seal(ctx: Ctx) -> str | None:
-    """The last seal of the linked folder, as its link says; None without one."""
+    """The last seal of the linked folder; None without one."""
     from localstore.folder.link import read_last_seal
 
     if ctx.obj.linked is None:
@@ -99,8 +99,8 @@ def last_seal(ctx: Ctx) -> str | None:
 
 
 def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
-    """The seal whose id begins as typed, among those that branches and tags lead to, and this folder's last
-    one. UsageError, with the candidates, if there are several."""
+    """The seal whose id begins with `typed`, among those of all branches and tags and the folder's last one.
+    Raises UsageError, with the candidates, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
@@ -137,7 +137,7 @@ def _missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """The server's constant 404 about something in `repo`, which the caller may see, as a sentence."""
+    """Raise NotFound with a sentence about `what` for a bare 404 of the server."""
     try:
         yield
     except NotFound:

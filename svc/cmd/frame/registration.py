@@ -1,4 +1,4 @@
-"""What lists of commands know of one command without importing its module."""
+"""The registration of a command, which is read without importing its module."""
 
 from __future__ import annotations
 

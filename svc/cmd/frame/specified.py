@@ -1,5 +1,4 @@
-"""Every command that the service specification has. Those that are not built yet are known by name, so that
-`svc` can say that they are not in this version instead of taking them for a mistyped word."""
+"""All commands of the specification, so that `svc` can say that a command is not in this version yet."""
 
 from __future__ import annotations
 
@@ -40,13 +39,12 @@ SPECIFIED = tuple(f"{group} {name}".strip() for group, names in _SPECIFIED.items
 
 
 def missing() -> list[str]:
-    """The specified commands that this version does not have."""
+    """The specified commands that this version lacks."""
     return [path for path in SPECIFIED if path not in COMMANDS]
 
 
 def not_built(group: str, words: list[str]) -> str | None:
-    """What of the specification `svc GROUP WORDS` begins, if it is not built: the command, or the group of
-    commands. None for words that the specification does not have either."""
+    """The specified command or group that `svc GROUP WORDS` names and that is not built; None otherwise."""
     absent = missing()
     path, found = group, None
     for word in words:

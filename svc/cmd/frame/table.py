@@ -1,7 +1,7 @@
-"""Every command of `svc`: those of the top level, and those that each folder of `svc.cmd` declares.
+"""The table of all commands: those of the top level and those of each folder of `svc.cmd`.
 
-A command is a plain function; its module is imported when the command runs or its own help is asked for. A
-folder (`svc/cmd/repo`) declares `GROUPS` and `COMMANDS` in its `__init__`, and is found by itself.
+A command is a function; its module is imported when it runs or shows its help. A folder such as
+`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__` and is found automatically.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ COMMANDS: dict[str, Registration] = {
     ),
     "diff": Registration("diff:diff", "Show what changed, line by line"),
     "blame": Registration("blame:blame", "Show who last changed each line of a file"),
-    "conflicts": Registration(
-        "resolve:conflicts", "List files of which two versions stand against each other"
-    ),
+    "conflicts": Registration("resolve:conflicts", "List files in conflict"),
     "resolve": Registration("resolve:resolve", "Choose or write the version that a file in conflict gets"),
-    "switch": Registration("switch:switch", "Turn this folder to another branch, or show a tag or seal"),
-    "restore": Registration("restore:restore", "Bring files back as the last seal, or another one, has them"),
-    "revert": Registration("revert:revert", "Take the changes of one seal back, as edits of this folder"),
+    "switch": Registration("switch:switch", "Switch this folder to another branch, or show a tag or seal"),
+    "restore": Registration("restore:restore", "Restore files from the last seal, or from another one"),
+    "revert": Registration("revert:revert", "Undo the changes of one seal, as edits of this folder"),
     "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),
     "watcher stop": Registration("watcher:stop", "End the watcher of this folder"),
     "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),

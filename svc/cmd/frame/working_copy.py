@@ -1,4 +1,5 @@
-"""The working copy that a command is about, opened with the right key and server."""
+"""Opens the working copy of a command with the right key and server, and prints notes that several commands
+share."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PATHS_NAMED = 20  # paths that a summary names before it counts the rest
 
 
 def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
-    """The linked folder around here; from now on the command speaks to that link's server."""
+    """The linked folder and its link; the command then uses the link's server."""
     return ctx.obj.linked_folder()
 
 
@@ -49,7 +50,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
 
 @contextmanager
 def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy, signed in and with this machine's key, for a command that sends."""
+    """The working copy with session and registered device key, for a command that sends."""
     from svc.flows.register_device import ensure_registered
 
     root, link = linked(ctx)
@@ -63,8 +64,8 @@ def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that brings things here: with this machine's key where it may write,
-    because the live frontier is for writers; else as sealed."""
+    """The working copy for a command that pulls: with the device key for writers, who see the live frontier;
+    without for readers, who see the sealed head."""
     root, link = linked(ctx)
     with naming_link(link):
         repo = ctx.reader.repo.linked(link.repo_id, link.repo)
@@ -77,7 +78,7 @@ def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that only looks, and asks the server no more than it must."""
+    """The working copy for a command that changes nothing on the server."""
     root, link = linked(ctx)
     transport = transport_of(ctx, link)
     with naming_link(link), opened(root, ctx.obj.home, transport, progress=ctx.out.meter) as copy:
@@ -85,14 +86,14 @@ def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
 
 
 def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
-    """The server for what the folder is on: its branch, or the seal that it shows."""
+    """The transport for the folder's branch, or for the seal that it shows."""
     if link.shown_seal:
         return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(ctx.reader, link.repo_id, link.branch)
 
 
 def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
-    """This machine's key, registered, where the caller may write to `repo`; None for readers."""
+    """This machine's registered key if the caller may write to `repo`; None for readers."""
     from svc.flows.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
@@ -108,20 +109,20 @@ def count(number: int, what: str) -> str:
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """Paths for a sentence, the first few by name."""
+    """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
     found = list(paths)
     more = len(found) - PATHS_NAMED
     return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
-    """Files that did not travel, each with its reason."""
+    """Print the skipped files with their reasons."""
     for item in skipped:
         ctx.out.note(f"skipped {item.path}: {reason_with_sizes(item)}")
 
 
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
-    """Files of git that rules leave out, with what keeps them; names that some systems cannot hold."""
+    """Print ignored files that git tracks, and names that some systems cannot hold."""
     for item in tracked[:PATHS_NAMED]:
         dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
         ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
@@ -134,7 +135,7 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason, with the sizes where it is about them."""
+    """The reason why a file was skipped, with sizes if it is over a cap."""
     if item.cap is None:
         return item.reason
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -151,19 +152,18 @@ def handles(who: Iterable[str]) -> str:
 
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
-    """`x.py (by @ann), y.py`: paths with the people who edited them, the first few."""
+    """`x.py (by @ann), y.py`: paths with the handles of their editors."""
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
-    """Texts that hold edits of ours and of others."""
+    """Print the texts that were merged with others' edits."""
     for path, by in merged.items():
         ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
-    """Versions kept aside because two people changed the same lines, or replaced the same file. `dry_run`:
-    they would be."""
+    """Print the conflict copies. `dry_run`: they would be made."""
     for one in conflicts:
         ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
 

@@ -3,7 +3,7 @@
 from svc.cmd.frame.registration import Registration
 
 GROUPS = {
-    "repo": "Repositories: create, clone, look, settle",
+    "repo": "Create, clone, view and configure repositories",
     "repo device": "This machine's device key",
     "repo tag": "Tags",
 }

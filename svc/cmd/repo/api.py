@@ -72,7 +72,7 @@ def api(
     body = _body(data, raw_field or [], field or [], source)
     verb = (method or ("POST" if body is not None else "GET")).upper()
     if not _METHOD.fullmatch(verb):
-        raise UsageError(f"'{terminal_safe(method[:40])}' is no HTTP method")
+        raise UsageError(f"'{terminal_safe(method[:40])}' is not an HTTP method")
     target = _filled(ctx, path)
     content: bytes | None = None
     if verb in SAFE_METHODS and isinstance(body, dict):
@@ -142,7 +142,7 @@ def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
 
 
 def _filled(ctx: Ctx, path: str) -> str:
-    """The target on this server, with the placeholders of the current repository filled in."""
+    """The request target with the placeholders of the current repository filled in."""
     origin = ctx.reader.origin
     if "://" in path:
         if not path.startswith(origin + "/"):
@@ -160,7 +160,9 @@ def _print(ctx: Ctx, answer: Raw) -> None:
     value = _decoded(answer)
     failed = answer.status >= 400
     if value is not None:
-        ctx.out.data(value[0], filtered=not failed)  # a program for the answer says nothing about a problem
+        ctx.out.data(
+            value[0], filtered=not failed
+        )  # a jq program for the answer does not fit a problem document
     elif answer.body:
         ctx.out.foreign(answer.body)
     if failed:
@@ -171,7 +173,7 @@ def _print(ctx: Ctx, answer: Raw) -> None:
 
 
 def _decoded(answer: Raw) -> tuple[Any] | None:
-    """The JSON value in a tuple of one; None when the answer is not JSON."""
+    """The JSON value in a tuple; None if the answer is not JSON."""
     if not answer.content_type.endswith("json"):
         return None
     try:
@@ -181,7 +183,7 @@ def _decoded(answer: Raw) -> tuple[Any] | None:
 
 
 def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
-    """Every item of every page, as one array."""
+    """Print the items of all pages as one array."""
     items: list[Any] = []
     cursor: str | None = None
     for _ in range(PAGES_MAX):
@@ -196,7 +198,7 @@ def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
         if answer.status >= 400 or not isinstance(page, dict) or not isinstance(page.get("items"), list):
             _print(ctx, answer)
             if answer.status < 400:
-                raise UsageError("this answer is no list of pages; leave --paginate away")
+                raise UsageError("this answer is not a list of pages; omit --paginate")
             return
         items += page["items"]
         following = page.get("next_cursor")

@@ -55,7 +55,7 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """What the server is to start the branch at: a branch by its name, anything else by its seal."""
+    """The `head` of the new branch: a branch by name, anything else by seal id."""
     found = resolve_ref(ctx, repo, base or default_ref(ctx, repo))
     return found.name if found.kind == "branch" else found.head or found.name
 
@@ -80,7 +80,7 @@ def branch_delete(
     if linked and linked[1].repo_id == repo.id and linked[1].branch == name and not linked[1].shown_seal:
         with explained_not_found(repo, f"branch {name}", "svc repo branch"):
             there = ctx.api.send(refs.GET, id=repo.id, type="branch", name=name)
-        if not there.default:  # that one is refused
+        if not there.default:  # the server refuses to delete that one
             ctx.confirm(
                 f"This folder is on {name}: it keeps its files, and svc switch {repo.default_branch} "
                 f"takes it elsewhere. Deleting {name}"

@@ -33,7 +33,9 @@ COLUMNS = (
 def clone(
     ctx: Ctx,
     repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="The repository; or -R")] = "",
-    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Else a new folder named like it")] = "",
+    folder: Annotated[
+        str, typer.Argument(metavar="[FOLDER]", help="The new folder; else named like the repository")
+    ] = "",
     branch: Annotated[
         str,
         typer.Option("-b", "--branch", metavar="REF", help="A branch, tag or seal; else the default branch"),
@@ -78,8 +80,7 @@ def clone(
 
 
 def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path, shown: str | None = None) -> Cloned:
-    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown`, with that seal,
-    to be read only."""
+    """Clone the sealed head of `branch` into `target`; with `shown`, that seal, read-only."""
     run = ctx.obj
     link = RepoLink(
         server=run.server,

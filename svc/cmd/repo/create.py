@@ -86,5 +86,5 @@ def create(
 
 
 def any_inside(folder: Path) -> bool:
-    """Whether something is in the way of a new folder."""
+    """Whether the folder exists and is not empty, or is a file."""
     return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

@@ -33,7 +33,7 @@ def executable(
     with copy_for_reading(ctx) as copy:
         found = look_at(copy, write)
     if found.unfit:
-        ctx.out.note(f"not listed, their names do not fit: {path_list(found.unfit)}")
+        ctx.out.note(f"not listed, because .svc.yaml cannot hold their names: {path_list(found.unfit)}")
     if found.unlisted and not found.written:
         ctx.out.note(
             f"not listed in .svc.yaml: {path_list(found.unlisted)}; to add them: svc repo executable --write"

@@ -80,8 +80,7 @@ def init(
 
 
 def seen_by_git(folder: Path) -> bool:
-    """Whether the folder is a git repository whose root rules do not name the link. Nothing of git's is
-    written, and a folder is not asked for further: the note is a courtesy."""
+    """Whether the folder is a git repository whose top ignore files do not name `.svc`."""
     if not (folder / ".git").exists():
         return False
     rules = (folder / ".gitignore", folder / ".git" / "info" / "exclude")

@@ -26,9 +26,11 @@ COLUMNS = (
 @answers(COLUMNS, Repo)
 def list_repos(
     ctx: Ctx,
-    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="Whose, as --owner")] = "",
-    owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="Whose; @me is you")] = "",
-    deleted: Annotated[bool, typer.Option("--deleted", help="Yours that can still be restored")] = False,
+    whose: Annotated[str, typer.Argument(metavar="[OWNER]", help="The owner, as --owner")] = "",
+    owner: Annotated[str, typer.Option("--owner", metavar="HANDLE", help="The owner; @me is you")] = "",
+    deleted: Annotated[
+        bool, typer.Option("--deleted", help="Your deleted repositories that can be restored")
+    ] = False,
     limit: Limit = 30,
 ) -> None:
     """List repositories
@@ -54,8 +56,8 @@ def list_repos(
 def search(
     ctx: Ctx,
     query: Annotated[str, typer.Argument(help="Words of the name or the description")],
-    trending: Annotated[bool, typer.Option("--trending", help="Most seals lately first")] = False,
-    recent: Annotated[bool, typer.Option("--recent", help="Changed last first")] = False,
+    trending: Annotated[bool, typer.Option("--trending", help="Sort by the number of recent seals")] = False,
+    recent: Annotated[bool, typer.Option("--recent", help="Sort by the time of the last change")] = False,
     limit: Limit = 30,
 ) -> None:
     """Search repositories

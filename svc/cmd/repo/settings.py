@@ -170,16 +170,16 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
     try:
         repo = ctx.api.send(repos.RESTORE, id=id)
     except NotFound:
-        raise NotFound(f"{id} is nothing that you can restore; see: svc repo list --deleted") from None
+        raise NotFound(f"you have no deleted repository {id}; see: svc repo list --deleted") from None
     ctx.out.done(f"Restored {repo.full_name}", repo, COLUMNS, Repo, value=repo.full_name)
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """The one word that is no repository. A second word, with a slash, names the repository."""
+    """The one word without a slash; another word, with a slash, names the repository."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:
-        raise UsageError(f"this takes one word, and a repository if you like: {usage}")
+        raise UsageError(f"give one word and optionally a repository: {usage}")
     ctx.obj.set_repository("".join(named))
     return others[0]
 

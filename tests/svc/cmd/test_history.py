@@ -346,7 +346,7 @@ def test_a_tag_or_seal_is_shown_to_be_read(both: Both) -> None:
     told = svc("status")
     assert told.code == 0
     assert f"showing the seal {one[:12]}, read only" in told.err
-    assert "svc switch main goes back" in told.err
+    assert "svc switch main returns to it" in told.err
     assert json.loads(svc("status", "--json", "shown,behind,changed").out) == {
         "shown": one, "behind": False, "changed": [],
     }  # fmt: skip

@@ -151,7 +151,7 @@ def test_a_token_goes_to_its_own_server_only(
             assert svc("pull").code == 4
             assert evil.requests == []
     assert (told.code, told.out) == (4, ""), told.err
-    assert f"SVC_TOKEN is for {node} and is sent nowhere else" in told.err
+    assert f"SVC_TOKEN is for {node} and this command uses" in told.err
     assert evil.origin in told.err
 
 

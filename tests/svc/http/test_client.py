@@ -65,7 +65,7 @@ def talk(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"220 mail.example ready\r\n\r\n", "does not speak HTTP"),
+        (b"220 mail.example ready\r\n\r\n", "sent an invalid HTTP response"),
         (http("200 OK", b"<html>hotel wifi</html>", "text/html"), "instead of JSON"),
         (http("200 OK", b"{"), "cannot be read"),
         (http("200 OK", b"[" * 100_000), "cannot be read"),
@@ -308,7 +308,7 @@ def test_an_answer_that_breaks_off_says_how_far_it_came_and_what_to_do() -> None
             caller.stream(payload.GET_PACK, 99, id="r") as answer,
         ):
             list(answer)
-        with pytest.raises(ServerUnreachable, match=said + "it may have been carried out all the same"):
+        with pytest.raises(ServerUnreachable, match=said + "the request may have taken effect"):
             caller.send(ANY, {})
 
 

@@ -85,7 +85,7 @@ FRAMINGS = {
 def test_an_answer_that_could_be_read_in_two_ways_is_refused(framing: bytes) -> None:
     with hostile(b"HTTP/1.1 200 OK\r\n" + framing) as server, pytest.raises(ServerMisbehaved) as raised:
         talk(server)[0].send(node.VERSION)
-    assert "does not speak HTTP as it should" in raised.value.detail
+    assert "sent an invalid HTTP response" in raised.value.detail
 
 
 def test_an_answer_that_was_not_read_ends_its_connection() -> None:
@@ -205,11 +205,11 @@ def test_a_server_proves_itself_by_a_certificate_that_the_system_trusts(
 ) -> None:
     with hostile(under_tls(certificate, KEPT), unread=True) as server:
         origin, waits = server.origin.replace("http:", "https:"), list[float]()
-        with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
+        with pytest.raises(ServerUnreachable, match=r"did not complete the TLS handshake.*CERTIFICATE"):
             Http(origin, sleep=waits.append).send(node.VERSION)
         assert waits == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        with pytest.raises(ServerUnreachable, match=r"gave no good TLS answer.*CERTIFICATE"):
+        with pytest.raises(ServerUnreachable, match=r"did not complete the TLS handshake.*CERTIFICATE"):
             Http(origin.replace("127.0.0.1", "localhost"), sleep=waits.append).send(node.VERSION)
         server.requests.clear()
         caller = Http(origin, sleep=waits.append)

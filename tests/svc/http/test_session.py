@@ -143,7 +143,7 @@ def test_svc_token_stands_over_the_session(tmp_path: Path, monkeypatch: pytest.M
     assert credential is not None
     assert credential.key.id == key.id
     for other in ("https://other.example", f"{ORIGIN}:8443", ORIGIN.replace("https", "http")):
-        with pytest.raises(Unauthorized, match=f"SVC_TOKEN is for {ORIGIN} and is sent nowhere else"):
+        with pytest.raises(Unauthorized, match=f"SVC_TOKEN is for {ORIGIN} and this command uses"):
             sessions.credential(other)
     monkeypatch.setenv("SVC_TOKEN", "svct2_broken")
     with pytest.raises(Unauthorized):

@@ -134,7 +134,7 @@ def test_what_is_live_already_still_wants_a_message(alice: Svc, folder: Path, tm
     assert told.code == 1, told
     told = at_terminal(writes(tmp_path, "Mine"))
     assert told.code == 0, told
-    assert "what is live on the branch will be sealed" in (tmp_path / "seen").read_text()
+    assert "the live edits of the branch will be sealed" in (tmp_path / "seen").read_text()
     assert messages(alice) == ["Mine", "First"]
 
 
