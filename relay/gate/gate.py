@@ -31,6 +31,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.rights import Operation
+from localstore.core.validation import refusal
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View
 from relay.db import repo as repos
@@ -227,7 +228,7 @@ def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
         _storable(msgspec.structs.asdict(query))
         return query
     except msgspec.ValidationError as error:
-        raise Invalid(f"query: {error}") from None
+        raise refusal(error, shape) from None
 
 
 def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
@@ -241,7 +242,7 @@ def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Dec
     try:
         value = decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+        raise refusal(error, route.body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if b"\\u0000" in body or any(suspect.search(body) for suspect in _SUSPECT):
@@ -274,12 +275,6 @@ def _form(route: Route, body: bytes) -> Any:
         _storable(dict(pairs))
         return value
     except msgspec.ValidationError as error:
-        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+        raise refusal(error, route.body) from None
     except ValueError:
         raise BadRequest("the body is not a form") from None
-
-
-def _pointer(message: str) -> str:
-    """msgspec ends its message in ` - at `$.a[0]``; the same place as an RFC 6901 pointer."""
-    _, found, place = message.rpartition("- at `$")
-    return place.rstrip("`").replace("[", "/").replace("]", "").replace(".", "/") if found else ""

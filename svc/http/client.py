@@ -29,6 +29,7 @@ from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer
+from svc.http.checked import checked
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
@@ -91,7 +92,7 @@ class Http:
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
         """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
-        bytes is sent as it is.
+        bytes is sent as it is. UsageError, before anything is sent, for a body or query that breaks them.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
@@ -194,7 +195,7 @@ class Http:
             outgoing.body = body
             outgoing.headers["Content-Type"] = "application/octet-stream"
         elif body is not None:
-            outgoing.body = msgspec.json.encode(body)
+            outgoing.body = msgspec.json.encode(checked(body) if isinstance(body, msgspec.Struct) else body)
             outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 

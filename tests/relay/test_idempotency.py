@@ -93,6 +93,7 @@ def named(world: World) -> dict[str, Any]:
 CREATIONS: dict[tuple[str, str], Creation] = {
     ("POST", "/api/v1/repos"): Creation(tables["repo"], named),
     ("POST", f"{REPO}/refs"): Creation(tables["ref"], lambda world: {"type": "branch", **named(world)}),
+    ("POST", f"{REPO}/labels"): Creation(tables["label"], named),
     ("POST", f"{REPO}/branches/{{branch}}/seal/finalize"): Creation(tables["seal"], prepared),
     ("POST", f"{REPO}/seals/finalize"): Creation(tables["seal"], prepared_trees),
     ("POST", "/api/v1/repos/device-key-challenges"): Creation(tables["challenge"], device),

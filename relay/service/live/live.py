@@ -51,8 +51,6 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
     """The frontier, whole or since a number, and the replica id this folder writes under."""
-    if not 0 <= body.since <= updates.NUMBER_MAX or not 0 <= body.n <= updates.NUMBER_MAX:
-        raise Invalid("since and n are between 0 and 2**53-1")
     async with view.write() as tx:
         view.require_whole()
         ref = await frontier.branch(tx.one, view.repo.id, branch)

@@ -41,7 +41,6 @@ from relay.service.once import NEVER_BEFORE, Once
 from relay.service.sealing import seal
 from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
 
-SEALS_PER_REQUEST = 1000
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -82,8 +81,6 @@ class _Chain:
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of every seal to sign."""
-    if not 1 <= len(body.seals) <= SEALS_PER_REQUEST:
-        raise Invalid(f"prepare 1 to {SEALS_PER_REQUEST} seals at once", pointer="/seals")
     wanted = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)

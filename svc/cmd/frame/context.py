@@ -18,7 +18,6 @@ import typer
 from localstore.core.errors import (
     ConfirmationNeeded,
     Interrupted,
-    Invalid,
     NotFound,
     SvcError,
     Unauthorized,
@@ -283,10 +282,9 @@ class Ctx(typer.Context):
 
 def read_address(typed: str) -> RepoAddress:
     """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
-    try:
-        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
-    except Invalid as error:
-        raise UsageError(error.detail) from None
+    from svc.http.checked import argument
+
+    return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
 
 
 def _same_address(one: str, other: str) -> bool:
