@@ -31,6 +31,7 @@ PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
 SWITCHING_PROTOCOLS = 101
 BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
+NOTHING_HERE = "it does not exist, or you may not see it; check the name, or sign in: svc login"  # a bare 404
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
@@ -128,7 +129,7 @@ def problem(response: httpx.Response) -> SvcError:
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
     if isinstance(error, NotFound) and not safe.get("detail"):
-        error.detail = "it does not exist, or you may not see it; check the name, or sign in: svc login"
+        error.detail = NOTHING_HERE
     if isinstance(error, RateLimited) and "detail" not in safe:
         error.detail = "too many requests; wait a moment and try again"
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from localstore.core.errors import NotFound
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
 from localstore.folder import lock
@@ -14,8 +15,24 @@ from localstore.sync.owning import Bound, Rounds, Turn, looked_at, opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.flows.place.where import Where
+from svc.http.answer import NOTHING_HERE
 
 MAY_WRITE = ("owner", "admin", "write")
+
+
+@contextmanager
+def naming_link(link: RepoLink) -> Iterator[None]:
+    """The relay's bare 404 says no more of a repository that is gone than of a mistyped name; the folder
+    knows which one it is. Raises NotFound with that name."""
+    try:
+        yield
+    except NotFound as error:
+        if error.detail != NOTHING_HERE:
+            raise
+        raise NotFound(
+            f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
+            f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
+        ) from None
 
 
 @contextmanager
@@ -28,7 +45,10 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     ensure_registered(api, where.sessions)
     transport = BranchTransport(api, link.repo_id, link.branch)
     key = where.sessions.identity.device
-    with opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy:
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
         yield copy
 
 
@@ -37,10 +57,14 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
     """The working copy to pull into: with the device key for writers, who see the live frontier; without for
     readers, who see the sealed head."""
     root, link = where.linked_folder()
-    repo = where.reader.repo.linked(link.repo_id, link.repo)
+    with naming_link(link):
+        repo = where.reader.repo.linked(link.repo_id, link.repo)
     key = None if link.shown_seal else key_for(where, repo)
     transport = transport_of(where, link)
-    with opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy:
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
         copy.rename(repo.full_name, repo.class_)
         yield copy
 
@@ -51,7 +75,10 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
     here."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
-    with opened(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy:
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
         yield copy
 
 
@@ -65,7 +92,10 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
         where.note(f"{holder} is working in {root}; this is how it stands meanwhile")
 
     look = Turn(where.command, waiting=beside, link=link)
-    with looked_at(root, where.home, transport_of(where, link), where.progress, look) as copy:
+    with (
+        naming_link(link),
+        looked_at(root, where.home, transport_of(where, link), where.progress, look) as copy,
+    ):
         yield copy
 
 
