@@ -20,7 +20,6 @@ from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service.live import base, frontier, landing
-from relay.service.once import Once
 
 NO_KEY = "relay00"  # stands for the device key of a session without one, also in the names of conflict copies
 FREE = "free_branches"  # the job that takes away the rows of a deleted branch
@@ -52,13 +51,11 @@ async def get(view: View, type: str, name: str) -> Ref:
         return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
-async def create(view: View, body: RefCreate, once: Once) -> Ref:
+async def create(view: View, body: RefCreate) -> Ref:
     """A ref starts at a seal: the one named, or the sealed head of the branch named."""
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
-        if (before := await once.answer(tx, view.me, Ref)) is not None:
-            return before
         made = await _made(tx, view, body)
         try:
             values = dataclasses.asdict(made)
@@ -66,10 +63,10 @@ async def create(view: View, body: RefCreate, once: Once) -> Ref:
         except UniqueViolation:
             exists = TagExists if body.type == "tag" else RefExists
             raise exists(f"there is already a {body.type} {body.name}") from None
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
-        answer = to_wire(view, made)
-        await once.remember(tx, view.me, answer)
-    return answer
+        await view.node.hub.announce(
+            tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
+        )
+        return to_wire(view, made)
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
@@ -92,7 +89,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await _land(tx, view, ref, head, worked)
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
+        await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
         return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
@@ -114,7 +111,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
         await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
         if ref.type == "branch":
             await view.node.jobs.add(tx, FREE, {})
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=None)
+        await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=name, head=None)
 
 
 async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:

@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Delete, Table, and_, bindparam, delete, or
 from relay.db.schema import metadata
 from relay.db.schema.account import (
     account,
-    audit,
     challenge,
     device_code,
     device_key,
@@ -18,6 +17,7 @@ from relay.db.schema.account import (
     refresh_token,
     session,
 )
+from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import checkpoint, lane, lane_dir, lane_final, lane_log, replica, update_answer
 from relay.db.schema.ref import ref
@@ -82,7 +82,8 @@ FRONTIERS = (
     _some(update_answer, update_answer.c.replica.in_(_REPLICAS)),
     _some(replica, replica.c.branch_id.in_(_DELETED)),  # the last: answers refer to them
 )
-AUDIT = _some(audit, audit.c.at < bindparam("before"))
+# What happened to accounts and the node; the rest stays as long as its repository.
+OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 
 _fork = repo.alias("fork")
 # A fork reads its older seals out of the repository it came from, which therefore stays while it lives.

@@ -38,7 +38,6 @@ from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
-from relay.service.once import NEVER_BEFORE, Once
 from relay.service.sealing import seal
 from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
 
@@ -104,18 +103,14 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     )
 
 
-async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
+async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_finalized, view, body, once))
+    return await landing.carry_out(view, partial(_finalized, view, body))
 
 
-async def _finalized(
-    view: View, body: FinalizeSealsRequest, once: Once, worked: landing.Worked | None
-) -> Page[Seal]:
+async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
     async with view.write() as tx:
-        if (earlier := await once.answer(tx, view.me, Page[Seal])) is not None:
-            return earlier
         known = await seal.find(tx, view.repo.id, [body.prepare_id])
         if known:
             await seal.require_landed_by("seals", tx, known[0])
@@ -142,12 +137,10 @@ async def _finalized(
             await seal.require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await view.node.hub.announce(
-            tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
+            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        answer = Page(items=[seal.to_wire(one) for one in found])
-        await once.remember(tx, view.me, answer)
-    return answer
+        return Page(items=[seal.to_wire(one) for one in found])
 
 
 async def _drafts(

@@ -13,7 +13,6 @@ from localstore.core.lane.lane import Lane
 from localstore.core.model.live import LaneState, UpdateAnswer
 from localstore.core.model.ref import RefCreate, StaleHead
 from relay.service import ref as refs
-from relay.service.once import NEVER_BEFORE
 from relay.service.storage import verification
 from tests.relay.service.live_world import Device, World, world
 
@@ -129,7 +128,7 @@ class Story:
     async def branch_off(self, devices: list[Device]) -> None:
         """Go on upon a new branch, whose files have no rows yet."""
         head = (await devices[0].seal()).id
-        await refs.create(devices[0].view, RefCreate(type="branch", name="side", head=head), NEVER_BEFORE)
+        await refs.create(devices[0].view, RefCreate(type="branch", name="side", head=head))
         for device in devices:
             device.branch, device.replica, device.lanes = "side", 0, {}
             await device.bootstrap()

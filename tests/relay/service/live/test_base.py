@@ -20,7 +20,6 @@ from relay.db.schema import tables
 from relay.service import ref as refs
 from relay.service import upkeep
 from relay.service.live import base, landing, lane
-from relay.service.once import NEVER_BEFORE
 from relay.service.storage import verification
 from tests.relay.service.live.test_landing import Tree, finalize, land, now, prepare
 from tests.relay.service.live_world import Device, World, world
@@ -37,7 +36,7 @@ async def w(tmp_path: Path) -> AsyncIterator[World]:
 
 async def branched(a: Device, head: str, name: str = "side") -> Device:
     """A device on a new branch from this seal."""
-    await refs.create(a.view, RefCreate(type="branch", name=name, head=head), NEVER_BEFORE)
+    await refs.create(a.view, RefCreate(type="branch", name=name, head=head))
     found = await a.world.device()
     found.branch, found.replica = name, 0
     await found.bootstrap()

@@ -23,7 +23,6 @@ from relay.db import seal as seal_rows
 from relay.db.schema import tables
 from relay.memory.lanes import LaneKey
 from relay.service import ref as refs
-from relay.service.once import NEVER_BEFORE
 from relay.service.sealing import seal
 from tests.relay.service.live_world import ORIGIN, World, world
 
@@ -262,7 +261,7 @@ async def test_a_branch_made_from_a_seal_has_its_files_as_sealed_lanes(w: World)
     a = await w.device()
     await a.send(await a.create("d/x", b"1"), await a.create("y", b"2"))
     made = await a.seal()
-    await refs.create(a.view, RefCreate(type="branch", name="side", head=made.id), NEVER_BEFORE)
+    await refs.create(a.view, RefCreate(type="branch", name="side", head=made.id))
     b = await w.device()
     b.branch, b.replica = "side", 0
     start = await b.bootstrap()
