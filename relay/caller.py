@@ -25,13 +25,14 @@ from localstore.core.rights import RANK, Operation
 from localstore.core.rights.policy import Policy
 from relay.base.clock import now_ms
 from relay.db import repo as repos
-from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.engine.database import Author, Row, Tx, UniqueViolation
 from relay.db.identity import gate
 from relay.db.identity import nonce as nonces
 from relay.db.repo import RepoRow, Role
 from relay.http.address import network
 from relay.http.buffers import Buffers, Lease
 from relay.node import Node
+from relay.once import NEVER_BEFORE, Once, Said, SaidBefore
 
 
 def account_name(account_id: str) -> str:
@@ -77,7 +78,9 @@ class Sight(NamedTuple):
 class Caller:
     """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect. `lease`: what
     the request holds in memory; a service takes from it before it loads much for an answer. `sight`: what the
-    query of the session read of the route's repository, for the gate; None if it read none."""
+    query of the session read of the route's repository, for the gate; None if it read none. `once`: the
+    request's Idempotency-Key. `turn`: what an agent calls its turn. `_held`: the transaction of the effect,
+    which waits for the answer to be kept in it."""
 
     node: Node
     principal: Principal | None
@@ -85,6 +88,9 @@ class Caller:
     nonce: tuple[str, str] | None = None
     lease: Lease = field(default_factory=lambda: Lease(Buffers(), ""))
     sight: Sight | None = None
+    once: Once = NEVER_BEFORE
+    turn: str | None = None
+    _held: tuple[AbstractAsyncContextManager[Tx], Tx] | None = field(default=None, init=False)
 
     @property
     def me(self) -> Principal:
@@ -110,17 +116,67 @@ class Caller:
     def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
         return self.node.db.read(snapshot)
 
+    @property
+    def author(self) -> Author:
+        """Who did it, in every event of this request."""
+        who = self.principal
+        return Author(who.account_id, who.device_key_id, self.turn) if who else Author(turn=self.turn)
+
     @contextlib.asynccontextmanager
-    async def write(self, *names: str) -> AsyncIterator[Tx]:
+    async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
         """The transaction of the effect, alone among those about this account and about `names`. It spends
-        the request's nonce, so a replay changes nothing."""
-        async with self.node.db.write(*self._about(), *names) as tx:
+        the request's nonce, so a replay changes nothing, and names the author of its events. With an
+        Idempotency-Key it raises SaidBefore for a request that was carried out before, and else it commits
+        with the answer (`conclude`). `effect` False: what it does is not what was asked for, and lasts
+        whatever becomes of that."""
+        await self.conclude(None)
+        held = self.node.db.write(*self._about(), *names)
+        tx = await held.__aenter__()
+        try:
+            tx.author = self.author
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
+            if (said := await self.once.find(tx.one)) is not None:
+                raise SaidBefore(said)
             await self._look_again(tx)
             yield tx
             self._require_proven()
+        except BaseException as error:
+            await held.__aexit__(type(error), error, error.__traceback__)
+            raise
+        if effect and self.once.key is not None:
+            self._held = (held, tx)
+            return
+        await held.__aexit__(None, None, None)
         self.nonce = None
+
+    async def conclude(self, said: Said | None) -> None:
+        """Commit the effect, and with it the answer; None: it is not one to be kept."""
+        if self._held is None:
+            return
+        (held, tx), self._held = self._held, None
+        try:
+            if said is not None:
+                await self.once.keep(tx, said)
+        except BaseException as error:
+            await held.__aexit__(type(error), error, error.__traceback__)
+            raise
+        await held.__aexit__(None, None, None)
+        self.nonce = None
+
+    async def abandon(self, error: BaseException) -> None:
+        """Take back an effect whose answer nobody will have: it is done when the request is sent again."""
+        if self._held is not None:
+            (held, _), self._held = self._held, None
+            with contextlib.suppress(type(error)):
+                await held.__aexit__(type(error), error, error.__traceback__)
+
+    async def spend_nonce(self) -> None:
+        """Let the request be no replay of a later one, where its answer is known already."""
+        if self.nonce is not None:
+            async with self.node.db.write(*self._about()) as tx:
+                await self._spend(tx, *self.nonce)
+            self.nonce = None
 
     async def _look_again(self, tx: Tx) -> None:
         """Read once more, inside the transaction, what the gate has let the caller through by."""

@@ -10,6 +10,7 @@ from relay.capacity.probes import Probes
 from relay.capacity.reserve import Reserve
 from relay.config import Config
 from relay.db.engine.database import Database
+from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http.buffers import Buffers
@@ -36,6 +37,7 @@ class Node:
     signer: Signer
     hub: Hub
     jobs: Jobs
+    followers: Followers
     lanes: Lanes
     limiter: Limiter
     metrics: Metrics

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from localstore.core.identity.request_signature import SAFE_METHODS
 from localstore.core.limits import JSON_ANSWER
 
 T = TypeVar("T")
@@ -40,10 +41,10 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     cap: int = JSON_ANSWER
 
     @property
-    def creates(self) -> bool:
-        """Whether a request creates a resource. The client then sends an Idempotency-Key, and the relay
-        answers a repeat with its first answer."""
-        return self.keyed and (self.method, self.status) == ("POST", 201)
+    def takes_key(self) -> bool:
+        """Whether a request changes something: with an Idempotency-Key the relay answers a repeat with its
+        first answer. A client sends one unless the request is `repeatable` as it is."""
+        return self.keyed and self.method not in SAFE_METHODS
 
     @property
     def shape(self) -> Any:

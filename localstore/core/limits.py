@@ -48,7 +48,8 @@ PREPARE = 900
 PURGE_WINDOW = 30 * 24 * 3600
 GC_GRACE = 24 * 3600
 ALIAS = 90 * 24 * 3600  # the old name of a renamed repository
-IDEMPOTENCY_KEY = 24 * 3600
+IDEMPOTENCY_KEY = 30 * 24 * 3600
+IDEMPOTENCY_KEYS = 100_000  # of one account at a time
 SCRIPT_TOKEN_DAYS = 365
 HANDLE_RESERVED = 90 * 24 * 3600  # an old handle still resolves to its repositories
 

@@ -23,6 +23,10 @@ from relay.db.engine.postgres import STAMP_BITS
 from relay.migrations import postgres
 
 EVENTS = "event"
+# Followers stand where they stood: behind as many of the events as before.
+_CURSORS = """DO $$ BEGIN IF to_regclass('cursor') IS NOT NULL AND to_regclass('restored') IS NOT NULL THEN
+UPDATE cursor SET at = coalesce((SELECT min(id) FROM event), 0) - 1
+  + (SELECT count(*) FROM restored WHERE restored.id <= cursor.at); END IF; END $$"""
 
 
 def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = None) -> None:
@@ -70,6 +74,7 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
             await _events(connection, table)
         else:
             await connection.copy_records_to_table(table.name, columns=table.columns, records=table.rows)
+    await connection.execute(_CURSORS)
     await _counters(connection)
 
 

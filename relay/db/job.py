@@ -1,4 +1,5 @@
-"""Statements on jobs. A lease, not a lock: a worker that dies loses its jobs when their time is up."""
+"""Statements on jobs. A lease, not a lock: a worker that dies loses its jobs when their time is up. Who holds
+a job knows its lease; it is another one after each renewal."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ _DUE = and_(
 _MINE = and_(job.c.id == bindparam("job_id"), job.c.leased_until == bindparam("lease"))
 
 INSERT = InsertNew(job)  # a `key` that is there already means the work is: periodic jobs rely on it
+# Those of one kind are a range of the index of open jobs: however many of it wait, others are found at once.
+DUE = select(job.c.id).where(_DUE, job.c.kind == bindparam("of_kind")).limit(1)
 CLAIM = (
     update(job)
     .where(
         job.c.id.in_(
             select(job.c.id)
-            .where(_DUE, job.c.kind.in_(bindparam("kinds", expanding=True)))
+            .where(_DUE, job.c.kind == bindparam("of_kind"))
             .order_by(job.c.run_at)
             .limit(bindparam("limit"))
             .with_for_update(skip_locked=True)
@@ -29,6 +32,7 @@ CLAIM = (
     .values(leased_until=bindparam("lease"), attempts=job.c.attempts + 1)
     .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts)
 )
+RENEW = update(job).where(_MINE).values(leased_until=bindparam("until"))
 DONE = (
     update(job).where(_MINE).values(done_at=bindparam("now"), leased_until=null(), error=bindparam("error"))
 )

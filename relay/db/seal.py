@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sqlalchemy import and_, bindparam, delete, insert, select
+from sqlalchemy import and_, bindparam, delete, insert, or_, select
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.engine.database import Row, Tx
 from relay.db.schema.account import account, device_key
+from relay.db.schema.ref import ref
+from relay.db.schema.repo import collaborator, repo
 from relay.db.schema.seal import prepare, seal, seal_change, seal_parent
 
 Purpose = Literal["seal", "seals", "merge"]
@@ -117,6 +119,30 @@ PREPARED = select(
     prepare.c.expires_at,
 ).where(prepare.c.id == bindparam("prepare_id"))
 DROP_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
+# What is prepared in a repository that takes no seal, or by who may not write there.
+_MAY_SEAL = (
+    select(repo.c.id)
+    .select_from(
+        repo.outerjoin(
+            collaborator,
+            and_(
+                collaborator.c.repo_id == repo.c.id,
+                collaborator.c.account_id == prepare.c.account_id,
+                collaborator.c.role.in_(("write", "admin", "owner")),
+            ),
+        )
+    )
+    .where(
+        repo.c.id == bindparam("repo_id"),
+        repo.c.state == "active",
+        or_(repo.c.owner_id == prepare.c.account_id, collaborator.c.account_id.is_not(None)),
+    )
+    .correlate(prepare)
+)
+DROP_UNFINISHABLE = delete(prepare).where(
+    prepare.c.branch_id.in_(select(ref.c.id).where(ref.c.repo_id == bindparam("repo_id"))),
+    ~_MAY_SEAL.exists(),
+)
 _OWN_PREPARED = and_(
     prepare.c.branch_id == bindparam("branch_id"),
     prepare.c.device_key_id == bindparam("device_key_id"),

@@ -1,13 +1,14 @@
 """Who is told what happened. The event log in the database is the truth; a wake-up is only a hint.
 
-`announce` writes an event in the transaction of its effect. One reader follows the log, woken after commits,
-by other processes and every few seconds besides, and hands each event to the peers that subscribed to its
-repository. Where many transactions write at once, events of different repositories may appear out of order:
-the reader goes on from the horizon below which nothing can appear any more, and a peer, whose repository's
-events come in order, passes over what it has had (design/relay, Events and sockets).
+One reader follows the log, woken after commits here and in other processes and every few seconds besides, and
+hands each event to the peers that subscribed to its repository. Where many transactions write at once,
+events of different repositories may appear out of order: the reader goes on from the horizon below which
+nothing can appear any more, and a peer, whose repository's events come in order, passes over what it has had
+(design/relay, Events and sockets).
 
-Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody
-waits for it. What a peer may see is asked of a callback, when it subscribes and again before each delivery.
+What a peer may hear is asked when it subscribes, again before it is handed an event that changes who sees the
+repository, and every few seconds, for all peers in one query. Nothing that is later in the log reaches a peer
+whom such an event has shut out.
 """
 
 from __future__ import annotations
@@ -15,74 +16,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from time import monotonic
 from typing import Any
-
-import msgspec
 
 from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from relay.base.clock import now_ms
-from relay.db.engine.database import Database, Row, Tx
+from relay.db.engine.database import Author, Database, Row, Tx
 from relay.db.live import event as rows
 from relay.db.live import listener as listeners
+from relay.db.repo import Role
+from relay.events import log
+from relay.events.log import LEVEL, Audience, Logged, audience_of
+from relay.events.peers import Peer, Told, to_wire
 
-POLL = 5.0  # seconds between looks at the log when nothing woke us: another process may have written
+POLL = 5.0  # seconds between looks at the log, and at all rights, when nothing woke us
 ALIVE = 2.0  # seconds between looks at whether sessions still live: another process may have ended one
 ASKED = 500  # sessions of one such look
 COALESCE = 0.01  # seconds in which commits share one look
 BATCH = 500  # events of one read
 BACKLOG = 1000  # events a subscriber may be behind before it has to resync
-QUEUE = 1000  # events that wait for one peer
 LOG = logging.getLogger(__name__)
 
-Visible = Callable[[list[str]], Awaitable[set[str]]]
-
-
-@dataclass(slots=True, eq=False)
-class Peer:
-    """One listener. `cursors`: repository → the last event that was queued for it."""
-
-    session_id: str | None
-    cursors: dict[str, int] = field(default_factory=dict)
-    queue: deque[Event] = field(default_factory=deque)
-    lost: set[str] = field(default_factory=set)  # repositories to resync
-    closed: bool = False
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def offer(self, event: Event) -> None:
-        """Queue an event, or give up on the queue when it is full."""
-        cursor = self.cursors.get(event.repo_id)
-        if cursor is None or event.id <= cursor:
-            return
-        self.cursors[event.repo_id] = event.id
-        if len(self.queue) >= QUEUE:
-            self.lost.update(waiting.repo_id for waiting in self.queue)
-            self.lost.add(event.repo_id)
-            self.queue.clear()
-        elif event.repo_id not in self.lost:
-            self.queue.append(event)
-        self.ready.set()
-
-    def take(self) -> tuple[list[Event], set[str]]:
-        """What waits: events in order, and the repositories whose events were lost."""
-        events, lost = list(self.queue), self.lost
-        self.queue.clear()
-        self.lost = set()
-        self.ready.clear()
-        return events, lost
-
-    def close(self) -> None:
-        self.closed = True
-        self.ready.set()
+Seen = Mapping[tuple[str, str], Audience]  # (account, repository) → what the account hears; hidden ones lack
+Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]  # of these accounts, in these
 
 
 class Hub:
-    """The hub of one process."""
+    """The hub of one process. `rights`: what accounts may hear of repositories; from the database if None."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db
+        self._rights = rights or self._rights_of
         self._peers: set[Peer] = set()
         self._listeners: dict[str, set[Peer]] = {}
         self._position = 0  # every event up to here was handed out
@@ -107,24 +72,21 @@ class Hub:
 
     # --- what services call
 
-    async def announce(self, tx: Tx, repo_id: str, kind: str, **data: Any) -> int:
-        """Write an event in the caller's transaction, which names the repository (`Database.write`);
-        listeners hear of it after the commit. Returns its id. `kind`: live, seal, ref or repo. `data`: ids,
-        numbers and names, never content."""
-        event_id: int = await tx.value(
-            rows.INSERT,
-            id=await tx.stamp(),
-            repo_id=repo_id,
-            kind=kind,
-            data=msgspec.json.encode(data).decode(),
-            created_at=now_ms(),
+    async def announce(
+        self,
+        tx: Tx,
+        repo_id: str,
+        kind: str,
+        *,
+        number: int | None = None,
+        audience: Audience = "reader",
+        author: Author | None = None,
+        **data: Any,
+    ) -> int:
+        """Write an event of a repository; see `relay.events.log.append`. Returns its id."""
+        return await log.append(
+            tx, kind, repo_id=repo_id, number=number, audience=audience, author=author, data=data
         )
-        tx.after_commit(self._announced)
-        return event_id
-
-    def _announced(self) -> None:
-        self._wake.set()
-        self._db.wake_others()
 
     def end_sessions(self, session_ids: Iterable[str]) -> None:
         """Close the peers of sessions that were revoked; call it after the commit (`tx.after_commit`)."""
@@ -135,8 +97,14 @@ class Hub:
 
     # --- peers
 
-    def join(self, session_id: str | None) -> Peer:
-        peer = Peer(session_id)
+    def join(
+        self,
+        session_id: str | None,
+        account_id: str = "",
+        most: Audience = "owner",
+        until: int | None = None,
+    ) -> Peer:
+        peer = Peer(session_id, account_id, most, until)
         self._peers.add(peer)
         return peer
 
@@ -146,28 +114,43 @@ class Hub:
         self._peers.discard(peer)
         peer.close()
 
-    async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
-        """Deliver the repository's events after `since` from here on; None: from now. The caller has checked
-        that the peer may see it. Too far behind, the peer is told to resync."""
+    async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
+        """Queue the repository's events after `since` from here on; None: from now. Hidden unless the peer
+        may see it. Too far behind, the peer is told to resync. Nobody takes from the peer meanwhile: what is
+        queued may yet be hidden."""
         self.unsubscribe(peer, repo_id)
+        audience = await self._may_see(peer, repo_id)
+        if audience is None:
+            return Hidden(repo_id=repo_id)
+        peer.sees(repo_id, audience)
+        told = await self._from(peer, repo_id, since)
+        # Asked again now that it listens: whatever changes from here on is handed to it in order.
+        audience = await self._may_see(peer, repo_id)
+        if audience is None or repo_id not in peer.cursors:
+            self.unsubscribe(peer, repo_id)
+            return Hidden(repo_id=repo_id)
+        peer.sees(repo_id, audience)
+        return told
+
+    async def _from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
+        """Listen; the events after `since` that were written before are queued."""
         cursor = await self._settled() if since is None else since
-        if await self._is_foreign(cursor):
+        if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)
-        behind: list[Event] = []
+        behind: list[Logged] = []
         while True:
             before = self._handed_out
             async with self._db.read() as tx:
                 found = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
-            behind += map(_event, found)
+            behind += map(log.row, found)
             cursor = behind[-1].id if behind else cursor
             if len(behind) >= BACKLOG:
                 return await self._resync(peer, repo_id)
             if len(found) < BATCH and before == self._handed_out:
                 break  # nothing was handed out while we read: the log continues where this backlog ends
-        self._listen(peer, repo_id, cursor)
-        peer.queue.extend(behind)
-        if behind:
-            peer.ready.set()
+        self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
+        for event in behind:
+            peer.offer(Told(event))
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
 
     async def _resync(self, peer: Peer, repo_id: str) -> Resync:
@@ -176,47 +159,83 @@ class Hub:
         return Resync(repo_id=repo_id, id=cursor)
 
     def unsubscribe(self, peer: Peer, repo_id: str) -> None:
-        peer.cursors.pop(repo_id, None)
+        peer.forget(repo_id)
         listeners = self._listeners.get(repo_id, set())
         listeners.discard(peer)
         if not listeners:
             self._listeners.pop(repo_id, None)
 
-    async def deliveries(self, peer: Peer, visible: Visible) -> AsyncIterator[list[Event | Resync | Hidden]]:
-        """Batches for a peer until it is closed. Before each, `visible` says which of its repositories the
-        peer may still see; the others are unsubscribed and reported hidden, once. `visible` raises when the
-        session has ended, also between batches (it is asked at least every POLL seconds)."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
-                    await peer.ready.wait()
-            if peer.closed:
-                return
-            asked = list(peer.cursors)
-            allowed = await visible(asked)  # meanwhile the peer may subscribe and unsubscribe
-            allowed |= peer.cursors.keys() - set(asked)
-            allowed &= peer.cursors.keys()
-            events, lost = peer.take()
-            hidden = [repo_id for repo_id in asked if repo_id in peer.cursors and repo_id not in allowed]
-            for repo_id in hidden:
-                self.unsubscribe(peer, repo_id)
-            batch: list[Event | Resync | Hidden] = [Hidden(repo_id=repo_id) for repo_id in hidden]
-            batch += [event for event in events if event.repo_id in allowed]
-            batch += [Resync(repo_id=one, id=peer.cursors[one]) for one in sorted(lost & allowed)]
-            if batch:
-                yield batch
-
-    async def poll(self, repo_ids: Sequence[str], since: int | None) -> tuple[list[Event], int, bool]:
-        """Events of these repositories after `since`, where to go on, and whether there are more."""
+    async def poll(
+        self, levels: Mapping[str, Audience], since: int | None
+    ) -> tuple[list[Event], int, bool, bool]:
+        """Events after `since` of these repositories that may be heard, where to go on, whether there are
+        more, and whether some that came after `since` are gone."""
         last = await self._settled()  # one number for many repositories: only what is final counts
-        if since is None or not repo_ids or await self._is_foreign(since):
-            return [], last, False
+        if since is None or not levels:
+            return [], last, False, False
+        if await self._is_lost(since):
+            return [], last, False, True
         async with self._db.read() as tx:
-            found = await tx.all(rows.OF_REPOS, repo_ids=list(repo_ids), since=since, last=last, limit=BATCH)
-        events = [_event(row) for row in found]
-        if len(events) < BATCH:
-            return events, max(last, since), False
-        return events, events[-1].id, True
+            found = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
+        logged = [log.row(one) for one in found]
+        heard = [to_wire(one) for one in logged if LEVEL[one.audience] <= LEVEL[levels[one.repo_id or ""]]]
+        if len(logged) < BATCH:
+            return heard, max(last, since), False, False
+        return heard, logged[-1].id, True, False
+
+    async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
+        """What this account may hear of those of these repositories that it sees."""
+        seen = await self._rights({account_id}, repo_ids)
+        return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
+
+    # --- rights
+
+    async def _may_see(self, peer: Peer, repo_id: str) -> Audience | None:
+        return (await self._rights({peer.account_id}, {repo_id})).get((peer.account_id, repo_id))
+
+    async def _rights_of(self, accounts: Collection[str], repo_ids: Collection[str]) -> Seen:
+        async with self._db.read() as tx:
+            found = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
+        return _seen(found, accounts)
+
+    async def _ask_again(self, repo_ids: Collection[str]) -> None:
+        """What every peer of these repositories may hear, in one query."""
+        peers = {(peer, one) for one in repo_ids for peer in self._listeners.get(one, ())}
+        if not peers:
+            return
+        seen = await self._rights({peer.account_id for peer, _ in peers}, repo_ids)
+        for peer, repo_id in peers:
+            if repo_id not in peer.cursors:
+                continue  # unsubscribed meanwhile
+            audience = seen.get((peer.account_id, repo_id))
+            if audience is None:
+                self.unsubscribe(peer, repo_id)
+            peer.sees(repo_id, audience)
+
+    async def _watch(self) -> None:
+        asked = monotonic()
+        while True:
+            await asyncio.sleep(ALIVE)
+            try:
+                await self._end_dead(self._peers)
+                if monotonic() - asked >= POLL:
+                    asked = monotonic()
+                    await self._ask_again(list(self._listeners))
+            except Exception:
+                LOG.exception("the rights of listeners could not be looked at; trying again")
+
+    async def _end_dead(self, peers: Iterable[Peer]) -> None:
+        """Close these peers if their session or key has ended."""
+        here = list(peers)
+        ids = sorted({peer.session_id for peer in here if peer.session_id is not None})
+        for start in range(0, len(ids), ASKED):
+            part = ids[start : start + ASKED]
+            async with self._db.read() as tx:
+                living = {row[0] for row in await tx.all(listeners.LIVING, ids=part, now=now_ms())}
+            self.end_sessions(set(part) - living)
+        for peer in here:
+            if peer.over:
+                peer.close()
 
     # --- the log
 
@@ -224,11 +243,13 @@ class Hub:
         peer.cursors[repo_id] = cursor
         self._listeners.setdefault(repo_id, set()).add(peer)
 
-    async def _is_foreign(self, cursor: int) -> bool:
-        """Whether this id was told by a log that is no more: the database was restored from a backup."""
+    async def _is_lost(self, cursor: int) -> bool:
+        """Whether events after this id are gone: swept, or of a log that is no more, since the database was
+        restored from a backup."""
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
-        return cursor > last and cursor > await self._settled()
+            swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0
+        return cursor < swept or (cursor > last and cursor > await self._settled())
 
     async def _settled(self) -> int:
         """The last id that no event can slip in before."""
@@ -248,38 +269,48 @@ class Hub:
             except Exception:
                 LOG.exception("the event log could not be read; trying again")
 
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(ALIVE)
-            try:
-                await self._end_dead()
-            except Exception:
-                LOG.exception("the sessions could not be looked at; trying again")
-
-    async def _end_dead(self) -> None:
-        """Close the peers whose session or key was ended elsewhere."""
-        ids = sorted({peer.session_id for peer in self._peers if peer.session_id is not None})
-        for start in range(0, len(ids), ASKED):
-            part = ids[start : start + ASKED]
-            async with self._db.read() as tx:
-                living = {row[0] for row in await tx.all(listeners.LIVING, ids=part, now=now_ms())}
-            self.end_sessions(set(part) - living)
-
     async def _hand_out(self) -> None:
         at, found = self._position, BATCH
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)  # before the events: what is below it, we shall see
         while found == BATCH:
             async with self._db.read() as tx:
-                events = [_event(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
-            for event in events:
+                logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
+            for event in logged:
+                await self._hand_to_peers(event)
                 at = event.id
-                for peer in self._listeners.get(event.repo_id, ()):
-                    peer.offer(event)
-            found = len(events)
+            found = len(logged)
             self._handed_out += found
         self._position = at if horizon is None else max(self._position, horizon - 1)
 
+    async def _hand_to_peers(self, event: Logged) -> None:
+        if event.repo_id is None:
+            if event.kind in log.ENDS:
+                await self._end_dead([one for one in self._peers if one.account_id == event.account_id])
+            return
+        peers = self._listeners.get(event.repo_id, set())
+        late = [peer for peer in peers if peer.cursors.get(event.repo_id, event.id) < event.id]
+        if not late:
+            return
+        if event.changes_access:
+            await self._ask_again([event.repo_id])
+        told = Told(event)
+        for peer in late:
+            peer.offer(told)
 
-def _event(row: Row) -> Event:
-    return Event(id=row[0], repo_id=row[1], kind=row[2], data=msgspec.json.decode(row[3]))
+
+def _seen(found: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
+    seen: dict[tuple[str, str], Audience] = {}
+    for repo_id, owner_id, public, account_id, role in found:
+        if public:
+            for one in accounts:
+                seen.setdefault((one, repo_id), "reader")
+        if account_id in accounts:
+            seen[account_id, repo_id] = audience_of(_role(role))
+        if owner_id in accounts:
+            seen[owner_id, repo_id] = "owner"
+    return seen
+
+
+def _role(word: str | None) -> Role | None:
+    return word  # type: ignore[return-value]  # the column holds nothing else

@@ -1,11 +1,13 @@
 """Work beside requests: a leased table of jobs, at least once each, with retries.
 
-    jobs.register("webhook", deliver)                     # async def deliver(data: dict) -> None; idempotent
+    jobs.register("webhook", deliver, Lane(slots=8))   # async def deliver(data: dict[str, Any]) -> None
     async with view.write() as tx:
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
-Handlers are registered at start-up. A job whose worker dies is run again when its lease is over. Periodic
-work is a job keyed `kind:hour`, so that any number of processes do it once.
+Handlers are registered at start-up. Each kind has a lane: so many of it run at once in one process, each ends
+at its deadline, and after a failure it waits as the lane says. A lane that is full, or hangs, holds up no
+other. A lease is renewed while its job runs; a job whose worker dies is run again when its lease is over.
+Periodic work is a job keyed `kind:hour`, so that any number of processes do it once.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -23,18 +27,37 @@ from relay.base.ids import new_id
 from relay.db import job as rows
 from relay.db.engine.database import Database, Row, Tx
 
-HOUR = 3600_000  # milliseconds, as all below
+SECOND = 1000  # milliseconds, as all below
+HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-LEASE = 5 * 60_000
-HANDLER = LEASE - 30_000  # a handler is stopped before its lease could pass to another
-POLL = 5_000
-FIRST_RETRY, LAST_RETRY = 5_000, HOUR
-ATTEMPTS = 12
-CLAIMED = 8  # jobs run at once by one process
+LEASE = 60 * SECOND  # after which the job of a worker that died is run again
+RENEW = LEASE // 3
+POLL = 5 * SECOND
+STUBBORN = 5 * SECOND  # that a handler has to end in when it is stopped; then it is left to itself
 ERROR_CHARS = 2000
 LOG = logging.getLogger(__name__)
 
 Handler = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(slots=True, frozen=True)
+class Lane:
+    """How one kind of work is done: `slots` at once in a process, each stopped after `deadline`, tried
+    `attempts` times, the first time again after `retry`, each time twice as long after, at most `longest`."""
+
+    slots: int = 2
+    deadline: int = 270 * SECOND
+    attempts: int = 12
+    retry: int = 5 * SECOND
+    longest: int = HOUR
+
+    def pause(self, attempts: int) -> int:
+        """How long to wait after so many attempts."""
+        return min(self.retry << min(attempts - 1, 40), self.longest)
+
+
+class LeaseLost(Exception):
+    """Another worker has the job: this one was held up for longer than its lease."""
 
 
 class Jobs:
@@ -43,22 +66,34 @@ class Jobs:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._handlers: dict[str, Handler] = {}
+        self._lanes: dict[str, Lane] = {}
         self._periods: dict[str, int] = {}
+        self._running: Counter[str] = Counter()
+        self._runs: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def register(self, kind: str, handler: Handler, *, hourly: bool = False, daily: bool = False) -> None:
-        """Name who does a kind of work. It may run twice and must not mind. `hourly`, `daily`: how often it
-        is due by itself."""
-        self._handlers[kind] = handler
+    def register(
+        self,
+        kind: str,
+        handler: Handler,
+        lane: Lane | None = None,
+        *,
+        hourly: bool = False,
+        daily: bool = False,
+    ) -> None:
+        """Name who does a kind of work, and how. It may run twice and must not mind. `hourly`, `daily`: how
+        often it is due by itself."""
+        self._handlers[kind], self._lanes[kind] = handler, lane or Lane()
         if hourly or daily:
             self._periods[kind] = HOUR if hourly else DAY
 
     async def add(
         self, tx: Tx, kind: str, data: dict[str, Any], *, key: str | None = None, run_at: int | None = None
     ) -> None:
-        """Queue work in the caller's transaction; `run_at` in ms, None: now. A `key` is used once: with one
-        that is there, nothing is added. Work of later is found when it is due, by looking every `POLL`."""
+        """Queue work in the caller's transaction; not before `run_at` in ms, None: now. A `key` is used once:
+        with one that is there, nothing is added. Work of later is found when it is due, by looking every
+        `POLL`."""
         await tx.many(
             rows.INSERT,
             [
@@ -80,33 +115,28 @@ class Jobs:
 
     async def stop(self) -> None:
         """Stop at once; what was running is run again when its lease is over."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        tasks = [*self._runs, *([self._task] if self._task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_due(self) -> int:
-        """Carry out what is due now; returns how many jobs were tried."""
+        """Carry out what is due now and has a slot; returns how many jobs were tried."""
         await self._add_periodic()
-        now = now_ms()
-        lease = now + LEASE
-        async with self._db.write() as tx:
-            claimed = await tx.all(
-                rows.CLAIM, now=now, lease=lease, limit=CLAIMED, kinds=sorted(self._handlers)
-            )
-        await asyncio.gather(*(self._run(row, lease) for row in claimed))
-        return len(claimed)
+        begun = await self._begin()
+        await asyncio.gather(*begun)
+        return len(begun)
 
     async def _work(self) -> None:
         while True:
+            self._wake.clear()
             try:
-                if await self.run_due():
-                    continue
+                await self._add_periodic()
+                await self._begin()
             except Exception:
                 LOG.exception("jobs could not be claimed; trying again")
-            self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL / 1000):
+                async with asyncio.timeout(POLL / SECOND):
                     await self._wake.wait()
 
     async def _add_periodic(self) -> None:
@@ -120,24 +150,108 @@ class Jobs:
                 for key, kind in due.items():
                     await self.add(tx, kind, {}, key=key)
 
-    async def _run(self, row: Row, lease: int) -> None:
+    async def _begin(self) -> list[asyncio.Task[None]]:
+        """Begin what is due, in each lane as many as have a slot."""
+        free = {kind: lane.slots - self._running[kind] for kind, lane in self._lanes.items()}
+        async with self._db.read() as tx:  # a look costs nobody a write
+            due = [
+                kind
+                for kind, slots in free.items()
+                if slots > 0 and await tx.one(rows.DUE, of_kind=kind, now=now_ms())
+            ]
+        if not due:
+            return []
+        claimed: list[tuple[Row, int]] = []
+        async with self._db.write() as tx:
+            now = now_ms()
+            for kind in due:
+                found = await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=now + LEASE, limit=free[kind])
+                claimed += [(row, now + LEASE) for row in found]
+        return [self._run(row, lease) for row, lease in claimed]
+
+    def _run(self, row: Row, lease: int) -> asyncio.Task[None]:
+        kind = row[1]
+        task = asyncio.create_task(self._carry_out(row, lease))
+        self._running[kind] += 1
+        self._runs.add(task)
+
+        def over(done: asyncio.Task[None]) -> None:
+            self._running[kind] -= 1
+            self._runs.discard(done)
+            self._wake.set()  # its slot is free
+            if not done.cancelled() and (error := done.exception()) is not None:
+                LOG.error("the end of a job of kind %s could not be written", kind, exc_info=error)
+
+        task.add_done_callback(over)
+        return task
+
+    async def _carry_out(self, row: Row, lease: int) -> None:
         job_id, kind, data, attempts = row
+        lane, held = self._lanes[kind], _Held(job_id, lease)
+        work = asyncio.ensure_future(self._handlers[kind](msgspec.json.decode(data)))
         try:
-            async with asyncio.timeout(HANDLER / 1000):
-                await self._handlers[kind](msgspec.json.decode(data))
+            await self._watched(work, held, lane.deadline)
+        except LeaseLost:
+            LOG.warning("job %s %s is another worker's by now", kind, job_id)
         except Exception as error:
             LOG.warning("job %s %s failed at attempt %d", kind, job_id, attempts, exc_info=True)
-            await self._failed(job_id, lease, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
+            await self._failed(held, lane, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
         else:
             async with self._db.write() as tx:
-                await tx.run(rows.DONE, job_id=job_id, lease=lease, now=now_ms(), error=None)
+                await tx.run(rows.DONE, job_id=job_id, lease=held.lease, now=now_ms(), error=None)
+        finally:
+            work.cancel()
 
-    async def _failed(self, job_id: str, lease: int, attempts: int, error: str) -> None:
+    async def _watched(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
+        """Until the work ends, as it ends; its lease is renewed meanwhile. TimeoutError at the deadline,
+        LeaseLost when another worker has the job."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + deadline / SECOND
+        while True:
+            left = ends - loop.time()
+            await asyncio.wait({work}, timeout=min(max(left, 0), RENEW / SECOND))
+            if work.done():
+                return work.result()
+            if loop.time() >= ends:
+                await _stopped(work, held.job_id)
+                raise TimeoutError(f"it took longer than {deadline / SECOND:g} s")
+            if not await self._renewed(held):
+                await _stopped(work, held.job_id)
+                raise LeaseLost
+
+    async def _renewed(self, held: _Held) -> bool:
+        """Whether the lease is ours still. A database that cannot be reached now may be in time."""
+        until = max(now_ms() + LEASE, held.lease + 1)
+        try:
+            async with self._db.write() as tx:
+                ours = await tx.run(rows.RENEW, job_id=held.job_id, lease=held.lease, until=until)
+        except Exception:
+            LOG.exception("the lease of job %s could not be renewed; trying again", held.job_id)
+            return True
+        held.lease = until
+        return bool(ours)
+
+    async def _failed(self, held: _Held, lane: Lane, attempts: int, error: str) -> None:
         """Try again later, or give up: the row stays with its error until the sweep."""
-        now = now_ms()
+        now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
-            if attempts >= ATTEMPTS:
-                await tx.run(rows.DONE, job_id=job_id, lease=lease, now=now, error=error)
+            if attempts >= lane.attempts:
+                await tx.run(rows.DONE, **mine, now=now, error=error)
             else:
-                wait = min(FIRST_RETRY * 2 ** (attempts - 1), LAST_RETRY)
-                await tx.run(rows.AGAIN, job_id=job_id, lease=lease, next_at=now + wait, error=error)
+                await tx.run(rows.AGAIN, **mine, next_at=now + lane.pause(attempts), error=error)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A job that this worker holds, by its lease of the moment."""
+
+    job_id: str
+    lease: int
+
+
+async def _stopped(work: asyncio.Future[None], job_id: str) -> None:
+    """Stop a handler; one that does not end keeps neither its slot nor its job."""
+    work.cancel()
+    await asyncio.wait({work}, timeout=STUBBORN / SECOND)
+    if not work.done():
+        LOG.error("job %s does not end though it was stopped; it is left to itself", job_id)

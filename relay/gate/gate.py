@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 from sanic.request import Request
+from sanic.response import HTTPResponse
 
 from localstore.core.errors import (
     BadRequest,
@@ -30,6 +31,7 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.sync import PROTOCOL
 from localstore.core.rights import Operation
 from localstore.core.validation import refusal
 from relay.base.edition import EDITION
@@ -43,9 +45,13 @@ from relay.http.buffers import Lease
 from relay.http.reply import Answer, encode
 from relay.http.routing import Route
 from relay.node import Node
-from relay.service.once import Once
+from relay.once import Once, Said, SaidBefore
 
-SUBPROTOCOLS = ("svc-sync.v1",)
+SUBPROTOCOLS = (PROTOCOL,)
+TURN_HEADER, _TURN = "Svc-Turn", re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
+_OF_THE_WIRE = frozenset(
+    {"content-length", "content-type", "connection", "date", "set-cookie", "x-request-id"}
+)
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 # Worth a second look by `_storable`. Each begins with one character: a set of them would be slow to find.
 _SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", rb"\[")]
@@ -82,38 +88,43 @@ def handler_of(route: Route, node: Node) -> Handle:
             node.limiter.admit_account(route, caller.principal.account_id)
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
+            if not sees:
+                arguments["caller"] = _admitted(operation, caller)
+            await _marked(route, request, body, caller)
             if sees:
                 arguments["view"] = caller = await _view(operation, caller, params["id"])
-            else:
-                arguments["caller"] = _admitted(operation, caller)
             _require_node_can(operation, node)
             if route.query:
                 arguments["query"] = _query(request, route.query)
-            if decode_body:
-                arguments["body"] = _body(request, route, body, decode_body)
-            if route.stream:
-                arguments["upload"] = incoming
-            if route.creates:
-                arguments["once"] = Once.of(request, arguments.get("body"))
-            elif route.status == 201 and route.method == "POST" and not route.stream:
-                _require_no_key(request)
+            arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
+            arguments["upload"] = incoming
             wanted = {name: arguments[name] for name in asked}
             if speaks:
                 return await _converse(route, request, caller, wanted)
-            return await encode(request, route, await _carried_out(route, wanted))
+            return await _carried_out(route, request, caller, wanted)
+        except SaidBefore as before:
+            await caller.spend_nonce()
+            return _again(before.said)
         except SvcError:
+            await caller.conclude(None)
             await caller.refuse_replay()
+            raise
+        except BaseException as error:
+            await asyncio.shield(caller.abandon(error))
             raise
 
     return handle
 
 
-async def _carried_out(route: Route, wanted: dict[str, Any]) -> Any:
-    """What the handler answers. A transaction that the database gave up took no effect, so that the whole
-    handler runs again; not where the body streams, which is there once."""
+async def _carried_out(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+    """What the handler answers, kept with the effect where the request has a key. A transaction that the
+    database gave up took no effect, so that the whole handler runs again; not where the body streams, which
+    is there once."""
     for pause in _RETRIES:
         try:
-            return await route.handler(**wanted)
+            answer = await encode(request, route, await route.handler(**wanted))
+            await caller.conclude(_said(answer))
+            return answer
         except ForeignKeyViolation:
             raise Conflict("something that this request refers to was deleted meanwhile; try again") from None
         except Contended:
@@ -144,6 +155,45 @@ async def _converse(route: Route, request: Request, caller: Caller, wanted: dict
     return Answer(None)
 
 
+def _said(answer: Answer) -> Said | None:
+    """The answer as it is kept; None for one that streams."""
+    response = answer.response
+    if response is None or answer.stream is not None:
+        return None
+    headers = [(str(name), str(value)) for name, value in response.headers.items()]
+    return Said(
+        response.status,
+        bytes(response.body or b""),
+        response.content_type,
+        [one for one in headers if one[0].lower() not in _OF_THE_WIRE],
+    )
+
+
+def _again(said: Said) -> Answer:
+    return Answer(HTTPResponse(said.body, said.status, dict(said.headers), said.media))
+
+
+async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -> None:
+    """Read what the request says of itself: its turn, and its Idempotency-Key. SaidBefore for a key that was
+    answered, whatever became of the subject since."""
+    caller.turn = _turn(request)
+    if route.stream or not route.changes:
+        return
+    if not route.keyed:
+        Once.of(request, body, None)
+    elif caller.principal is not None:
+        caller.once = Once.of(request, body, caller.principal.account_id)
+        if (said := await caller.once.find(caller.node.db.lookup)) is not None:
+            raise SaidBefore(said)
+
+
+def _turn(request: Request) -> str | None:
+    turn = request.headers.get(TURN_HEADER)
+    if turn is not None and not _TURN.fullmatch(turn):
+        raise Invalid(f"{TURN_HEADER} is 1 to 200 printable ASCII characters")
+    return turn
+
+
 def _admitted(operation: Operation, caller: Caller) -> Caller:
     """The caller, for an operation on no repository; or raise why not."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
@@ -167,6 +217,8 @@ async def _view(operation: Operation, caller: Caller, repo_id: str) -> View:
         address=caller.address,
         nonce=caller.nonce,
         lease=caller.lease,
+        once=caller.once,
+        turn=caller.turn,
         repo=repos.row(row),
         role=caller.role_of(row),
         operation=operation,
@@ -194,12 +246,6 @@ def _require_plain(request: Request) -> None:
     coding = request.headers.get("content-encoding")
     if coding is not None and coding.lower() != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
-
-
-def _require_no_key(request: Request) -> None:
-    """A key promises that nothing is made twice; where it cannot be kept it is refused."""
-    if request.headers.get("idempotency-key") is not None:
-        raise Invalid("Idempotency-Key needs a session; without an account it belongs to nobody")
 
 
 def _segment(raw: str) -> str:

@@ -43,7 +43,7 @@ _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A request that is sent again with its key gets its first answer, for 24 hours",
+    "description": "A request that is sent again with its key gets its first answer, for 30 days",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 
@@ -89,7 +89,7 @@ def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any])
         "parameters": [
             *_path_parameters(route),
             *_query_parameters(route, schema, components),
-            *([_KEY] if route.creates else []),
+            *([_KEY] if route.keyed else []),
         ],
         "responses": _responses(route, schema),
     }
@@ -152,7 +152,7 @@ def _problems(route: Route) -> set[int]:
         codes |= {404}
     if route.body is not None or route.stream:
         codes |= {400, 408, 413, 415, 422}
-    if route.query is not None or (route.method, route.status) == ("POST", 201):  # its Idempotency-Key
+    if route.query is not None or (route.changes and not route.stream):  # its Idempotency-Key
         codes |= {422}
     if route.operation.grows:
         codes |= {507}

@@ -9,10 +9,9 @@ What the kernel declares as an endpoint is served by `serves`; `route` is for wh
 pages, their forms, sockets, and addresses that others have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
-repository), `query` and `body` (Structs, by annotation), `once` (the answer of a request that is sent again;
-a route that creates takes it), `upload` (Upload, for streamed bodies), `request` (rarely), `raw` (the bytes
-of a body that is optional), `socket` (the route is a WebSocket, already open), and every path parameter. It
-answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
+(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
+every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
@@ -27,6 +26,7 @@ from typing import Any
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.identity.request_signature import SAFE_METHODS
 from localstore.core.limits import JSON_BODY
 from localstore.core.rights import OPERATIONS, Operation
 from relay.http.router import parameters
@@ -97,12 +97,16 @@ class Route:
     summary: str
 
     @property
-    def creates(self) -> bool:
-        """Whether a request that is sent again must get its first answer. Streamed bytes are kept by their
-        digest: sent twice they are there once. Without an account there is nobody a key could belong to."""
-        return (
-            (self.method, self.status) == ("POST", 201) and not self.stream and self.operation.about != "node"
-        )
+    def changes(self) -> bool:
+        """Whether its method is one that changes something."""
+        return self.method not in SAFE_METHODS
+
+    @property
+    def keyed(self) -> bool:
+        """Whether a request that is sent again with its Idempotency-Key gets its first answer. Streamed bytes
+        are kept by their digest: sent twice they are there once. Without an account there is nobody a key
+        could belong to."""
+        return self.changes and not self.stream and self.operation.about != "node"
 
     @property
     def about_repo(self) -> bool:
@@ -128,7 +132,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
             raise TypeError(f"{handler.__name__} answers {hints.get('return')}, its endpoint {shape}")
         served = route(endpoint.method, endpoint.path, returns=shape, status=endpoint.status, **settings)
         served(handler)
-        if TABLE[-1].creates != endpoint.creates:
+        if TABLE[-1].keyed != endpoint.takes_key:
             raise TypeError(f"{handler.__name__} and its endpoint disagree about an Idempotency-Key")
         return handler
 
@@ -188,8 +192,6 @@ def route(
             name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )
-        if declared.creates != ("once" in names):
-            raise TypeError(f"{declared.name} must take `once` exactly if it creates something")
         TABLE.append(declared)
         return handler
 

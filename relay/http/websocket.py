@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any
 
@@ -90,12 +90,27 @@ class Socket:
                 continue
             await self._read()
 
-    async def send(self, text: str) -> None:
-        """Send a message. Waits for a slow reader; ConnectionError when the socket has closed."""
+    async def send(self, *texts: bytes) -> None:
+        """Send messages. Waits for a slow reader; ConnectionError when the socket has closed."""
         if self.ws_proto.state is not OPEN:
             raise ConnectionError("the socket is closed")
-        self.ws_proto.send_text(text.encode())
+        for text in texts:
+            self.ws_proto.send_text(text)
         await self._flush()
+
+    def send_at_once(self, texts: Sequence[bytes]) -> bool:
+        """Send messages to a reader that has taken all before them; False, and nothing is sent, for another
+        one, or where the socket has closed."""
+        if (
+            self.ws_proto.state is not OPEN
+            or self._transport.is_closing()
+            or self._transport.get_write_buffer_size()
+        ):
+            return False
+        for text in texts:
+            self.ws_proto.send_text(text)
+        self._transport.write(b"".join(self.ws_proto.data_to_send()))
+        return True
 
     async def close(self, code: int = CloseCode.NORMAL_CLOSURE) -> None:
         """Say that the socket closes, give the client a moment to say the same, and end the connection."""

@@ -8,7 +8,6 @@ from localstore.core.model.label import Label, LabelCreate
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service import label as labels
-from relay.service.once import Once
 
 
 @serves(endpoints.LIST, operation="label.list", flag="TR_REPOS_ENABLED")
@@ -18,6 +17,6 @@ async def list_labels(view: View, query: PageQuery) -> Page[Label]:
 
 
 @serves(endpoints.CREATE, operation="label.create", flag="TR_REPOS_ENABLED", errors=(409,))
-async def create_label(view: View, body: LabelCreate, once: Once) -> Label:
+async def create_label(view: View, body: LabelCreate) -> Label:
     """Create a label"""
-    return await labels.create(view, body, once)
+    return await labels.create(view, body)

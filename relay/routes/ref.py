@@ -8,7 +8,6 @@ from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery, RefUp
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import ref as refs
-from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
@@ -20,9 +19,9 @@ async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
 
 
 @serves(endpoints.CREATE, operation="ref.create", flag=FLAG, errors=(409,))
-async def create_ref(view: View, body: RefCreate, once: Once) -> Ref:
+async def create_ref(view: View, body: RefCreate) -> Ref:
     """Create a branch or tag; its head is validated in the same transaction"""
-    return await refs.create(view, body, once)
+    return await refs.create(view, body)
 
 
 @serves(endpoints.GET, operation="ref.get", flag=FLAG)

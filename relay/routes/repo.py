@@ -8,15 +8,14 @@ from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch, Rep
 from relay.caller import Caller, View
 from relay.http.routing import Reply, serves
 from relay.service import repo as repos
-from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
 
 @serves(endpoints.CREATE, operation="repo.create", flag=FLAG, errors=(409, 503), cost=5)
-async def create_repo(caller: Caller, body: RepoCreate, once: Once) -> Reply:
+async def create_repo(caller: Caller, body: RepoCreate) -> Reply:
     """Create a repository with its default branch"""
-    made = await repos.create(caller, body, once)
+    made = await repos.create(caller, body)
     return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
 
 

@@ -16,7 +16,6 @@ from localstore.core.model.seal import (
 )
 from relay.caller import View
 from relay.http.routing import serves
-from relay.service.once import Once
 from relay.service.sealing import seal, trees
 
 FLAG = "TR_REPO_SEALING"
@@ -30,9 +29,9 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 
 @serves(endpoints.FINALIZE, operation="seal.finalize", flag=FLAG, errors=(409, 410))
-async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once) -> Seal:
+async def finalize(view: View, branch: str, body: FinalizeRequest) -> Seal:
     """Record the signed seal and move the branch's head"""
-    return await seal.finalize(view, branch, body, once)
+    return await seal.finalize(view, branch, body)
 
 
 @serves(endpoints.PREPARE_SEALS, operation="seals.prepare", flag=FLAG, max_body=TREES_BODY, errors=(409, 413))
@@ -42,6 +41,6 @@ async def prepare_seals(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 
 
 @serves(endpoints.FINALIZE_SEALS, operation="seals.finalize", flag=FLAG, errors=(409, 410))
-async def finalize_seals(view: View, body: FinalizeSealsRequest, once: Once) -> Page[Seal]:
+async def finalize_seals(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     """Record signed seals and move the branch's head once"""
-    return await trees.finalize(view, body, once)
+    return await trees.finalize(view, body)

@@ -17,13 +17,14 @@ from relay.caller import repo_name
 from relay.capacity.quota import What
 from relay.db import operator as rows
 from relay.db.engine import connect
-from relay.db.engine.database import Database
+from relay.db.engine.database import Author, Database
 from relay.db.identity import device_key
 from relay.db.storage import usage
 from relay.db.storage.usage import UsageRow
-from relay.events.hub import Hub
+from relay.events import log
 from relay.service.identity import account as accounts
 from relay.service.identity import audit
+from relay.service.identity.audit import OPERATOR
 
 LISTED = 1000  # accounts, those that use most
 HOUR = 3600_000  # milliseconds
@@ -51,7 +52,7 @@ async def add_account(url: str, handle: str, hours: int) -> str:
             expires_at=now + hours * HOUR,
             used_at=None,
         )
-        await audit.record(tx, "operator", "account.create", made.id, handle=name)
+        await audit.record(tx, OPERATOR, "account.create", made.id, account_id=made.id, handle=name)
     return code
 
 
@@ -81,7 +82,7 @@ async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -
         whats: tuple[What, ...] = ("bytes", "objects", "repositories")
         wanted = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
         await tx.run(usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in wanted.items()})
-        await audit.record(tx, "operator", "account.quota", account_id, **wanted)
+        await audit.record(tx, OPERATOR, "account.quota", account_id, account_id=account_id, **wanted)
 
 
 @contextlib.asynccontextmanager
@@ -117,6 +118,6 @@ async def _set_state(db: Database, full_name: str, action: str) -> str:
             state = TAKEN_OFF[action]
         now = now_ms()
         await tx.run(rows.SET_STATE, repo_id=repo_id, new_state=state, resume=resume, now=now)
-        await audit.record(tx, "operator", f"repo.{action}", repo_id, state=state)
-        await Hub(db).announce(tx, repo_id, "repo", state=state)
+        by = Author(OPERATOR)
+        await log.append(tx, f"repo.{action}", repo_id=repo_id, author=by, data={"state": state})
     return str(state)

@@ -26,6 +26,7 @@ from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
 from relay.db.engine import connect
+from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http import app as http
@@ -37,7 +38,7 @@ from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 from relay.run.admin import Admin
 from relay.run.maintenance import Keeper
-from relay.service import upkeep
+from relay.service import access_ends, upkeep
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 
@@ -122,6 +123,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             signer=signer,
             hub=Hub(db),
             jobs=Jobs(db),
+            followers=Followers(db),
             lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
@@ -130,10 +132,13 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         keeper = Keeper(config.data, db, objects, serving=True)
         stack.push_async_callback(keeper.stop)
         upkeep.register(node, keeper.start_daily)
+        node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)
         await node.hub.start()
         stack.push_async_callback(node.hub.stop)
+        await node.followers.start()
+        stack.push_async_callback(node.followers.stop)
         admin = Admin(config.data, keeper)
         stack.push_async_callback(admin.stop)
         await admin.start()

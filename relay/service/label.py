@@ -12,7 +12,6 @@ from relay.caller import View
 from relay.db import label as rows
 from relay.db.engine.database import UniqueViolation
 from relay.http import paging
-from relay.service.once import Once
 
 
 async def page(view: View, query: PageQuery) -> Page[Label]:
@@ -21,16 +20,14 @@ async def page(view: View, query: PageQuery) -> Page[Label]:
         return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
 
 
-async def create(view: View, body: LabelCreate, once: Once) -> Label:
+async def create(view: View, body: LabelCreate) -> Label:
     made = Label(name=body.name, color=body.color[-6:].lower(), description=body.description)
     async with view.write() as tx:
-        if (before := await once.answer(tx, view.me, Label)) is not None:
-            return before
         if await tx.value(rows.COUNT, of_repo=view.repo.id) >= LABELS:
             raise Conflict(f"{view.repo.full_name} has {LABELS} labels, and no repository has more")
         try:
             await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
         except UniqueViolation:
             raise LabelExists(f"{view.repo.full_name} already has a label {made.name}") from None
-        await once.remember(tx, view.me, made)
+        await view.node.hub.announce(tx, view.repo.id, "label.create", name=made.name)
     return made

@@ -17,7 +17,6 @@ from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service.live import frontier, landing
-from relay.service.once import Once
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
@@ -46,13 +45,11 @@ async def get(view: View, type: str, name: str) -> Ref:
         return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
-async def create(view: View, body: RefCreate, once: Once) -> Ref:
+async def create(view: View, body: RefCreate) -> Ref:
     """A ref starts at a seal: the one named, or the sealed head of the branch named."""
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
-        if (before := await once.answer(tx, view.me, Ref)) is not None:
-            return before
         made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, await _start(tx, view, body), 0, 0)
         if body.type == "tag" and made.head is None:
             raise Invalid("a tag needs a seal; push first", pointer="/head")
@@ -75,10 +72,10 @@ async def create(view: View, body: RefCreate, once: Once) -> Ref:
             raise exists(f"there is already a {body.type} {body.name}") from None
         if made.type == "branch" and made.head is not None:
             await frontier.start(tx, view.node, made)
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=made.type, name=made.name, head=made.head)
-        answer = to_wire(view, made)
-        await once.remember(tx, view.me, answer)
-    return answer
+        await view.node.hub.announce(
+            tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
+        )
+        return to_wire(view, made)
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
@@ -97,7 +94,7 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await _land(tx, view, ref, head)
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=head)
+        await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
         return to_wire(view, await find(tx, view.repo.id, type, name))
 
 
@@ -117,7 +114,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
             )
         await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
         await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
-        await view.node.hub.announce(tx, view.repo.id, "ref", type=ref.type, name=name, head=None)
+        await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=name, head=None)
 
 
 async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:

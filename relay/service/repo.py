@@ -31,12 +31,11 @@ from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.http import paging
-from relay.service.once import Once
 
 ALIAS_MS = limits.ALIAS * 1000
 
 
-async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
+async def create(caller: Caller, body: RepoCreate) -> Repo:
     """A repository with its default branch, which has no seal yet, and a tree key of its own."""
     me = caller.me
     if me.handle is None:
@@ -44,8 +43,6 @@ async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
     made = _new(me, me.handle, body)
     async with caller.write() as tx:
         await caller.still(tx)
-        if (before := await once.answer(tx, me, Repo)) is not None:
-            return before
         caller.node.reserve.require()
         await _claim_name(tx, made)
         try:
@@ -54,10 +51,8 @@ async def create(caller: Caller, body: RepoCreate, once: Once) -> Repo:
             raise NameTaken(f"there is already a repository {made.full_name}") from None
         await _insert_branch(tx, made)
         await quota.count_repository(tx, me.account_id, made.id, caller.node.config.quota)
-        await caller.node.hub.announce(tx, made.id, "repo", action="created")
-        shown = _to_wire(made, "owner")
-        await once.remember(tx, me, shown)
-    return shown
+        await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
+        return _to_wire(made, "owner")
 
 
 async def get(view: View) -> Repo:
@@ -118,7 +113,9 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
             )
         except UniqueViolation:
             raise NameTaken(f"there is already a repository {old.owner}/{new_name}") from None
-        await view.node.hub.announce(tx, old.id, "repo", action="edited")
+        await view.node.hub.announce(
+            tx, old.id, "repo.update", changed=_changed(patch), name=new_name, class_=new_class, state=state
+        )
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
@@ -133,7 +130,7 @@ async def delete(view: View) -> Deleted:
         if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
             raise NotFound
         await quota.delete(tx, view.repo.id)
-        await view.node.hub.announce(tx, view.repo.id, "repo", action="deleted")
+        await view.node.hub.announce(tx, view.repo.id, "repo.delete")
     return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
 
 
@@ -145,7 +142,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)
-        await caller.node.hub.announce(tx, repo_id, "repo", action="restored")
+        await caller.node.hub.announce(tx, repo_id, "repo.restore")
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
@@ -261,6 +258,11 @@ async def _insert_branch(tx: Tx, made: RepoRow) -> None:
 
 
 # --- settings
+
+
+def _changed(patch: RepoPatch) -> list[str]:
+    """The names of the settings that a patch gives."""
+    return [name for name in patch.__struct_fields__ if getattr(patch, name) is not None]
 
 
 def _check_archived(view: View, patch: RepoPatch) -> None:

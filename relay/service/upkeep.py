@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from relay.base.clock import now_ms
 from relay.base.logs import logger
 from relay.caller import repo_name
 from relay.capacity import quota
 from relay.db import job as jobs
-from relay.db.engine.database import Statement
+from relay.db.engine.database import Database, Row, Statement
+from relay.db.live import event as events
 from relay.db.storage import upkeep as rows
+from relay.events.jobs import SECOND, Lane
 from relay.node import Node
 from relay.service.history import live_updates
+from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -22,6 +27,8 @@ PURGED_AT_ONCE = 20
 DAY = 24 * 3600_000
 SESSIONS_KEPT = 2 * DAY  # after their end
 SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
+AUDIT_BELOW = 1 << 53  # what the numbers of its rows are lowered by
+LIVE_KEPT = 2 * DAY  # events of live edits
 
 
 class PurgeFailed(Exception):
@@ -32,7 +39,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
     """Name the hourly and daily work; before the node's jobs start. `collect` starts the collector."""
 
     async def collect_job(_: dict[str, Any]) -> None:
-        collect()  # it may take longer than a job's lease
+        collect()  # it goes on by itself
 
     async def sweep_job(_: dict[str, Any]) -> None:
         await sweep(node)
@@ -47,16 +54,16 @@ def register(node: Node, collect: Callable[[], None]) -> None:
     async def join_job(data: dict[str, Any]) -> None:
         await live_updates.join(node, data)
 
-    node.jobs.register("checkpoint", checkpoint_job)
-    node.jobs.register(live_updates.KIND, join_job)
-    node.jobs.register("sweep", sweep_job, hourly=True)
-    node.jobs.register("purge", purge_job, hourly=True)
-    node.jobs.register("gc", collect_job, daily=True)
+    node.jobs.register("checkpoint", checkpoint_job, Lane(slots=4, deadline=30 * SECOND))
+    node.jobs.register(live_updates.KIND, join_job, Lane(slots=2, deadline=60 * SECOND))
+    node.jobs.register("sweep", sweep_job, Lane(slots=1, deadline=1800 * SECOND), hourly=True)
+    node.jobs.register("purge", purge_job, Lane(slots=1, deadline=1800 * SECOND), hourly=True)
+    node.jobs.register("gc", collect_job, Lane(slots=1, deadline=60 * SECOND), daily=True)
 
 
 async def sweep(node: Node) -> int:
     """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, sessions
-    that ended, guests that nobody can be any more, old lines of the audit log, and old jobs. Answers how many
+    that ended, guests that nobody can be any more, events whose time is over, and old jobs. Answers how many
     rows went; more than SWEPT of one kind are left for the next time."""
     now = now_ms()
     gone = 0
@@ -64,7 +71,9 @@ async def sweep(node: Node) -> int:
         gone += await _swept(node, statement, now=now)
     gone += await _swept(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
     gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
-    gone += await _swept(node, rows.AUDIT, before=now - node.config.audit_days * DAY)
+    gone += await _swept(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    gone += await sweep_live(node.db)
+    await take_over_audit(node.db)
     async with node.db.write() as tx:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
@@ -80,6 +89,56 @@ async def _swept(node: Node, statement: Statement, **when: int) -> int:
             break
         await asyncio.sleep(0)
     return gone
+
+
+async def sweep_live(db: Database) -> int:
+    """Take away events of live edits that are older than LIVE_KEPT, a lot at a time, and note up to where:
+    whoever listens from before that reads all anew."""
+    gone = 0
+    while gone < SWEPT:
+        async with db.write("sweep events") as tx:
+            found = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
+            if not found:
+                break
+            await tx.run(events.DROP, ids=[row[0] for row in found])
+            await tx.many(events.CURSOR_FIRST, [{"name": events.SWEPT, "at": 0}])
+            await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=found[-1][0])
+        gone += len(found)
+        await asyncio.sleep(0)
+    return gone
+
+
+async def take_over_audit(db: Database) -> int:
+    """Move what a build from before the one log left in a table of its own into the log, under numbers below
+    all others: no follower hears of it again."""
+    taken = 0
+    while True:
+        async with db.write("sweep events") as tx:
+            found = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
+            if not found:
+                return taken
+            await tx.many(events.INSERT_MANY, [_from_audit(row) for row in found])
+            await tx.run(events.AUDIT_DROP, upto=found[-1][0])
+        taken += len(found)
+        await asyncio.sleep(0)
+
+
+def _from_audit(row: Row) -> dict[str, Any]:
+    number, at, actor, action, subject, data = row
+    of_account = action.startswith("account.") and actor == OPERATOR
+    return {
+        "id": number - AUDIT_BELOW,
+        "repo_id": None,
+        "account_id": (subject if of_account else actor if actor != OPERATOR else None) or None,
+        "number": None,
+        "kind": action,
+        "actor": actor,
+        "device_key_id": None,
+        "turn": None,
+        "audience": "owner",
+        "data": msgspec.json.encode({**msgspec.json.decode(data), "subject": subject}).decode(),
+        "created_at": at,
+    }
 
 
 async def purge(node: Node) -> int:

@@ -86,8 +86,8 @@ class Repository:
         made: dict[str, Any] = ok(self.http.post(f"{self.url}/branches/main/seal/finalize", json=done))
         return made
 
-    def prepare(self, key: DeviceKey, path: str = "x.txt", content: bytes = b"hello") -> dict[str, Any]:
-        """The first live edit of `main`, and what names and signs its seal."""
+    def edit(self, key: DeviceKey, path: str = "x.txt", content: bytes = b"hello") -> dict[str, Any]:
+        """A batch of one update that makes a file on `main`, by a new replica."""
         live = f"{self.url}/branches/main/live"
         ok(self.http.put(f"{self.url}/payloads/{blake3(content).hexdigest()}", content=content))
         start = ok(self.http.post(f"{live}/bootstrap", json={"device_key_id": key.id}))
@@ -104,12 +104,16 @@ class Repository:
         )
         raw = signing_bytes(self.id, start["branch_id"], start["replica"], key.id, made)
         signed = msgspec.structs.replace(made, signature=b64u(key.sign(raw)))
-        batch = {
+        return {
             "device_key_id": key.id,
             "replica": start["replica"],
             "updates": [msgspec.to_builtins(signed)],
         }
-        ok(self.http.post(f"{live}/updates", json=batch))
+
+    def prepare(self, key: DeviceKey, path: str = "x.txt", content: bytes = b"hello") -> dict[str, Any]:
+        """The first live edit of `main`, and what names and signs its seal."""
+        batch = self.edit(key, path, content)
+        ok(self.http.post(f"{self.url}/branches/main/live/updates", json=batch))
         wish = {"device_key_id": key.id, "message": "first", "expected_head": None}
         prepared = ok(self.http.post(f"{self.url}/branches/main/seal/prepare", json=wish))
         return {

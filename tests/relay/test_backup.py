@@ -25,7 +25,15 @@ async def contents(place: Place) -> dict[str, Any]:
     async with place.opened() as (db, _):
         found: dict[str, Any] = {name: await places.rows(db, name) for name in metadata.tables}
     found["event"] = [row[1:] for row in found["event"]]
+    found["cursor"] = await behind(place)
     return found
+
+
+async def behind(place: Place) -> dict[str, int]:
+    """How many events each follower has had."""
+    async with place.opened() as (db, _):
+        ids = [row[0] for row in await places.rows(db, "event")]
+        return {name: sum(one <= at for one in ids) for name, at in await places.rows(db, "cursor")}
 
 
 async def go_on(place: Place) -> None:
@@ -34,7 +42,7 @@ async def go_on(place: Place) -> None:
         repo_id = (await places.rows(db, "repo"))[0][0]
         name = await store.put(repo_id, place.data.name.encode())
         async with db.write(f"repo {repo_id}") as tx:
-            event = await Hub(db).announce(tx, repo_id, "repo", state="active")
+            event = await Hub(db).announce(tx, repo_id, "repo.resume", state="active")
         assert event == max(row[0] for row in await places.rows(db, "event"))
         assert await store.read(name, repo_id) == place.data.name.encode()
 

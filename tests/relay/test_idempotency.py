@@ -1,163 +1,193 @@
-"""A creating request that is sent again with its Idempotency-Key gets its first answer and creates nothing.
+"""A request that is sent again with its Idempotency-Key gets its first answer and changes nothing again.
 
-Every creating route is tried, and which these are is read from the route table."""
+Every route that changes something is tried, and which these are is read from the route table."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select, update
 
-from localstore.core.encoding import b64u, unb64u
-from localstore.core.identity.device_grant import Purpose
-from relay import routes
+from localstore.core import limits
+from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.http.routing import TABLE
-from tests.relay.auth.people import Browser, Device
+from relay.service import upkeep
+from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create, ok
+from tests.relay.histories import ok
+from tests.relay.mutations import CHANGING, MUTATIONS, READS, World, world
 
-routes.load()
-CREATING = sorted((route.method, route.path) for route in TABLE if route.creates)
-REPO = "/api/v1/repos/{id}"
-
-
-@dataclass
-class World:
-    """Somebody with a repository, at two doors: signed requests and a browser."""
-
-    relay: Relay
-    who: Account
-    http: httpx.Client
-    repo: Repository
-    browser: Browser
-
-    def rows(self, table: Any) -> int:
-        async def count() -> int:
-            async with self.relay.node.db.read() as tx:
-                return int(await tx.value(select(func.count()).select_from(table)))
-
-        return self.relay.run(count())
+__all__ = ["world"]  # the fixture
+KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
+USED = ("nonce", "idempotency")  # what each request uses, a repeat too
 
 
-@dataclass
-class Creation:
-    """`wish` makes the body of a request that creates one row more of `table`."""
+def counted(world: World) -> dict[str, int]:
+    """How many rows each table has."""
 
-    table: Any
-    wish: Callable[[World], Any]
-    path: Callable[[World], str] = lambda _world: ""
-    by_browser: bool = False
+    async def count() -> dict[str, int]:
+        async with world.relay.node.db.read() as tx:
+            return {
+                name: int(await tx.value(select(func.count()).select_from(table)))
+                for name, table in tables.items()
+                if name not in USED
+            }
 
-
-def device(world: World) -> dict[str, Any]:
-    return {**Device(world.relay.url).start(), "name": "laptop"}
-
-
-def proof(world: World) -> dict[str, Any]:
-    machine = Device(world.relay.url)
-    challenge = ok(world.http.post("/api/v1/repos/device-key-challenges", json=machine.start()))
-    return machine.answer(Purpose.REGISTER, challenge["account"], challenge)
+    return world.relay.run(count())
 
 
-def prepared(world: World) -> dict[str, Any]:
-    world.repo = create(world.http, world.who, f"r{secrets.token_hex(6)}")
-    return {"device_key_id": world.who.key.id, **world.repo.prepare(world.who.key)}
-
-
-def prepared_trees(world: World) -> dict[str, Any]:
-    repo, key = world.repo, world.who.key
-    wish = {
-        "branch": "main",
-        "device_key_id": key.id,
-        "expected_head": repo.head(),
-        "seals": [{"message": secrets.token_hex(6), "changes": [], "parents": []}],
-    }
-    fixed = ok(world.http.post(f"{repo.url}/seals/prepare", json=wish))
-    return {
-        "prepare_id": fixed["prepare_id"],
-        "device_key_id": key.id,
-        "signatures": [b64u(key.sign(unb64u(one["bytes"]))) for one in fixed["seals"]],
-    }
-
-
-def named(world: World) -> dict[str, Any]:
-    return {"name": f"n{secrets.token_hex(6)}"}
-
-
-CREATIONS: dict[tuple[str, str], Creation] = {
-    ("POST", "/api/v1/repos"): Creation(tables["repo"], named),
-    ("POST", f"{REPO}/refs"): Creation(tables["ref"], lambda world: {"type": "branch", **named(world)}),
-    ("POST", f"{REPO}/labels"): Creation(tables["label"], named),
-    ("POST", f"{REPO}/branches/{{branch}}/seal/finalize"): Creation(tables["seal"], prepared),
-    ("POST", f"{REPO}/seals/finalize"): Creation(tables["seal"], prepared_trees),
-    ("POST", "/api/v1/repos/device-key-challenges"): Creation(tables["challenge"], device),
-    ("POST", "/api/v1/repos/device-keys"): Creation(tables["device_key"], proof),
-    ("POST", "/api/v1/auth/pairing-codes"): Creation(tables["pairing_code"], lambda _world: None),
-    ("POST", "/api/v1/auth/tokens"): Creation(
-        tables["session"], lambda _world: {"label": secrets.token_hex(4)}, by_browser=True
-    ),
-}
-
-
-@pytest.fixture
-def world(
-    relay: Relay, account: Callable[..., Account], client: Callable[..., httpx.Client]
-) -> Iterator[World]:
-    who = account()
-    http = client(who)
-    browser = Browser(relay.url).sign_up(f"b{secrets.token_hex(6)}")
-    yield World(relay, who, http, create(http, who, "thing"), browser)
-    browser.close()
-
-
-def test_every_creating_route_is_tried() -> None:
-    """A new one fails here until it says how it is tried."""
-    assert sorted(CREATIONS) == CREATING
-
-
-@pytest.mark.parametrize("route", CREATING, ids=lambda route: route[1])
-def test_sent_twice_created_once(world: World, route: tuple[str, str]) -> None:
-    made = CREATIONS[route]
-    body, other = made.wish(world), made.wish(world)
-    http = world.browser if made.by_browser else world.http
-    path = route[1].replace("{id}", world.repo.id).replace("{branch}", "main")
-    if "branches" in path:
-        body = made.wish(world)  # of the repository that the path names
-        path = route[1].replace("{id}", world.repo.id).replace("{branch}", "main")
-    key = {"Idempotency-Key": f"{secrets.token_hex(16)}"}
-    before = world.rows(made.table)
-    first = http.post(path, json=body, headers=key)
-    assert first.status_code == 201, first.text
-    created = world.rows(made.table) - before
-    assert created >= 1
+@pytest.mark.parametrize("route", KEYED, ids=" ".join)
+def test_sent_again_changes_nothing(world: World, route: tuple[str, str]) -> None:
+    method, before = route[0], MUTATIONS[route](world)
+    key = {"Idempotency-Key": secrets.token_hex(16)}
+    first = before.send(world, method, key)
+    assert first.is_success, first.text
+    rows = counted(world)
     for _ in range(2):
-        again = http.post(path, json=body, headers=key)
-        assert (again.status_code, again.json()) == (first.status_code, first.json())
-        assert again.headers.get("location") == first.headers.get("location")
-    assert world.rows(made.table) - before == created
-    if body is not None:
-        refused = http.post(path, json=other, headers=key)
+        again = before.send(world, method, key)
+        assert (again.status_code, again.content) == (first.status_code, first.content)
+        for name in ("content-type", "location", "etag", "cache-control"):
+            assert again.headers.get(name) == first.headers.get(name)
+        assert counted(world) == rows
+    http = before.http or world.http
+    refused = http.post("/api/v1/auth/pairing-codes", headers=key)
+    if method + before.path != "POST/api/v1/auth/pairing-codes":
         assert refused.status_code == 422, refused.text
         assert "used for another request" in refused.json()["detail"]
-        assert world.rows(made.table) - before == created
+    else:
+        assert refused.json() == first.json()
+    assert counted(world) == rows
+
+
+def test_the_same_key_with_another_body_or_query_is_refused(world: World) -> None:
+    repo, key = world.repo, {"Idempotency-Key": secrets.token_hex(16)}
+    assert world.http.patch(repo.url, json={"description": "a"}, headers=key).status_code == 200
+    assert world.http.patch(repo.url, json={"description": "b"}, headers=key).status_code == 422
+    again = world.http.patch(f"{repo.url}?x=1", json={"description": "a"}, headers=key)
+    assert again.status_code == 422
+    assert world.http.get(repo.url).json()["description"] == "a"
+
+
+def test_of_many_at_once_one_is_carried_out(world: World) -> None:
+    """Also where each would do something else than the one before."""
+    repo, key = world.repo, {"Idempotency-Key": secrets.token_hex(16)}
+    (head,) = repo.seal({"f": b"1\n"})
+    repo.branch("side", head)
+
+    async def all_at_once() -> list[httpx.Response]:
+        async with httpx.AsyncClient(base_url=world.relay.url, auth=world.http.auth, timeout=30) as http:
+            calls = [http.delete(f"{repo.url}/refs/branch/side", headers=key) for _ in range(8)]
+            return await asyncio.gather(*calls)
+
+    answers = asyncio.run(all_at_once())
+    assert {answer.status_code for answer in answers} == {204}
+
+
+def test_an_answer_reaches_its_own_key_even_when_the_repository_is_gone(world: World) -> None:
+    repo, key = world.repo, {"Idempotency-Key": secrets.token_hex(16)}
+    first = ok(world.http.delete(repo.url, headers=key))
+    assert world.http.delete(repo.url).status_code == 404
+    assert world.http.delete(repo.url, headers=key).json() == first
+
+
+def test_a_repeat_cannot_be_replayed(world: World) -> None:
+    """Its nonce is spent though it changed nothing: the answer may be a secret."""
+    key, sent = {"Idempotency-Key": secrets.token_hex(16)}, []
+    code = "/api/v1/auth/pairing-codes"
+    world.http.event_hooks["request"].append(sent.append)
+    first = ok(world.http.post(code, headers=key))
+    assert ok(world.http.post(code, headers=key)) == first
+    for request in sent:
+        with httpx.Client(base_url=world.relay.url, trust_env=False) as thief:
+            stolen = thief.post(code, headers=request.headers, content=request.content)
+        assert (stolen.status_code, stolen.json()["code"]) == (401, "request_not_bound")
+
+
+def test_what_breaks_after_the_effect_is_done_when_it_is_sent_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The effect and its answer are kept together or not at all."""
+    from relay.gate import gate
+
+    key, body = {"Idempotency-Key": secrets.token_hex(16)}, {"name": "once"}
+    with monkeypatch.context() as patch:
+
+        def broken(_: Any) -> Any:
+            raise ZeroDivisionError
+
+        patch.setattr(gate, "_said", broken)
+        assert world.http.post("/api/v1/repos", json=body, headers=key).status_code == 500
+    first = world.http.post("/api/v1/repos", json=body, headers=key)
+    assert first.status_code == 201, first.text
+    assert world.http.post("/api/v1/repos", json=body, headers=key).json() == first.json()
+
+
+def test_answers_are_kept_for_thirty_days_and_swept(world: World) -> None:
+    key = {"Idempotency-Key": secrets.token_hex(16)}
+    ok(world.http.post("/api/v1/repos", json={"name": "kept"}, headers=key))
+    rows, now = tables["idempotency"], now_ms()
+
+    async def pass_by() -> tuple[int, int]:
+        async with world.relay.node.db.write() as tx:
+            ends = int(await tx.value(select(func.max(rows.c.expires_at))))
+            await tx.run(update(rows).values(expires_at=now - 1))
+        await upkeep.sweep(world.relay.node)
+        async with world.relay.node.db.read() as tx:
+            return ends, int(await tx.value(select(func.count()).select_from(rows)))
+
+    ends, left = world.relay.run(pass_by())
+    assert abs(ends - now - 30 * 24 * 3600_000) < 60_000
+    assert left == 0
+
+
+def test_an_account_keeps_so_many_and_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "IDEMPOTENCY_KEYS", 50)
+
+    async def fill() -> None:
+        async with world.relay.node.db.write() as tx:
+            await tx.many(
+                insert(tables["idempotency"]),
+                [
+                    {
+                        "account_id": world.who.id,
+                        "key": f"k{n}",
+                        "request": b"",
+                        "status": 200,
+                        "body": b"",
+                        "expires_at": now_ms() + 60_000,
+                    }
+                    for n in range(50)
+                ],
+            )
+
+    world.relay.run(fill())
+    answers = [
+        world.http.post("/api/v1/repos", json={"name": f"r{n}"}, headers={"Idempotency-Key": f"key-{n}"})
+        for n in range(100)
+    ]
+    refused = [answer for answer in answers if answer.status_code != 201]
+    assert refused  # one in sixteen counts
+    assert {answer.json()["code"] for answer in refused} == {"quota_exceeded"}
+    made = {one["name"] for one in ok(world.http.get("/api/v1/repos?owner=@me&limit=100"))["items"]}
+    assert len(made) == len(answers) - len(refused)  # what was refused left nothing
 
 
 def test_a_refused_request_may_be_sent_again(world: World) -> None:
     """Only what was done is kept, with its effect: what failed left nothing, and works once it can."""
     key = {"Idempotency-Key": secrets.token_hex(16)}
-    tag = {"type": "tag", "name": "v1"}
-    assert world.http.post(f"{world.repo.url}/refs", json=tag, headers=key).status_code == 422
-    world.repo.seal({"f": b"1\n"})
-    first = world.http.post(f"{world.repo.url}/refs", json=tag, headers=key)
+    repo, tag = world.repo, {"type": "tag", "name": "v1"}
+    assert world.http.post(f"{repo.url}/refs", json=tag, headers=key).status_code == 422
+    repo.seal({"f": b"1\n"})
+    first = world.http.post(f"{repo.url}/refs", json=tag, headers=key)
     assert first.status_code == 201
-    assert world.http.post(f"{world.repo.url}/refs", json=tag, headers=key).json() == first.json()
-    assert world.http.post(f"{world.repo.url}/refs", json=tag).status_code == 409
+    assert world.http.post(f"{repo.url}/refs", json=tag, headers=key).json() == first.json()
+    assert world.http.post(f"{repo.url}/refs", json=tag).status_code == 409
 
 
 def test_a_key_is_one_accounts(world: World, account: Callable[..., Account], client: Any) -> None:
@@ -172,15 +202,13 @@ def test_a_key_is_one_accounts(world: World, account: Callable[..., Account], cl
 
 def test_without_an_account_a_key_is_refused_not_ignored(relay: Relay, client: Any) -> None:
     key = {"Idempotency-Key": secrets.token_hex(16)}
-    anonymous = [
-        route for route in TABLE if (route.method, route.status) == ("POST", 201) and not route.stream
-    ]
-    anonymous = [route for route in anonymous if not route.creates]
+    anonymous = [route for route in TABLE if route.changes and not route.stream and not route.keyed]
     assert anonymous
     for route in anonymous:
         wish = Device(relay.url).start("somebody") if "challenge" in route.path else {}
-        answer = client().post(route.path, json=wish, headers=key)
+        answer = client().post(route.path.replace("{id}", "x"), json=wish, headers=key)
         assert answer.status_code == 422, (route.path, answer.text)
+    assert client().post("/api/v1/repos", json={"name": "x"}, headers=key).status_code == 401
 
 
 def test_neither_keys_nor_tokens_lie_in_the_database(world: World) -> None:

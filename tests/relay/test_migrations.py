@@ -162,3 +162,19 @@ def test_what_accounts_use_already_is_counted(tmp_path, monkeypatch):
             "SELECT repo_id, bytes, objects, deleted FROM repo_usage ORDER BY repo_id"
         ).fetchall()
         assert kept == [("r1", 99, 2, 0), ("r2", 60, 1, 1), ("r3", 0, 0, 0)]
+
+
+def test_events_of_an_older_schema_are_forgotten_and_their_numbers_not_used_again(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0008")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.execute("PRAGMA foreign_keys=OFF")
+        db.executemany("INSERT INTO event VALUES(?, 'r', 'live', '{}', 1)", [(n,) for n in (3, 7)])
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        assert db.execute("SELECT * FROM cursor").fetchall() == [("swept", 7)]
+        # A build from before these columns announces as it did.
+        db.execute("INSERT INTO event(id, repo_id, kind, data, created_at) VALUES(NULL, 'r', 'ref', '{}', 1)")
+        assert db.execute("SELECT id, actor, audience FROM event").fetchall() == [(8, "", "reader")]

@@ -251,9 +251,9 @@ class ScriptToken(Model, frozen=True):
 
 USER_INFO = Endpoint("GET", "/auth/userinfo", returns=UserInfo)
 GUEST_LOGIN = Endpoint("POST", "/auth/guest-login", returns=SessionGrant, status=201, keyed=False)
-REFRESH = Endpoint("POST", "/auth/refresh", returns=SessionGrant)
-LOGOUT: Endpoint[None] = Endpoint("POST", "/auth/logout", status=204)
-LOGOUT_BY_REFRESH: Endpoint[None] = Endpoint("POST", f"{REFRESH.path}/logout", status=204)
+REFRESH = Endpoint("POST", "/auth/refresh", returns=SessionGrant, keyed=False)
+LOGOUT: Endpoint[None] = Endpoint("POST", "/auth/logout", status=204, keyed=False)
+LOGOUT_BY_REFRESH: Endpoint[None] = Endpoint("POST", f"{REFRESH.path}/logout", status=204, keyed=False)
 
 _TOKENS = "/api/v1/auth/tokens"
 SESSIONS = Endpoint("GET", _TOKENS, query=PageQuery, returns=Page[Session])
@@ -261,9 +261,9 @@ REVOKE: Endpoint[None] = Endpoint("DELETE", f"{_TOKENS}/{{id}}", status=204)
 CREATE_TOKEN = Endpoint("POST", _TOKENS, body=ScriptTokenRequest, returns=ScriptToken, status=201)
 
 _GRANT = "/api/v1/auth/cli"
-DEVICE_CODE = Endpoint("POST", f"{_GRANT}/device-code", body=DeviceCodeStart, returns=DeviceCode)
+DEVICE_CODE = Endpoint("POST", f"{_GRANT}/device-code", body=DeviceCodeStart, returns=DeviceCode, keyed=False)
 APPROVE = Endpoint("POST", f"{_GRANT}/approve", body=Approval, returns=ApprovalStatus)
-CLAIM = Endpoint("POST", f"{_GRANT}/token", body=TokenRequest, returns=SealedSession)
+CLAIM = Endpoint("POST", f"{_GRANT}/token", body=TokenRequest, returns=SealedSession, keyed=False)
 
 _KEYS, _SIGN_IN = "/api/v1/repos/device-keys", "/api/v1/auth/device-key"
 KEY_CHALLENGE = Endpoint(

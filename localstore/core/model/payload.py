@@ -35,10 +35,12 @@ class ChunkedStored(Model, frozen=True):
 
 # Bytes are kept by their digest: sent twice they are there once, without an Idempotency-Key.
 _ONE = f"{REPO}/payloads/{{blake3}}"
-PUT = Endpoint("PUT", _ONE, returns=PayloadStored, status=201, repeatable=True)
+PUT = Endpoint("PUT", _ONE, returns=PayloadStored, status=201, repeatable=True, keyed=False)
 GET = Endpoint("GET", _ONE, returns=bytes)
-PUT_MANIFEST = Endpoint("PUT", f"{_ONE}/manifest", returns=ChunkedStored, status=201, repeatable=True)
+PUT_MANIFEST = Endpoint(
+    "PUT", f"{_ONE}/manifest", returns=ChunkedStored, status=201, repeatable=True, keyed=False
+)
 GET_MANIFEST = Endpoint("GET", f"{_ONE}/manifest", returns=bytes)
-HAVE = Endpoint("POST", f"{REPO}/have", returns=HaveAnswer, repeatable=True)
+HAVE = Endpoint("POST", f"{REPO}/have", returns=HaveAnswer, repeatable=True, keyed=False)
 PUT_PACK = Endpoint("POST", f"{REPO}/packs", returns=PackStored, status=201, repeatable=True, keyed=False)
-GET_PACK = Endpoint("POST", f"{REPO}/packs/fetch", returns=bytes, repeatable=True)
+GET_PACK = Endpoint("POST", f"{REPO}/packs/fetch", returns=bytes, repeatable=True, keyed=False)

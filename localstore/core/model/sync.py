@@ -19,13 +19,19 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 
 class Event(Model, frozen=True, tag="event"):
-    """`id` increases with every event of the node; `kind`: live, seal, ref or repo; `data`: ids, numbers and
-    names, never content."""
+    """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data`
+    holds ids, numbers and names, never content. `actor`: the account that did it, "operator", or "" for the
+    node; `device_key_id`: the key that signed the request; `turn`: what an agent calls its turn; `number`: of
+    the issue or proposal."""
 
     id: int
     repo_id: str
     kind: str
     data: dict[str, Any]
+    actor: str = ""
+    device_key_id: str | None = None
+    turn: str | None = None
+    number: int | None = None
 
 
 class Resync(Model, frozen=True, tag="resync"):
@@ -74,13 +80,16 @@ class PollRequest(Model, frozen=True):
 
 
 class PollAnswer(Model, frozen=True):
-    """`next`: `since` of the next poll. `more`: poll again at once. `hidden`: ids that do not exist or that
-    the caller may not see."""
+    """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
+    repositories for this caller. `resync`: events after `since` are gone; read the state of all anew."""
 
     events: list[Event]
     next: int
     more: bool
     hidden: list[str]
+    resync: bool = False
 
 
-POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer)
+PROTOCOL = "svc-sync.v1"
+SOCKET_PATH = "/api/v1/sync/ws"
+POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer, repeatable=True)

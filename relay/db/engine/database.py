@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
@@ -61,8 +61,23 @@ class Compiled:
         self.order = [key for known in self.order for key in (items if known == name else [known])]
 
 
+class Author(NamedTuple):
+    """Who does what a transaction writes: an account, "operator", or "" for the node itself; the key that
+    signed the request; what an agent calls its turn."""
+
+    actor: str = ""
+    device_key_id: str | None = None
+    turn: str | None = None
+
+
+NODE = Author()
+
+
 class Tx(Protocol):
-    """Statements inside one transaction. Rows are tuples in the statement's column order."""
+    """Statements inside one transaction. Rows are tuples in the statement's column order. `author` stands in
+    every event that the transaction writes."""
+
+    author: Author
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]: ...
     async def one(self, statement: ClauseElement, **params: Any) -> Row | None: ...
@@ -80,6 +95,10 @@ class Tx(Protocol):
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have `call` run once the transaction is durable, and never when it rolls back."""
+
+    def wake(self) -> None:
+        """Have everybody who follows the event log look at it after the commit, here and in other
+        processes."""
 
     async def stamp(self) -> int | None:
         """An id for a row of a log that others follow: larger than every one before it in this transaction
@@ -112,11 +131,9 @@ class Database(Protocol):
         """No row stamped below this will appear that is not there already. None: every row that will ever be
         below another is there when that one is."""
 
-    def wake_others(self) -> None:
-        """Hint to the other processes of this database that there is something to read."""
-
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Have `call` run at such hints of others, and after some may have been missed."""
+        """Have `call` run when a transaction has woken the followers of the log (`Tx.wake`), in this process
+        or another, and after hints of others may have been missed."""
 
     async def schema_version(self) -> str | None: ...
 

@@ -20,6 +20,7 @@ from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
 from relay.db.engine.database import (
+    NODE,
     Contended,
     ForeignKeyViolation,
     NotNullViolation,
@@ -42,6 +43,14 @@ _SETTINGS = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
 }
+_RENUMBER = (
+    "CREATE TEMPORARY TABLE renumbered ON COMMIT DROP AS SELECT id AS old,"
+    " row_number() OVER (ORDER BY id) - count(*) OVER () - 1 AS new FROM event",
+    "UPDATE cursor SET at = -1 - (SELECT count(*) FROM renumbered WHERE old > cursor.at)",
+    # Nothing may stand twice, also half-way: first far below all.
+    "UPDATE event SET id = new - (1::bigint << 62) FROM renumbered WHERE id = old",
+    "UPDATE event SET id = id + (1::bigint << 62)",
+)
 _OLDEST: ClauseElement = select(literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -60,13 +69,20 @@ _LOST = (
 class PostgresTx:
     """Statements on one connection; see `relay.db.engine.database.Tx`."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, wakes: Callable[[], None] = lambda: None) -> None:
         self._connection = connection
+        self.author = NODE
         self._stamp: int | None = None
         self.committed: list[Callable[[], None]] = []
+        self._wakes, self._woken = wakes, False
 
     def after_commit(self, call: Callable[[], None]) -> None:
         self.committed.append(call)
+
+    def wake(self) -> None:
+        if not self._woken:
+            self.committed.append(self._wakes)
+        self._woken = True
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         form = compiled(statement)
@@ -130,7 +146,7 @@ class PostgresDatabase:
 
     async def open(self) -> None:
         with _translated():
-            await self._forget_foreign_stamps()
+            await self._renumber_foreign_stamps()
         self._waker.start()
 
     async def _connect(self, **settings: str) -> Any:
@@ -141,15 +157,22 @@ class PostgresDatabase:
             max_cached_statement_lifetime=0,
         )
 
-    async def _forget_foreign_stamps(self) -> None:
+    async def _renumber_foreign_stamps(self) -> None:
         """A dump restored into another cluster brings stamps of that one's transactions, which may lie ahead
-        of ours. Whoever listened after them is told to resync."""
+        of ours. Then all events get numbers below zero, in their order, and the followers stand where they
+        stood. Whoever listened after them is told to resync."""
         connection = await self._writers.acquire()
         try:
-            if await connection.fetchval("SELECT to_regclass('event') IS NULL"):
+            if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
                 return  # not migrated: `relay.migrations.check` says so
             latest = await connection.fetchval("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-            await connection.execute("DELETE FROM event WHERE id >= $1", (latest + UNDER_WAY) << STAMP_BITS)
+            bound = (latest + UNDER_WAY) << STAMP_BITS
+            if not await connection.fetchval("SELECT EXISTS (SELECT FROM event WHERE id >= $1)", bound):
+                return
+            async with connection.transaction():
+                await connection.execute("LOCK TABLE event, cursor IN EXCLUSIVE MODE")
+                for statement in _RENUMBER:
+                    await connection.execute(statement)
         finally:
             self._writers.release(connection)
 
@@ -186,7 +209,7 @@ class PostgresDatabase:
         async with self._names.held(names):  # in this process first, so that waiters hold no connection
             with _translated():
                 connection = await self._writers.acquire()
-            tx = PostgresTx(connection)
+            tx = PostgresTx(connection, self._waker.wake)
             try:
                 with _translated():
                     await connection.execute(_begin(names))
@@ -236,9 +259,6 @@ class PostgresDatabase:
         """No stamp below this can appear any more: its transaction is over."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
-
-    def wake_others(self) -> None:
-        self._waker.wake()
 
     def on_wake(self, call: Callable[[], None]) -> None:
         self._waker.calls.append(call)

@@ -39,6 +39,8 @@ class Waker:
                 await self._task
 
     def wake(self) -> None:
+        """Wake whoever listens here, and in a moment the other processes."""
+        self._tell()
         self._wanted.set()
 
     async def _keep(self) -> None:

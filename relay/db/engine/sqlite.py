@@ -22,6 +22,7 @@ from localstore.core.limits import MIB
 from relay.base.logs import logger
 from relay.db.engine.database import (
     LIST_CHUNK,
+    NODE,
     Compiled,
     ForeignKeyViolation,
     NotNullViolation,
@@ -118,14 +119,21 @@ class SqliteTx:
     """Statements on one connection; see `relay.db.engine.database.Tx`. `waiting`: those of `many` that go
     along with the next one, or with the commit."""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: _Connection, wakes: Sequence[Callable[[], None]] = ()) -> None:
         self._connection = connection
+        self.author = NODE
         self.waiting: list[Waiting] = []
         self._bytes = 0  # of what waits
         self.committed: list[Callable[[], None]] = []
+        self._wakes, self._woken = wakes, False
 
     def after_commit(self, call: Callable[[], None]) -> None:
         self.committed.append(call)
+
+    def wake(self) -> None:
+        if not self._woken:
+            self.committed += self._wakes
+        self._woken = True
 
     async def stamp(self) -> int | None:
         return None
@@ -190,6 +198,7 @@ class SqliteDatabase:
         self._writer: _Connection | None = None
         self._near: sqlite3.Connection | None = None  # of the event loop's own thread
         self._lock = asyncio.Lock()
+        self._wakes: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         self._writer = await self._connect("PRAGMA synchronous=FULL")
@@ -256,7 +265,7 @@ class SqliteDatabase:
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
-            tx = SqliteTx(self._writer)
+            tx = SqliteTx(self._writer, self._wakes)
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield tx
@@ -298,11 +307,8 @@ class SqliteDatabase:
     async def horizon(self, tx: Tx) -> int | None:
         return None
 
-    def wake_others(self) -> None:
-        """There are none."""
-
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Nobody wakes us."""
+        self._wakes.append(call)
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:

@@ -1,16 +1,33 @@
-"""Statements on the event log: what happened in a repository, in order."""
+"""Statements on the event log: what happened in repositories and to accounts, in order."""
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, func, insert, select
+from typing import Any
 
-from relay.db.schema.event import event
+from sqlalchemy import bindparam, delete, func, insert, select
 
-COLUMNS = (event.c.id, event.c.repo_id, event.c.kind, event.c.data)
+from relay.db.engine.upsert import InsertNew
+from relay.db.schema.account import audit
+from relay.db.schema.event import cursor, event
+
+LIVE = "live"  # the kind of edits that no seal holds yet; of these two days are kept
+COLUMNS = (
+    event.c.id,
+    event.c.repo_id,
+    event.c.account_id,
+    event.c.number,
+    event.c.kind,
+    event.c.actor,
+    event.c.device_key_id,
+    event.c.turn,
+    event.c.audience,
+    event.c.data,
+    event.c.created_at,
+)
 
 # `id` None: SQLite counts.
-_WRITTEN = (event.c.id, event.c.repo_id, event.c.kind, event.c.data, event.c.created_at)
-INSERT = insert(event).values({one: bindparam(one.name) for one in _WRITTEN}).returning(event.c.id)
+INSERT = insert(event).values({one: bindparam(one.name) for one in COLUMNS}).returning(event.c.id)
+INSERT_MANY = insert(event)
 LAST = select(func.coalesce(func.max(event.c.id), 0))
 AFTER = select(*COLUMNS).where(event.c.id > bindparam("since")).order_by(event.c.id).limit(bindparam("limit"))
 OF_REPO = (
@@ -29,3 +46,32 @@ OF_REPOS = (
     .order_by(event.c.id)
     .limit(bindparam("limit"))
 )
+
+# --- followers; `last`: nothing can appear any more up to here
+_KINDS: Any = bindparam("kinds", expanding=True)
+OF_KINDS = (
+    select(*COLUMNS)
+    .where(event.c.id > bindparam("since"), event.c.id <= bindparam("last"), event.c.kind.in_(_KINDS))
+    .order_by(event.c.id)
+    .limit(bindparam("limit"))
+)
+CURSOR = select(cursor.c.at).where(cursor.c.name == bindparam("name"))
+CURSOR_FIRST = InsertNew(cursor)
+CURSOR_TO = cursor.update().where(cursor.c.name == bindparam("follower")).values(at=bindparam("to"))
+
+# --- sweeping. A follower of nothing needs `live`, and whoever listens from before `swept` reads all anew.
+SWEPT = "swept"
+OLD_LIVE = (
+    select(event.c.id)
+    .where(event.c.kind == LIVE, event.c.created_at < bindparam("before"))
+    .order_by(event.c.id)
+    .limit(bindparam("limit"))
+)
+DROP = delete(event).where(event.c.id.in_(bindparam("ids", expanding=True)))
+# Rows of a build from before this log, oldest first.
+AUDIT = (
+    select(audit.c.id, audit.c.at, audit.c.actor, audit.c.action, audit.c.subject, audit.c.data)
+    .order_by(audit.c.id)
+    .limit(bindparam("limit"))
+)
+AUDIT_DROP = delete(audit).where(audit.c.id <= bindparam("upto"))

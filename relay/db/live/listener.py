@@ -1,22 +1,21 @@
-"""Statements that a listening socket repeats: may it still see this, does its session still live."""
+"""What is asked for all listening sockets together: who sees these repositories, which sessions live."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, select, union_all
+from sqlalchemy import bindparam, select, union_all
 
-from relay.db.repo import VISIBLE_TO_ME
+from relay.db.repo import ALIVE, PUBLIC
 from relay.db.schema.account import account, device_key, session
 from relay.db.schema.repo import collaborator, repo
 
-_FROM = repo.outerjoin(
-    collaborator,
-    and_(collaborator.c.repo_id == repo.c.id, collaborator.c.account_id == bindparam("account")),
-)
-
-VISIBLE = (
-    select(repo.c.id).select_from(_FROM).where(repo.c.id.in_(bindparam("ids", expanding=True)), VISIBLE_TO_ME)
+# Who sees these repositories, for all listeners at once: the owner and whether everybody does, once for each
+# collaborator. The rule is `relay.db.repo.VISIBLE_TO_ME`.
+SEEN_BY = (
+    select(repo.c.id, repo.c.owner_id, PUBLIC, collaborator.c.account_id, collaborator.c.role)
+    .select_from(repo.outerjoin(collaborator, collaborator.c.repo_id == repo.c.id))
+    .where(repo.c.id.in_(bindparam("ids", expanding=True)), ALIVE)
 )
 # Of these ids of sessions, and of keys that signed in by themselves, those that still hold.
 _IDS: Any = bindparam("ids", expanding=True)

@@ -20,6 +20,7 @@ job = Table(
     at("done_at", True),
     Index(
         "ix_job_open",
+        "kind",
         "run_at",
         sqlite_where=text("done_at IS NULL"),
         postgresql_where=text("done_at IS NULL"),

@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Delete, Table, and_, bindparam, delete, or
 from relay.db.schema import metadata
 from relay.db.schema.account import (
     account,
-    audit,
     challenge,
     device_code,
     device_key,
@@ -18,6 +17,7 @@ from relay.db.schema.account import (
     refresh_token,
     session,
 )
+from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import replica
 from relay.db.schema.repo import collaborator, repo, repo_alias
@@ -70,7 +70,8 @@ GUESTS = _some(
         ~select(repo.c.id).where(repo.c.owner_id == account.c.id).exists(),
     ),
 )
-AUDIT = _some(audit, audit.c.at < bindparam("before"))
+# What happened to accounts and the node; the rest stays as long as its repository.
+OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 
 _fork = repo.alias("fork")
 # A fork reads its older seals out of the repository it came from, which therefore stays while it lives.

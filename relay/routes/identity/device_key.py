@@ -17,21 +17,20 @@ from relay.caller import Caller
 from relay.http.routing import Reply, serves
 from relay.service.identity import device_key as keys
 from relay.service.identity import device_name, pairing
-from relay.service.once import Once
 
 FLAG = "TR_REPOS_ENABLED"
 
 
 @serves(endpoints.KEY_CHALLENGE, operation="device_key.register", flag=FLAG)
-async def challenge(caller: Caller, body: DeviceKeyStart, once: Once) -> Challenge:
+async def challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
     """A challenge that only the holder of both keys can answer"""
-    return await keys.begin_registration(caller, body, once)
+    return await keys.begin_registration(caller, body)
 
 
 @serves(endpoints.REGISTER_KEY, operation="device_key.register", flag=FLAG, errors=(409, 410))
-async def register(caller: Caller, body: DeviceKeyProof, once: Once) -> DeviceKey:
+async def register(caller: Caller, body: DeviceKeyProof) -> DeviceKey:
     """Register the key whose challenge this answers"""
-    return await keys.register(caller, body, once)
+    return await keys.register(caller, body)
 
 
 @serves(endpoints.KEYS, operation="device_key.list", flag=FLAG)
@@ -66,6 +65,6 @@ async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
 
 
 @serves(endpoints.PAIRING_CODE, operation="device_key.pair", errors=(429,))
-async def pairing_code(caller: Caller, once: Once) -> PairingCode:
+async def pairing_code(caller: Caller) -> PairingCode:
     """A one-time code with which one more device joins this account"""
-    return await pairing.create(caller, once)
+    return await pairing.create(caller)

@@ -7,10 +7,9 @@ from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from relay.caller import Caller
 from relay.http.routing import serves
 from relay.service.identity import token as tokens
-from relay.service.once import Once
 
 
 @serves(endpoints.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)
-async def create(caller: Caller, body: ScriptTokenRequest, once: Once) -> ScriptToken:
+async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
     """Make a token for scripts; it is shown this once"""
-    return await tokens.create(caller, body, once)
+    return await tokens.create(caller, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from sanic.request import Request
 
@@ -17,15 +18,17 @@ from relay.service.live.sync import Conversation
 SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
 
 
-@route("GET", "/api/v1/sync/ws", operation="sync.listen")
+@route("GET", endpoints.SOCKET_PATH, operation="sync.listen")
 async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))
 
-    async def send(text: str) -> None:
+    async def send(texts: Sequence[bytes]) -> None:
+        if socket.send_at_once(texts):
+            return
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await socket.send(text)
+                await socket.send(*texts)
         except (ConnectionError, TimeoutError) as error:
             request.transport.abort()  # type: ignore[attr-defined]  # no farewell waits for such a reader
             raise ConnectionError(str(error)) from None

@@ -61,7 +61,10 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
         password = ""
     if not await state.passwords.matches(stored, password) or account is None:
         async with caller.write() as tx:
-            await audit.record(tx, "", "session.refused", name, how="password", address=caller.address)
+            of = account.id if account else None
+            await audit.record(
+                tx, "", "session.refused", name, account_id=of, how="password", address=caller.address
+            )
         raise Unauthorized("the handle or the password is wrong")
     _PASSWORDS.give_back(caller, name, known)
     _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
@@ -128,7 +131,7 @@ async def change_handle(caller: Caller, body: str) -> Handle:
         await tx.run(rows.DROP_ALIASES, handle=name)
         if me.handle is not None:
             await _leave_aliases(tx, me.account_id, me.handle)
-        await audit.record(tx, me.account_id, "account.handle", me.account_id, old=me.handle, new=name)
+        await audit.record(tx, me.account_id, "account.rename", me.account_id, old=me.handle, new=name)
     return Handle(handle=name, user_id=me.account_id)
 
 

@@ -1,27 +1,30 @@
-"""The record of who did what to sign-ins, keys and tokens."""
+"""The record of who did what to sign-ins, keys and tokens: events of an account."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from relay.base.clock import now_ms
-from relay.db.engine.database import Tx
-from relay.db.identity import audit as rows
+from relay.db.engine.database import Author, Tx
+from relay.events import log
 
+OPERATOR = "operator"
 _CHARS = 256
 
 
-async def record(tx: Tx, actor: str, action: str, subject: str, **data: Any) -> None:
-    """One row, in the transaction of what it tells. `actor` and `subject` are ids, `data` is JSON: text from
-    outside can neither start a second line nor hide the rest of one."""
-    await tx.run(
-        rows.INSERT,
-        at=now_ms(),
-        actor=one_line(actor),
-        action=action,
-        subject=one_line(subject),
-        data=json.dumps({name: _safe(value) for name, value in data.items()}, sort_keys=True),
+async def record(
+    tx: Tx, actor: str, action: str, subject: str, *, account_id: str | None = None, **data: Any
+) -> None:
+    """One event, in the transaction of what it tells. `actor` and `subject` are ids; `account_id` None: it
+    happened to the actor, or to nobody known. Text from outside can neither start a second line nor hide the
+    rest of one."""
+    author = tx.author if tx.author.actor == actor else Author(one_line(actor), None, tx.author.turn)
+    await log.append(
+        tx,
+        action,
+        account_id=account_id or (actor if actor not in ("", OPERATOR) else None),
+        audience="owner",
+        author=author,
+        data={**{name: _safe(value) for name, value in data.items()}, "subject": one_line(subject)},
     )
 
 
@@ -31,4 +34,4 @@ def one_line(text: str) -> str:
 
 
 def _safe(value: Any) -> Any:
-    return value[:_CHARS] if isinstance(value, str) else value
+    return one_line(value) if isinstance(value, str) else value

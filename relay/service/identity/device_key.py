@@ -50,33 +50,27 @@ from relay.service.identity import audit, pairing
 from relay.service.identity import session as sessions
 from relay.service.identity.guesses import Guesses, is_known, remember
 from relay.service.identity.session import Made
-from relay.service.once import Once
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
 _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
 
 
-async def begin_registration(caller: Caller, start: DeviceKeyStart, once: Once) -> Challenge:
+async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge for a key that a signed-in account wants to register; bound to account and session."""
     me, account = caller.me, caller.me.account_id
-    return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start, once)
+    return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
-async def register(caller: Caller, proof: DeviceKeyProof, once: Once) -> DeviceKey:
+async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
     """Keep the key whose challenge this answers. Gone, SignatureInvalid or DeviceKeyExists otherwise."""
     me = caller.me
-    async with caller.read() as tx:  # before the challenge is burnt, which a repeat has no more
-        if (before := await once.answer(tx, me, DeviceKey)) is not None:
-            return before
     taken, challenge = await _take(caller, Purpose.REGISTER, proof)
     if (taken.account, taken.session_id) != (me.account_id, me.session_id):
         raise _no_challenge()
     challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        answer = to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
-        await once.remember(tx, me, answer)
-    return answer
+        return to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
@@ -204,9 +198,7 @@ async def _challenge(
     registered_to: str | None,
     session_id: str | None,
     start: DeviceKeyStart,
-    once: Once | None = None,
 ) -> Challenge:
-    """`once` only for a signed-in caller."""
     ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
     name, now = label(start.name), now_ms()
     made = device_grant.Challenge(
@@ -227,8 +219,6 @@ async def _challenge(
         account=registered_to or _future_account(made.challenge_id),
     )
     async with caller.write() as tx:
-        if once is not None and (before := await once.answer(tx, caller.me, Challenge)) is not None:
-            return before
         await tx.run(rows.SWEEP_CHALLENGES, now=now)
         await tx.run(
             rows.INSERT_CHALLENGE,
@@ -242,8 +232,6 @@ async def _challenge(
             secret=made.secret,
             expires_at=now + limits.CHALLENGE * 1000,
         )
-        if once is not None:
-            await once.remember(tx, caller.me, answer)
     return answer
 
 
@@ -252,7 +240,7 @@ async def _take(
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
     """Burn the challenge and answer what was asked; Gone when it is not there any more."""
     challenge_id = _bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
-    async with caller.write() as tx:
+    async with caller.write(effect=False) as tx:
         found = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
     if found is None:
         raise _no_challenge()

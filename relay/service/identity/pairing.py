@@ -15,12 +15,11 @@ from relay.db.identity import device_key as rows
 from relay.db.identity.account import AccountRow
 from relay.http.limiter import Attempts
 from relay.service.identity import audit
-from relay.service.once import Once
 
 _CREATED = Attempts("pairing.account", 10, 600)
 
 
-async def create(caller: Caller, once: Once) -> PairingCode:
+async def create(caller: Caller) -> PairingCode:
     """A one-time code with which one more device joins the caller's account."""
     me, now = caller.me, now_ms()
     if me.handle is None:
@@ -31,8 +30,6 @@ async def create(caller: Caller, once: Once) -> PairingCode:
     code, expires_at = device_grant.new_pairing_code(), now + limits.PAIRING_CODE * 1000
     answer = PairingCode(code=code, expires_at=rfc3339(expires_at))
     async with caller.write() as tx:
-        if (before := await once.answer(tx, me, PairingCode)) is not None:
-            return before
         await tx.run(rows.SWEEP_PAIRING, now=now)
         await tx.run(
             rows.INSERT_PAIRING,
@@ -42,7 +39,6 @@ async def create(caller: Caller, once: Once) -> PairingCode:
             used_at=None,
         )
         await audit.record(tx, me.account_id, "pairing_code.create", me.account_id, address=caller.address)
-        await once.remember(tx, me, answer)
     return answer
 
 

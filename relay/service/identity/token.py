@@ -12,7 +12,6 @@ from relay.http.limiter import Attempts
 from relay.service.identity import audit
 from relay.service.identity import session as sessions
 from relay.service.identity.device_key import label
-from relay.service.once import NEVER_BEFORE, Once
 
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
@@ -20,7 +19,7 @@ CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read"
 _NEW = Attempts("script_token.account", 60, 3600)
 
 
-async def create(caller: Caller, body: ScriptTokenRequest, once: Once = NEVER_BEFORE) -> ScriptToken:
+async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
     """A token for SVC_TOKEN. Neither it nor the binding seed inside is kept here: lost is lost."""
     me = caller.me
     if me.via != "cookie":
@@ -44,11 +43,8 @@ async def create(caller: Caller, body: ScriptTokenRequest, once: Once = NEVER_BE
     text = bearer.format_script_token(caller.node.config.public_url, bearer.from_text(plan.token), binding)
     answer = ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
     async with caller.write() as tx:
-        if (before := await once.answer(tx, me, ScriptToken)) is not None:
-            return before
         await plan.write(tx)
         await audit.record(
             tx, me.account_id, "token.create", plan.id, label=name, access=body.access, address=caller.address
         )
-        await once.remember(tx, me, answer)
     return answer

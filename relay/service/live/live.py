@@ -27,7 +27,7 @@ from localstore.core.model.live import (
 )
 from localstore.core.names import MANIFEST
 from relay.caller import View
-from relay.db.engine.database import Look, Tx
+from relay.db.engine.database import Author, Look, Tx
 from relay.db.live import lane as rows
 from relay.db.live import replica as replica_rows
 from relay.db.live.lane import LaneRow
@@ -50,22 +50,39 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """The frontier, whole or since a number, and the replica id this folder writes under."""
+    """The frontier, whole or since a number, and the replica id this folder writes under. Only a new one is
+    written: everything else is one look at the branch."""
+    if body.replica is not None:
+        view.require_whole()
+        async with view.read(snapshot=True) as tx:
+            ref = await frontier.branch(tx.one, view.repo.id, branch)
+            key = await _my_key(tx.one, view, body.device_key_id)
+            known = await replicas.mine(tx, view, ref, key, body.replica)
+            replicas.require_clock(known, body.n)
+            return await _frontier(tx, view, ref, key, body.since, known.id)
     async with view.write() as tx:
         view.require_whole()
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         key = await _my_key(tx.one, view, body.device_key_id)
-        if body.replica is None:
-            replica = await replicas.issue(tx, view, ref, key)
-        else:
-            known = await replicas.mine(tx, view, ref, key, body.replica)
-            replicas.require_clock(known, body.n)
-            replica = known.id
-        if body.since:
-            found = await tx.all(rows.SINCE, branch_id=ref.id, since=body.since)
-        else:
-            found = await tx.all(rows.LIVING, branch_id=ref.id)
-        live_by = await frontier.live_by(tx, ref, key.id)
+        replica = await replicas.issue(tx, view, ref, key)
+        await view.node.hub.announce(
+            tx,
+            view.repo.id,
+            "replica.create",
+            audience="writer",
+            branch=ref.name,
+            branch_id=ref.id,
+            replica=replica,
+        )
+        return await _frontier(tx, view, ref, key, body.since, replica)
+
+
+async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
+    if since:
+        found = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
+    else:
+        found = await tx.all(rows.LIVING, branch_id=ref.id)
+    live_by = await frontier.live_by(tx, ref, key.id)
     return Bootstrap(
         branch_id=ref.id,
         replica=replica,
@@ -117,10 +134,11 @@ async def _landed(
         try:
             async with view.write() as tx:
                 done, answers = await _take(tx, view, ref, batch, asked, texts, known)
+                keep = partial(lane_work.keep, view.node.lanes, done.bench, _rows_by_lane(done.frontier))
+                tx.after_commit(keep)
         except _Costly as costly:
             known = await _worked_out(view, costly.work, asked)
             continue
-        lane_work.keep(view.node.lanes, done.bench, _rows_by_lane(done.frontier))
         return answers
     raise Unavailable("this branch is changing too fast; try again")
 
@@ -168,7 +186,14 @@ async def _take(
     if after.seq != seq:
         await checkpoints.when_idle(tx, view.node, ref.id)
         await view.node.hub.announce(
-            tx, view.repo.id, "live", branch=ref.name, branch_id=ref.id, seq=after.seq, replica=replica.id
+            tx,
+            view.repo.id,
+            "live",
+            author=Author(view.me.account_id, key.id, batch.turn_id or view.turn),
+            branch=ref.name,
+            branch_id=ref.id,
+            seq=after.seq,
+            replica=replica.id,
         )
     return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -13,7 +12,6 @@ from localstore.core.errors import BadRequest, Forbidden, Invalid, SvcError, Too
 from localstore.core.limits import SUBSCRIPTIONS
 from localstore.core.model.sync import (
     Closing,
-    Event,
     Hidden,
     PollAnswer,
     PollRequest,
@@ -22,10 +20,9 @@ from localstore.core.model.sync import (
     Subscribed,
     Unsubscribe,
 )
-from relay.base.clock import now_ms
 from relay.caller import Caller
-from relay.db.live import listener as rows
-from relay.events.hub import Peer
+from relay.events.log import LEVEL, Audience
+from relay.events.peers import Peer
 from relay.http.limiter import SUBSCRIBE
 
 FRAME_BYTES = 4096  # of one message from a client
@@ -35,17 +32,19 @@ INT64 = 2**63 - 1
 _decoder: msgspec.json.Decoder[Subscribe | Unsubscribe] = msgspec.json.Decoder(Subscribe | Unsubscribe)
 _encode = msgspec.json.Encoder().encode
 
-Message = Event | Resync | Hidden | Subscribed | Closing
-Send = Callable[[str], Awaitable[None]]
+Message = Resync | Hidden | Subscribed | Closing
+Send = Callable[[Sequence[bytes]], Awaitable[None]]
 Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of the repositories the caller may see."""
-    allowed = await _visible(caller, body.repos)
-    events, after, more = await caller.node.hub.poll(sorted(allowed), body.since)
-    hidden = [repo_id for repo_id in body.repos if repo_id not in allowed]
-    return PollAnswer(events=events, next=after, more=more, hidden=hidden)
+    asked, most = [one for one in body.repos if _may_be_one(one)], _most(caller)
+    heard = await caller.node.hub.heard_by(_account(caller), asked)
+    levels = {one: min(audience, most, key=LEVEL.__getitem__) for one, audience in heard.items()}
+    events, after, more, lost = await caller.node.hub.poll(levels, body.since)
+    hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
+    return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
 
 
 def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
@@ -64,11 +63,17 @@ class Conversation:
         self._send = send
         self._receive = receive
         self._hub = caller.node.hub
+        self._turn = asyncio.Lock()  # of subscribing, and of sending what waits
 
     async def run(self) -> None:
         """Until the client leaves, errs, or its session ends; the last message then says why."""
-        principal = self._caller.principal
-        peer = self._hub.join(principal.session_id if principal else None)
+        who = self._caller.principal
+        peer = self._hub.join(
+            who.session_id if who else None,
+            _account(self._caller),
+            _most(self._caller),
+            who.expires_at if who and who.via != "self" else None,  # a key holds until it is revoked
+        )
         tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -100,10 +105,11 @@ class Conversation:
         if len(peer.cursors) >= SUBSCRIPTIONS and body.repo_id not in peer.cursors:
             raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
         await self._pause()
-        if body.repo_id not in await _visible(self._caller, [body.repo_id]):
+        if not _may_be_one(body.repo_id):
             await self._say(Hidden(repo_id=body.repo_id))
             return
-        await self._say(await self._hub.subscribe(peer, body.repo_id, body.since))
+        async with self._turn:
+            await self._say(await self._hub.subscribe(peer, body.repo_id, body.since))
 
     async def _pause(self) -> None:
         """Whoever subscribes very often waits."""
@@ -112,17 +118,15 @@ class Conversation:
         await asyncio.sleep(limiter.frames(who.session_id if who else "", self._caller.network, SUBSCRIBE))
 
     async def _tell(self, peer: Peer) -> None:
-        async for batch in self._hub.deliveries(peer, self._may_hear):
-            for message in batch:
-                await self._say(message)
+        while not peer.over:
+            await peer.ready.wait()
+            async with self._turn:
+                if not peer.over:
+                    await self._send(peer.take())
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
 
-    async def _may_hear(self, repo_ids: list[str]) -> set[str]:
-        await _require_alive(self._caller)
-        return await _visible(self._caller, repo_ids)
-
     async def _say(self, message: Message) -> None:
-        await self._send(_encode(message).decode())
+        await self._send([_encode(message)])
 
 
 def _read(frame: str | bytes) -> Subscribe | Unsubscribe:
@@ -136,28 +140,15 @@ def _read(frame: str | bytes) -> Subscribe | Unsubscribe:
         raise BadRequest("the message is not JSON") from None
 
 
-async def _visible(caller: Caller, repo_ids: list[str]) -> set[str]:
-    """Which of these the caller may see; the rule of the gate, asked for many at once."""
-    asked = [one for one in repo_ids if len(one) <= REPO_ID_CHARS and one.isascii() and one.isalnum()]
-    if not asked:
-        return set()
-    async with caller.read() as tx:
-        found = await tx.all(rows.VISIBLE, account=_account(caller), ids=asked)
-    return {row[0] for row in found}
+def _may_be_one(repo_id: str) -> bool:
+    """Whether a text can be the id of a repository at all."""
+    return len(repo_id) <= REPO_ID_CHARS and repo_id.isascii() and repo_id.isalnum()
 
 
-async def _require_alive(caller: Caller) -> None:
-    """Unauthorized once the session is over, revoked, or its account disabled."""
-    principal = caller.principal
-    if principal is None:
-        return
-    now = now_ms()
-    alive: Any = now < principal.expires_at or principal.via == "self"  # a key holds until it is revoked
-    if alive:
-        async with caller.read() as tx:
-            alive = await tx.one(rows.LIVING, ids=[principal.session_id], now=now)
-    if not alive:
-        raise Unauthorized("the session has ended; run: svc login", reason="ended")
+def _most(caller: Caller) -> Audience:
+    """What the credential includes: whoever comes with a token that only reads is a reader."""
+    caps = caller.principal.caps if caller.principal else frozenset()
+    return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 
 
 def _account(caller: Caller) -> str:

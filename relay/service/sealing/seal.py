@@ -41,7 +41,6 @@ from relay.service.history import content, live_updates
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
-from relay.service.once import NEVER_BEFORE, Once
 from relay.service.sealing.payload import Draft, check_message, draft, record, require_same_capability
 from relay.service.storage import chunked
 
@@ -95,11 +94,9 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     )
 
 
-async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = NEVER_BEFORE) -> shapes.Seal:
+async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
     async with view.write() as tx:
-        if (before := await once.answer(tx, view.me, shapes.Seal)) is not None:
-            return before
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
         known = await find(tx, view.repo.id, [body.prepare_id])
@@ -124,12 +121,10 @@ async def finalize(view: View, branch: str, body: FinalizeRequest, once: Once = 
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
         await view.node.hub.announce(
-            tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=made.id
+            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=made.id
         )
         (sealed,) = await find(tx, view.repo.id, [made.id])
-        answer = to_wire(sealed)
-        await once.remember(tx, view.me, answer)
-    return answer
+        return to_wire(sealed)
 
 
 def require_prepare_id(text: str) -> None:

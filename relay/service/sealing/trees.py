@@ -37,7 +37,6 @@ from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
-from relay.service.once import NEVER_BEFORE, Once
 from relay.service.sealing import seal
 from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
 
@@ -103,12 +102,10 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     )
 
 
-async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BEFORE) -> Page[Seal]:
+async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:
-        if (earlier := await once.answer(tx, view.me, Page[Seal])) is not None:
-            return earlier
         known = await seal.find(tx, view.repo.id, [body.prepare_id])
         if known:
             await seal.require_landed_by("seals", tx, known[0])
@@ -135,12 +132,10 @@ async def finalize(view: View, body: FinalizeSealsRequest, once: Once = NEVER_BE
             await record(tx, view, ref, made, signature, key)
         await landing.land(tx, view.node, ref, old_root, drafts[-1].root, view.me.account_id, key.id)
         await view.node.hub.announce(
-            tx, view.repo.id, "seal", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
+            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        answer = Page(items=[seal.to_wire(one) for one in found])
-        await once.remember(tx, view.me, answer)
-    return answer
+        return Page(items=[seal.to_wire(one) for one in found])
 
 
 async def _drafts(

@@ -14,9 +14,9 @@ from localstore.core.model.repo import Repo, RepoCreate
 from localstore.core.names import repository_name
 from localstore.errors import FolderNotEmpty
 from svc.cmd.frame.context import Ctx
-from svc.cmd.repo.clone import clone_into
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
+from svc.flows.place.target import clone_into
 from svc.http.checked import argument, checked
 
 CREATED = (*COLUMNS, Column("folder"))
@@ -77,7 +77,7 @@ def create(
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:
         target = ctx.obj.folder / repo.name
-        record["folder"] = str(clone_into(ctx, repo, repo.default_branch, target).folder)
+        record["folder"] = str(clone_into(ctx.obj, repo, repo.default_branch, target).folder)
         said = f"{created}, and linked the new folder {target} to it"
     else:
         said = f"{created}. Link a folder to it: svc repo init {repo.full_name}"

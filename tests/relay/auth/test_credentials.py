@@ -257,7 +257,7 @@ def test_a_cookie_token_is_no_bearer_token_for_changes(browser, name, client):
 def test_audit_lines_cannot_be_forged(relay, device, name):
     from sqlalchemy import select
 
-    from relay.db.schema.account import audit
+    from relay.db.schema.event import event
 
     handle = "evil\r\n2026 admin session.start"
     import httpx
@@ -270,10 +270,10 @@ def test_audit_lines_cannot_be_forged(relay, device, name):
 
     async def rows():
         async with relay.node.db.read() as tx:
-            return await tx.all(select(audit.c.actor, audit.c.subject, audit.c.data))
+            return await tx.all(select(event.c.actor, event.c.kind, event.c.data))
 
     found = relay.run(rows())
-    assert any("evil" in subject for _, subject, _ in found)
+    assert any("evil" in data for _, _, data in found)
     for row in found:
         assert not any(char in text for text in row for char in "\r\n")
         json.loads(row[2])

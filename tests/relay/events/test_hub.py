@@ -6,20 +6,24 @@ import asyncio
 import json
 import secrets
 
+import msgspec
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, insert, update
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from localstore.core.identity.bearer import authorization
-from localstore.core.model.sync import Event, Resync, Subscribed
+from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.events import hub as module
+from relay.events import peers
 from relay.events.hub import Hub
+from relay.service import upkeep
 from tests.relay.node_fixture import database, make_account, make_repo
 
 PROTOCOL = "svc-sync.v1"
+MESSAGE = msgspec.json.Decoder(Event | Resync | Hidden)
 
 
 async def announce(db, hub, repo_id, count, kind="live"):
@@ -28,73 +32,70 @@ async def announce(db, hub, repo_id, count, kind="live"):
             await hub.announce(tx, repo_id, kind, n=n)
 
 
-async def collect(hub, peer, count):
-    """The next `count` messages of a peer that may see everything."""
-
-    async def everything(ids):
-        return set(ids)
-
+async def collect(peer, count):
+    """The next `count` messages of a peer."""
     found = []
-    async for batch in hub.deliveries(peer, everything):
-        found += batch
-        if len(found) >= count:
-            return found
+    while len(found) < count:
+        await asyncio.wait_for(peer.ready.wait(), 10)
+        found += [MESSAGE.decode(text) for text in peer.take()]
     return found
+
+
+async def world(db, handle="ann"):
+    """An account, its repository and a hub that has begun."""
+    owner = await make_account(db, handle)
+    hub = Hub(db)
+    await hub.start()
+    return owner, await make_repo(db, owner), hub
 
 
 async def test_subscribers_get_every_event_once_and_in_order_while_it_rains(tmp_path):
     async with database(tmp_path) as db:
-        repo = await make_repo(db, await make_account(db, "ann"))
-        hub = Hub(db)
-        await hub.start()
+        ann, repo, hub = await world(db)
         rain = asyncio.create_task(announce(db, hub, repo, 300))
         peers = []
         for _ in range(5):
             await asyncio.sleep(0.01)
-            peer = hub.join(None)
+            peer = hub.join(None, ann)
             assert isinstance(await hub.subscribe(peer, repo, 0), Subscribed)
             peers.append(peer)
         await rain
         for peer in peers:
-            found = await collect(hub, peer, 300)
+            found = await collect(peer, 300)
             assert [event.data["n"] for event in found] == list(range(300))
         await hub.stop()
 
 
 async def test_nothing_is_heard_of_a_transaction_that_failed(tmp_path):
     async with database(tmp_path) as db:
-        repo = await make_repo(db, await make_account(db, "ann"))
-        hub = Hub(db)
-        await hub.start()
-        peer = hub.join(None)
+        ann, repo, hub = await world(db)
+        peer = hub.join(None, ann)
         await hub.subscribe(peer, repo, None)
         with pytest.raises(ZeroDivisionError):
             async with db.write() as tx:
-                await hub.announce(tx, repo, "ref", name="lost")
+                await hub.announce(tx, repo, "ref.create", name="lost")
                 raise ZeroDivisionError
-        await announce(db, hub, repo, 1, "ref")
-        (event,) = await collect(hub, peer, 1)
+        await announce(db, hub, repo, 1, "ref.create")
+        (event,) = await collect(peer, 1)
         assert event.data == {"n": 0}
         await hub.stop()
 
 
 async def test_a_slow_reader_is_told_to_resync_and_stalls_nobody(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "QUEUE", 10)
+    monkeypatch.setattr(peers, "QUEUE", 10)
     async with database(tmp_path) as db:
-        repo = await make_repo(db, await make_account(db, "ann"))
-        hub = Hub(db)
-        await hub.start()
-        slow, quick = hub.join(None), hub.join(None)
+        ann, repo, hub = await world(db)
+        slow, quick = hub.join(None, ann), hub.join(None, ann)
         for peer in (slow, quick):
             await hub.subscribe(peer, repo, None)
         for _ in range(5):
             await announce(db, hub, repo, 8)
-            assert all(isinstance(one, Event) for one in await collect(hub, quick, 8))
-        (only,) = await collect(hub, slow, 1)
+            assert all(isinstance(one, Event) for one in await collect(quick, 8))
+        (only,) = await collect(slow, 1)
         assert isinstance(only, Resync)
         assert len(slow.queue) == 0
         await announce(db, hub, repo, 1)
-        (event,) = await collect(hub, slow, 1)
+        (event,) = await collect(slow, 1)
         assert event.id > only.id
         await hub.stop()
 
@@ -102,11 +103,9 @@ async def test_a_slow_reader_is_told_to_resync_and_stalls_nobody(tmp_path, monke
 async def test_one_far_behind_has_to_resync(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BACKLOG", 20)
     async with database(tmp_path) as db:
-        repo = await make_repo(db, await make_account(db, "ann"))
-        hub = Hub(db)
-        await hub.start()
+        ann, repo, hub = await world(db)
         await announce(db, hub, repo, 30)
-        assert isinstance(await hub.subscribe(hub.join(None), repo, 0), Resync)
+        assert isinstance(await hub.subscribe(hub.join(None, ann), repo, 0), Resync)
         await hub.stop()
 
 
@@ -161,6 +160,7 @@ async def test_sight_that_is_lost_ends_delivery(relay):
                 await tx.run(
                     update(tables["repo"]).where(tables["repo"].c.id == repo).values(state="suspended")
                 )
+                await relay.node.hub.announce(tx, repo, "repo.suspend", state="suspended")
 
         relay.run(suspend())
         announced(relay, repo)
@@ -233,26 +233,116 @@ def test_polling(relay):
             assert client.post("/api/v1/sync/poll", json=bad).status_code == 422
 
 
-async def test_a_subscription_made_while_visibility_is_asked_is_kept(tmp_path):
+async def test_a_subscription_made_while_rights_are_asked_is_kept(tmp_path):
     async with database(tmp_path) as db:
-        ann = await make_account(db, "ann")
-        repo, late, gone = [await make_repo(db, ann) for _ in range(3)]
-        hub = Hub(db)
-        await hub.start()
-        peer = hub.join(None)
+        ann, repo, hub = await world(db)
+        late, gone = [await make_repo(db, ann) for _ in range(2)]
+        peer = hub.join(None, ann)
         for one in (repo, gone):
             await hub.subscribe(peer, one, None)
+        asked = hub._rights
 
-        async def meanwhile(ids):
+        async def meanwhile(accounts, repo_ids):
+            hub._rights = asked
             await hub.subscribe(peer, late, None)
             hub.unsubscribe(peer, gone)
-            peer.lost.add(gone)
-            return set(ids)
+            return await asked(accounts, repo_ids)
 
+        hub._rights = meanwhile
+        await hub._ask_again([repo, gone])
         await announce(db, hub, repo, 1)
-        deliveries = hub.deliveries(peer, meanwhile)
-        (event,) = await anext(deliveries)
+        (event,) = await collect(peer, 1)
         assert event.repo_id == repo
-        assert late in peer.cursors
-        await deliveries.aclose()
+        assert set(peer.cursors) == set(peer.levels) == {repo, late}
+        await hub.stop()
+
+
+async def test_nothing_after_an_access_event_reaches_whom_it_shut_out(tmp_path):
+    """In one batch: what is before it may be heard, what is after it is not."""
+    async with database(tmp_path) as db:
+        ann, repo, hub = await world(db)
+        bob = await make_account(db, "bob")
+        member = tables["collaborator"]
+        async with db.write() as tx:
+            await tx.run(insert(member), repo_id=repo, account_id=bob, role="write", created_at=1)
+        owner, guest = hub.join(None, ann), hub.join(None, bob)
+        for peer in (owner, guest):
+            assert isinstance(await hub.subscribe(peer, repo, None), Subscribed)
+        async with db.write(f"repo {repo}") as tx:
+            await hub.announce(tx, repo, "live", n=1)
+            await tx.run(delete(member))
+            await hub.announce(tx, repo, "access.remove", audience="owner", account=bob)
+            await hub.announce(tx, repo, "live", n=2)
+        assert [one.kind for one in await collect(owner, 3)] == ["live", "access.remove", "live"]
+        assert await collect(guest, 1) == [Hidden(repo_id=repo)]
+        assert not guest.queue
+        assert not guest.cursors
+        await hub.stop()
+
+
+async def test_each_hears_what_its_role_may(tmp_path):
+    async with database(tmp_path) as db:
+        ann, _, hub = await world(db)
+        repo = await make_repo(db, ann, "published_public")
+        roles = {"read": "reader", "triage": "reader", "write": "writer", "admin": "writer"}
+        peers = {
+            "owner": hub.join(None, ann),
+            "reader": hub.join(None),
+            "writer": hub.join(None, ann, "writer"),
+        }
+        for role in roles:
+            one = await make_account(db, role)
+            async with db.write() as tx:
+                await tx.run(
+                    insert(tables["collaborator"]), repo_id=repo, account_id=one, role=role, created_at=1
+                )
+            peers[role] = hub.join(None, one)
+        for peer in peers.values():
+            assert isinstance(await hub.subscribe(peer, repo, None), Subscribed)
+        async with db.write(f"repo {repo}") as tx:
+            for audience in ("reader", "writer", "owner"):
+                await hub.announce(tx, repo, "thing.happen", audience=audience, n=audience)
+        most = {"owner": 3, "reader": 1, "writer": 2}
+        for name, peer in peers.items():
+            level = most[roles.get(name, name)]
+            assert len(await collect(peer, level)) == level
+        await asyncio.sleep(0.05)
+        assert not any(peer.queue for peer in peers.values())
+        start = await hub.poll({repo: "owner"}, 0)
+        assert [event.data["n"] for event in start[0]] == ["reader", "writer", "owner"]
+        assert len((await hub.poll({repo: "reader"}, 0))[0]) == 1
+        await hub.stop()
+
+
+async def test_rights_that_end_without_an_event_end_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ALIVE", 0.05)
+    monkeypatch.setattr(module, "POLL", 0.1)
+    async with database(tmp_path) as db:
+        ann, repo, hub = await world(db)
+        peer = hub.join(None, ann)
+        await hub.subscribe(peer, repo, None)
+        async with db.write() as tx:
+            await tx.run(update(tables["repo"]).values(state="suspended"))
+        assert await collect(peer, 1) == [Hidden(repo_id=repo)]
+        await hub.stop()
+
+
+async def test_whoever_comes_back_after_the_sweep_reads_all_anew(tmp_path):
+    async with database(tmp_path) as db:
+        ann, repo, hub = await world(db)
+        await announce(db, hub, repo, 5)
+        async with db.write(f"repo {repo}") as tx:
+            kept = await hub.announce(tx, repo, "ref.create", name="main")
+        async with db.write() as tx:
+            await tx.run(update(tables["event"]).values(created_at=1))
+        assert await upkeep.sweep_live(db) == 5
+        assert await upkeep.sweep_live(db) == 0
+        assert isinstance(await hub.subscribe(hub.join(None, ann), repo, 1), Resync)
+        assert isinstance(await hub.subscribe(hub.join(None, ann), repo, kept - 1), Subscribed)
+        assert (await hub.poll({repo: "owner"}, 1))[3]
+        assert not (await hub.poll({repo: "owner"}, kept))[3]
+        async with db.write(f"repo {repo}") as tx:
+            await tx.run(delete(tables["event"]))
+        async with db.write(f"repo {repo}") as tx:
+            assert await hub.announce(tx, repo, "live", n=0) > kept  # no id is used twice
         await hub.stop()

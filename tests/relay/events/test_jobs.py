@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 
 from sqlalchemy import func, insert, select, update
 
 from relay import config
 from relay.base.clock import now_ms
-from relay.db.identity import audit as audit_rows
 from relay.db.schema import tables
 from relay.events import jobs as module
-from relay.events.jobs import Jobs
+from relay.events.jobs import Jobs, Lane
 from relay.service import upkeep
 from tests.relay.node_fixture import DAY, database, make_account, make_repo
 
@@ -34,9 +35,7 @@ async def test_each_job_is_run_by_one_of_many_workers(tmp_path):
         assert sorted(ran) == list(range(20))
 
 
-async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "FIRST_RETRY", 0)
-    monkeypatch.setattr(module, "LAST_RETRY", 0)
+async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path):
     async with database(tmp_path) as db:
         tried = 0
 
@@ -46,12 +45,12 @@ async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path, mo
             raise ValueError("no")
 
         jobs = Jobs(db)
-        jobs.register("fail", handle)
+        jobs.register("fail", handle, Lane(attempts=4, retry=0))
         async with db.write() as tx:
             await jobs.add(tx, "fail", {})
         while await jobs.run_due():
             pass
-        assert tried == module.ATTEMPTS
+        assert tried == 4
         async with db.read() as tx:
             assert await tx.value(select(tables["job"].c.error)) == "ValueError: no"
 
@@ -68,7 +67,7 @@ async def test_only_work_that_is_due_wakes_the_worker(tmp_path):
         assert jobs._wake.is_set()
 
 
-async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path, monkeypatch):
+async def test_a_dead_workers_job_passes_on_when_its_lease_is_over(tmp_path):
     async with database(tmp_path) as db:
         started = asyncio.Event()
         ran: list[str] = []
@@ -165,18 +164,169 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
             ):
                 await _session(tx, name, ann, ended, revoked, parent)
             for at in (now - 8 * DAY, now - 6 * DAY):
-                await tx.run(audit_rows.INSERT, at=at, actor="", action="x", subject="", data="{}")
+                await tx.many(insert(tables["event"]), [_line(at)])
         node = Node(db, TR_AUDIT_DAYS="7")
         assert await upkeep.sweep(node) == 5 + 5 + 1 + 1
         assert await upkeep.sweep(node) == 0
         async with db.read() as tx:
             accounts = {row[0] for row in await tx.all(select(tables["account"].c.id))}
             sessions = {row[0] for row in await tx.all(select(tables["session"].c.id))}
-            lines = await tx.all(select(tables["audit"].c.at))
+            lines = await tx.all(select(tables["event"].c.created_at))
         assert accounts == {ann, "fresh"}
         assert sessions >= {"parent", "child", "lately", "session of fresh"}
         assert not sessions & {"revoked", "session of old0"}
         assert [now - at for (at,) in lines] == [6 * DAY]
+
+
+def _line(at):
+    """An event of no repository."""
+    return {"id": at, "kind": "x.y", "actor": "", "audience": "owner", "data": "{}", "created_at": at}
+
+
+async def test_what_an_older_build_recorded_comes_into_the_log(tmp_path, monkeypatch):
+    """Under numbers below all others, in its order, to the account that it happened to."""
+    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 2)
+    rows = (
+        ("a1", "session.start", "s1"),
+        ("operator", "account.create", "a2"),
+        ("", "session.refused", "ann"),
+        ("operator", "repo.kill", "r1"),
+        ("a1", "token.create", "t1"),
+    )
+    async with database(tmp_path) as db:
+        async with db.write() as tx:
+            for at, (actor, action, subject) in enumerate(rows):
+                await tx.run(
+                    insert(tables["audit"]),
+                    id=at + 1,
+                    at=at,
+                    actor=actor,
+                    action=action,
+                    subject=subject,
+                    data='{"x":1}',
+                )
+        assert await upkeep.take_over_audit(db) == 5
+        assert await upkeep.take_over_audit(db) == 0
+        event = tables["event"]
+        async with db.read() as tx:
+            found = await tx.all(
+                select(event.c.id, event.c.account_id, event.c.actor, event.c.kind, event.c.data).order_by(
+                    event.c.id
+                )
+            )
+            assert await tx.value(select(func.count()).select_from(tables["audit"])) == 0
+        assert all(row[0] < 0 for row in found)
+        assert [row[1] for row in found] == ["a1", "a2", None, None, "a1"]
+        assert [(row[2], row[3]) for row in found] == [row[:2] for row in rows]
+        assert json.loads(found[0][4]) == {"x": 1, "subject": "s1"}
+
+
+async def test_a_kind_that_hangs_holds_up_no_other(tmp_path):
+    async with database(tmp_path) as db:
+        jobs, done, hung = Jobs(db), [], []
+
+        async def hang(data):
+            hung.append(data["n"])
+            await asyncio.Event().wait()
+
+        async def work(data):
+            done.append(data["n"])
+
+        jobs.register("hang", hang, Lane(slots=2, deadline=3600_000))
+        jobs.register("work", work)
+        async with db.write() as tx:
+            for n in range(20):
+                await jobs.add(tx, "hang", {"n": n})
+                await jobs.add(tx, "work", {"n": n})
+        await jobs.start()
+        async with asyncio.timeout(10):
+            while len(done) < 20:
+                await asyncio.sleep(0.01)
+        assert sorted(done) == list(range(20))
+        assert len(hung) == 2  # its slots
+        await jobs.stop()
+
+
+async def test_a_job_that_hangs_ends_at_its_deadline_and_gives_its_slot_back(tmp_path):
+    async with database(tmp_path) as db:
+        jobs, begun = Jobs(db), []
+
+        async def hang(data):
+            begun.append(data["n"])
+            await asyncio.Event().wait()
+
+        jobs.register("hang", hang, Lane(slots=1, deadline=50, attempts=2, retry=10))
+        async with db.write() as tx:
+            for n in range(3):
+                await jobs.add(tx, "hang", {"n": n})
+        async with asyncio.timeout(10):
+            while len(begun) < 6:
+                await jobs.run_due()
+        async with db.read() as tx:
+            found = await tx.all(
+                select(tables["job"].c.error, tables["job"].c.attempts, tables["job"].c.done_at)
+            )
+        assert sorted(begun) == [0, 0, 1, 1, 2, 2]
+        assert {(row[0], row[1]) for row in found} == {("TimeoutError: it took longer than 0.05 s", 2)}
+        assert all(row[2] for row in found)
+
+
+async def test_one_that_will_not_be_stopped_is_left_to_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "STUBBORN", 20)
+    async with database(tmp_path) as db:
+        jobs, end, ran = Jobs(db), asyncio.Event(), []
+
+        async def stubborn(data):
+            while not end.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await end.wait()
+
+        async def work(data):
+            ran.append(1)
+
+        jobs.register("stubborn", stubborn, Lane(slots=1, deadline=20, attempts=1))
+        jobs.register("work", work)
+        async with db.write() as tx:
+            await jobs.add(tx, "stubborn", {})
+            await jobs.add(tx, "work", {})
+        assert await asyncio.wait_for(jobs.run_due(), 10) == 2
+        assert ran == [1]
+        end.set()
+
+
+async def test_a_lease_is_renewed_while_its_job_runs(tmp_path, monkeypatch):
+    """A second worker looks all the time and never gets it; one that lost its lease stops."""
+    monkeypatch.setattr(module, "LEASE", 300)
+    monkeypatch.setattr(module, "RENEW", 50)
+    async with database(tmp_path) as db:
+        one, two, runs = Jobs(db), Jobs(db), []
+
+        async def slow(data):
+            runs.append("begun")
+            await asyncio.sleep(1)
+            runs.append("ended")
+
+        for worker in (one, two):
+            worker.register("slow", slow)
+        async with db.write() as tx:
+            await one.add(tx, "slow", {})
+        first = asyncio.create_task(one.run_due())
+        while not first.done():
+            await two.run_due()
+            await asyncio.sleep(0.02)
+        assert runs == ["begun", "ended"]
+
+        async with db.write() as tx:
+            await one.add(tx, "slow", {})
+        lost = asyncio.create_task(one.run_due())
+        while len(runs) < 3:
+            await asyncio.sleep(0.01)
+        async with db.write() as tx:  # as if it had been held up, and another one had begun
+            await tx.run(update(tables["job"]).values(leased_until=now_ms() + DAY))
+        await lost
+        assert runs == ["begun", "ended", "begun"]
+        async with db.read() as tx:
+            assert await tx.value(select(func.count()).where(tables["job"].c.done_at.is_(None))) == 1
 
 
 async def _guest(tx, name, created_at):

@@ -41,6 +41,7 @@ from relay.db import repo as repos
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
 from relay.db.schema import tables
+from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http.limiter import Limiter
@@ -311,6 +312,7 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
             signer=Signer(folder),
             hub=Hub(db),
             jobs=Jobs(db),
+            followers=Followers(db),
             lanes=lanes,
             limiter=Limiter(enabled=False),
             metrics=Metrics(),

@@ -8,20 +8,21 @@ import importlib
 import pkgutil
 
 import asyncpg
+import msgspec
 import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.sql.base import Executable
 
 import relay.db
 from localstore.core.errors import Unavailable
-from relay.base.clock import now_ms
+from localstore.core.model.sync import Event
 from relay.db.engine.database import Contended, ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.engine.postgres import STAMP_BITS, PostgresDatabase
 from relay.db.engine.postgres_sql import compiled
-from relay.db.live import event as events
 from relay.db.schema import tables
 from relay.db.storage import collect
 from relay.db.storage import object as objects
+from relay.events import log
 from relay.events.hub import Hub
 from relay.objects.store import ObjectStore
 from tests.databases import postgres_url
@@ -261,7 +262,7 @@ async def test_events_that_commit_out_of_order_are_all_heard():
         early, late = await make_repo(one, owner), await make_repo(one, owner)
         hub = Hub(two)
         await hub.start()
-        peer = hub.join(None)
+        peer = hub.join(None, owner)
         for repo_id in (early, late):
             await hub.subscribe(peer, repo_id, None)
         writing = Hub(one)
@@ -269,14 +270,15 @@ async def test_events_that_commit_out_of_order_are_all_heard():
             first = await writing.announce(slow, early, "live", n=1)
             async with one.write(f"repo {late}") as tx:
                 second = await writing.announce(tx, late, "live", n=2)
-            assert [event.id for event in await heard(hub, peer)] == [second]
-            answered, following, _ = await hub.poll([early, late], 0)
+            assert [event.id for event in await heard(peer)] == [second]
+            both = dict.fromkeys((early, late), "owner")
+            answered, following, *_ = await hub.poll(both, 0)
             assert answered == []  # one number could not stand for both
         assert first < second
-        assert [event.id for event in await heard(hub, peer)] == [first]
-        answered, following, _ = await hub.poll([early, late], following)
+        assert [event.id for event in await heard(peer)] == [first]
+        answered, following, *_ = await hub.poll(both, following)
         assert [event.id for event in answered] == [first, second]
-        assert (await hub.poll([early, late], following))[0] == []
+        assert (await hub.poll(both, following))[0] == []
         await hub.stop()
 
 
@@ -292,21 +294,35 @@ async def test_stamps_grow_within_a_transaction_and_from_one_to_the_next():
         assert found == sorted(set(found))
 
 
+EVENT = {"kind": "ref.create", "actor": "", "audience": "reader", "data": "{}", "created_at": 1}
+
+
 async def test_events_of_a_restored_dump_do_not_stand_in_the_way():
     async with processes() as (db,):
-        repo_id = await make_repo(db, await make_account(db, "ann"))
+        owner = await make_account(db, "ann")
+        repo_id = await make_repo(db, owner)
         async with db.write() as tx:
+            await log.append(tx, "ref.create", repo_id=repo_id, data={"n": 1})
             ahead = (await tx.stamp()) + (1 << 40)
-            await tx.run(events.INSERT, id=ahead, repo_id=repo_id, kind="ref", data="{}", created_at=now_ms())
+            line = {**EVENT, "repo_id": repo_id}
+            await tx.many(insert(tables["event"]), [{**line, "id": ahead}, {**line, "id": ahead + 5}])
+            await tx.many(
+                insert(tables["cursor"]), [{"name": "one", "at": ahead}, {"name": "all", "at": ahead + 9}]
+            )
         await db.close()
         await db.open()
+        async with db.read() as tx:
+            kept = sorted(row[0] for row in await tx.all(select(tables["event"].c.id)))
+            stand = dict(await tx.all(select(tables["cursor"].c.name, tables["cursor"].c.at)))
+        assert kept == [-3, -2, -1]  # none is gone: they are the record of what happened
+        assert (stand["one"], stand["all"]) == (-2, -1)
         hub = Hub(db)
         await hub.start()
-        peer = hub.join(None)
+        peer = hub.join(None, owner)
         assert type(await hub.subscribe(peer, repo_id, ahead)).__name__ == "Resync"
         async with db.write(f"repo {repo_id}") as tx:
-            fresh = await hub.announce(tx, repo_id, "ref", name="main")
-        assert [event.id for event in await heard(hub, peer)] == [fresh]
+            fresh = await hub.announce(tx, repo_id, "ref.create", name="main")
+        assert [event.id for event in await heard(peer)] == [fresh]
         await hub.stop()
 
 
@@ -328,15 +344,11 @@ async def test_the_listener_connects_again_and_looks_at_what_it_missed():
 async def waken(db, woken):
     woken.clear()
     while not woken.is_set():
-        db.wake_others()
+        async with db.write() as tx:
+            tx.wake()
         await asyncio.sleep(0.02)
 
 
-async def heard(hub, peer):
-    async def everything(ids):
-        return set(ids)
-
-    async with asyncio.timeout(10):
-        async for batch in hub.deliveries(peer, everything):
-            return batch
-    return []
+async def heard(peer):
+    await asyncio.wait_for(peer.ready.wait(), 10)
+    return [msgspec.json.decode(text, type=Event) for text in peer.take()]

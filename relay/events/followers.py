@@ -1,0 +1,118 @@
+"""Those who make something of the event log: each event once each, in any number of processes.
+
+    followers.register("access", end_what_was_allowed, ("repo.delete", "repo.suspend"))
+    async def end_what_was_allowed(tx: Tx, events: Sequence[Logged]) -> None: ...
+
+A follower reads the events after its cursor, writes what follows from them and moves the cursor, all in one
+transaction that is the only one of its name: whatever dies, an event was followed wholly or not at all. It
+goes no further than the horizon, below which nothing can appear any more (`Database.horizon`), so that
+nothing is passed over. It is woken when the log grows, and looks every few seconds besides.
+
+Nobody follows `live`: those events are many, are swept after two days and say nothing that a bootstrap does
+not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from relay.db.engine.database import Database, Tx
+from relay.db.live import event as rows
+from relay.events import log
+from relay.events.log import Logged
+
+TURN = 200  # events of one transaction
+POLL = 5.0  # seconds between looks when nothing woke us
+PAUSE = 1.0  # seconds after a failure
+LOG = logging.getLogger(__name__)
+
+Follow = Callable[[Tx, Sequence[Logged]], Awaitable[None]]
+
+
+@dataclass(slots=True, frozen=True)
+class Follower:
+    name: str
+    follow: Follow
+    kinds: tuple[str, ...]
+
+
+class Followers:
+    """The followers of one process."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._all: dict[str, Follower] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def register(self, name: str, follow: Follow, kinds: Sequence[str]) -> None:
+        """Name who follows events of these kinds; before `start`. The first time it begins where the log
+        ends. Its cursor keeps the name for ever."""
+        if log.LIVE in kinds or not kinds:
+            raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
+        self._all[name] = Follower(name, follow, tuple(kinds))
+
+    async def start(self) -> None:
+        for follower in self._all.values():
+            await self._begin(follower)
+            wake = asyncio.Event()
+            self._db.on_wake(wake.set)
+            self._tasks.append(asyncio.create_task(self._keep(follower, wake)))
+
+    async def stop(self) -> None:
+        """Stop at once; what was under way is rolled back and followed again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def turn(self, name: str) -> int:
+        """Follow the next events; returns how many. One process at a time does."""
+        follower = self._all[name]
+        async with self._db.read() as tx:  # most wake-ups are about something else, and end here
+            at = await tx.value(rows.CURSOR, name=name)
+            if at is None or not await self._after(tx, follower, at, 1):
+                return 0
+        async with self._db.write(f"follow {name}") as tx:
+            at = await tx.value(rows.CURSOR, name=name)
+            events = await self._after(tx, follower, at, TURN)
+            if events:
+                await follower.follow(tx, events)
+                await tx.run(rows.CURSOR_TO, follower=name, to=events[-1].id)
+        return len(events)
+
+    async def _begin(self, follower: Follower) -> None:
+        """Before anything is written: a restored database may have fewer events than were followed, and gives
+        their numbers out again."""
+        async with self._db.write(f"follow {follower.name}") as tx:
+            end = await self._end(tx)
+            await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])
+            if await tx.value(rows.CURSOR, name=follower.name) > end:
+                await tx.run(rows.CURSOR_TO, follower=follower.name, to=end)
+
+    async def _after(self, tx: Tx, follower: Follower, at: int, limit: int) -> list[Logged]:
+        last = await self._end(tx)  # before the events: what is not above it, we see
+        found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(follower.kinds), limit=limit)
+        return [log.row(one) for one in found]
+
+    async def _end(self, tx: Tx) -> int:
+        """The last id that no event can slip in before."""
+        horizon = await self._db.horizon(tx)
+        return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
+
+    async def _keep(self, follower: Follower, wake: asyncio.Event) -> None:
+        while True:
+            wake.clear()
+            try:
+                behind = await self.turn(follower.name)
+            except Exception:
+                LOG.exception("%s could not follow the event log; trying again", follower.name)
+                await asyncio.sleep(PAUSE)
+                continue
+            if behind:
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await wake.wait()

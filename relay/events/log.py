@@ -1,0 +1,124 @@
+"""The one event log: what the hub, timelines, inboxes, webhooks and audits are made of.
+
+    await log.append(tx, "ref.create", repo_id=view.repo.id, data={"name": "main"})
+
+An event is written in the transaction of its effect, whose author it names. Kinds are `noun.verb`, and
+`live`. `data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the least who may
+hear of it: `reader` (whoever sees the repository), `writer`, or `owner`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from relay.base.clock import now_ms
+from relay.db.engine.database import Author, Row, Tx
+from relay.db.live import event as rows
+from relay.db.repo import Role
+
+Audience = Literal["reader", "writer", "owner"]
+LEVEL: Final[dict[str, int]] = {"reader": 1, "writer": 2, "owner": 3}
+LIVE: Final = rows.LIVE
+KIND = re.compile(r"live|[a-z_]+\.[a-z_]+")
+
+# After these somebody may see or do less, or more, in a repository than before: members and roles, state and
+# class.
+ACCESS: Final = frozenset(
+    {
+        "access.grant",
+        "access.change",
+        "access.remove",
+        "repo.update",
+        "repo.delete",
+        "repo.restore",
+        "repo.suspend",
+        "repo.kill",
+        "repo.resume",
+        "repo.transfer",
+    }
+)
+# After these a session or key of the account may be over.
+ENDS: Final = frozenset(
+    {
+        "session.end",
+        "session.revoke",
+        "session.refresh_reused",
+        "device_key.revoke",
+        "account.disable",
+    }
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Logged:
+    """One row of the log."""
+
+    id: int
+    repo_id: str | None
+    account_id: str | None
+    number: int | None
+    kind: str
+    actor: str
+    device_key_id: str | None
+    turn: str | None
+    audience: str
+    data: str
+    created_at: int
+
+    @property
+    def changes_access(self) -> bool:
+        return self.kind in ACCESS
+
+    def fields(self) -> dict[str, Any]:
+        """What `data` holds."""
+        found: dict[str, Any] = msgspec.json.decode(self.data)
+        return found
+
+
+def row(found: Row) -> Logged:
+    return Logged(*found)
+
+
+def audience_of(role: Role | None) -> Audience:
+    """What somebody with this role hears; None: who sees a public repository without being named."""
+    if role == "owner":
+        return "owner"
+    return "writer" if role in ("write", "admin") else "reader"
+
+
+async def append(
+    tx: Tx,
+    kind: str,
+    *,
+    repo_id: str | None = None,
+    account_id: str | None = None,
+    number: int | None = None,
+    audience: Audience = "reader",
+    author: Author | None = None,
+    data: dict[str, Any],
+) -> int:
+    """Write an event in the caller's transaction, which names the repository (`Database.write`); followers
+    are woken after the commit. `author` None: that of the transaction. Returns its id."""
+    if not KIND.fullmatch(kind):
+        raise ValueError(f"{kind} is no kind of event: noun.verb")
+    who = tx.author if author is None else author
+    event_id: int = await tx.value(
+        rows.INSERT,
+        id=await tx.stamp(),
+        repo_id=repo_id,
+        account_id=account_id,
+        number=number,
+        kind=kind,
+        actor=who.actor,
+        device_key_id=who.device_key_id,
+        turn=who.turn,
+        audience=audience,
+        data=msgspec.json.encode(data).decode(),
+        created_at=now_ms(),
+    )
+    tx.wake()
+    return event_id
