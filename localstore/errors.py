@@ -130,13 +130,30 @@ class LinkDamaged(ClientError):
 
 
 class CopyBusy(ClientError):
-    """Another process is working in this folder."""
+    """Another process works in this folder and did not end in time. `owner`:
+    `localstore.folder.lock.Holder`."""
 
     code = "copy_busy"
 
-    def __init__(self, folder: object, owner: str) -> None:
+    def __init__(self, folder: object, owner: Any) -> None:
+        self.owner = owner
+        remedy = f"wait for it, or end it (kill {owner.pid})" if owner.pid else "wait for it or end it"
         super().__init__(
-            f"another svc ({owner}) is working in {folder}; wait for it or end it, then try again"
+            f"{owner} is working in {folder}; {remedy}, then try again",
+            pid=owner.pid,
+            since=owner.since,
+            command=owner.command,
+        )
+
+
+class FolderTurned(ClientError):
+    """The folder was turned to another branch, seal or repository while a command waited for it."""
+
+    code = "folder_turned"
+
+    def __init__(self, folder: object, now: str) -> None:
+        super().__init__(
+            f"{folder} was turned to {now} while this waited for it; nothing was done; look, then try again"
         )
 
 

@@ -20,12 +20,21 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 def remedies() -> dict[str, list[str]]:
     """Error code → the commands that its sentences name, sorted. LookupError for one that does not exist."""
     found: dict[str, set[str]] = {}
+    for code, command, _ in sentences():
+        found.setdefault(code, set()).add(command)
+    return {code: sorted(commands) for code, commands in sorted(found.items())}
+
+
+def sentences() -> set[tuple[str, str, str]]:
+    """(error code, command, sentence that names it), with `…` for what the sentence is filled with."""
     known = {kind.__name__: kind for kind in classes()}
-    for folder in ("localstore", "relay", "svc"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known):
-                found.setdefault(code, set()).update(_commands(sentence, file))
-    return {code: sorted(commands) for code, commands in sorted(found.items()) if commands}
+    return {
+        (code, command, sentence)
+        for folder in ("localstore", "relay", "svc")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known)
+        for command in _commands(sentence, file)
+    }
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:

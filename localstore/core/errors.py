@@ -235,6 +235,12 @@ class ServerMisbehaved(ClientError):
     code = "server_misbehaved"
 
 
+class Cancelled(ClientError):
+    """Whoever asked for it no longer wants the answer."""
+
+    code = "cancelled"
+
+
 class Interrupted(ClientError):
     """The command was interrupted."""
 

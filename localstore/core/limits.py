@@ -26,6 +26,7 @@ REF_NAME_BYTES = 200
 MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
+LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
 
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
@@ -66,6 +67,9 @@ TOKEN_RAW_MAX, TOKEN_BLOCKS_MAX, TOKEN_STATEMENTS_MAX = 2048, 6, 8
 JSON_BODY = 2 * MIB
 JSON_ANSWER, LARGE_ANSWER = 32 * MIB, 512 * MIB  # that a client reads; large where every path is named
 PAGE_DEFAULT, PAGE_MAX = 30, 100
+QUERY_CHARS = 200  # of a search
+SUBSCRIPTIONS = 256  # repositories of one socket or poll
+SEALS_PER_REQUEST = 1000  # made from explicit trees
 HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX = 100, 1000
 HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose line passes this
 

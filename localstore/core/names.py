@@ -31,7 +31,8 @@ RESERVED_HANDLES = frozenset(
 RESERVED_REPOSITORIES = frozenset({"dev", "new", "settings"})  # words that follow an owner in page addresses
 
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{HANDLE_CHARS - 2}}}[a-z0-9])?")
-_NAME_RULE = (
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(?!\n)$"  # before it is put into lower case
+NAME_RULE = (
     f"1 to {HANDLE_CHARS} letters, digits, '.', '_' or '-', starting and ending with a letter or a digit"
 )
 _HOST = (
@@ -94,7 +95,7 @@ def _name(text: str, what: str) -> str:
     # Only ASCII is lowered: a Kelvin sign must not turn into k.
     found = text.lower() if text.isascii() else text
     if not _NAME.fullmatch(found):
-        raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {_NAME_RULE}")
+        raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {NAME_RULE}")
     if ".." in found:
         raise Invalid(f"'{found}' is not {what}: it may not contain '..'")
     if found.endswith(".git"):

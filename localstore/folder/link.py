@@ -16,7 +16,7 @@ import msgspec
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid
 from localstore.core.names import parse_repo
-from localstore.errors import LinkDamaged, NotLinked
+from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
@@ -97,18 +97,42 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 
 
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link `held` with the OWNER/NAME and class that the server says now; written if they changed.
-    Invalid values are ignored. The caller holds the folder's lock."""
+    """The link `held` with the OWNER/NAME and class that the server says now (`renamed`); written if they
+    changed. The caller holds the folder's lock."""
+    fresh = renamed(held, repo, class_)
+    if fresh != held:
+        write_repo(folder, fresh)
+    return fresh
+
+
+def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
+    """The link with this OWNER/NAME and class. Invalid values are ignored."""
     try:
         address = parse_repo(repo)
     except Invalid:
         return held
     if address.host is not None or not _CLASS.fullmatch(class_):
         return held
-    fresh = msgspec.structs.replace(held, repo=repo, class_=class_)
-    if fresh != held:
-        write_repo(folder, fresh)
-    return fresh
+    return msgspec.structs.replace(held, repo=repo, class_=class_)
+
+
+def same_target(one: RepoLink, other: RepoLink) -> bool:
+    """Whether two links lead to the same repository and branch, or seal."""
+    return (one.server, one.repo_id, one.branch, one.seal) == (
+        other.server,
+        other.repo_id,
+        other.branch,
+        other.seal,
+    )
+
+
+def require_same(folder: Path, before: RepoLink) -> RepoLink:
+    """The link of `folder` now. Raises FolderTurned if it leads elsewhere than `before`."""
+    now = read_repo(folder)
+    if not same_target(now, before):
+        where = f"the seal {now.shown_seal[:12]}" if now.shown_seal else f"branch {now.branch} of {now.repo}"
+        raise FolderTurned(folder, where)
+    return now
 
 
 def write_state(folder: Path, state: SealedState) -> None:

@@ -1,47 +1,217 @@
-"""One process per working copy: a file lock that ends with its process."""
+"""One owner at a time for each working copy: a file lock that dies with its process, and a queue for it.
+
+Whoever finds the lock taken puts a file of its own, locked as well, into the folder `waiting` beside it. The
+names of these files have an order, and only the first whose process lives may try the lock; nobody overtakes,
+also not an owner that comes back for its next round. A process that is killed leaves files without a lock,
+which mean nothing and are removed by the next one that looks.
+
+The locks are `flock`. On a network file system they are the server's (NFS) or refused, and then svc says so.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from localstore.errors import CopyBusy
+import msgspec
+
+from localstore.core.paths import terminal_safe
+from localstore.errors import CopyBusy, DiskError
+
+PATIENCE = 10.0  # seconds that a command waits for its folder
+QUEUE = "waiting"
+PAUSE = 0.005  # seconds between two looks at a lock that is taken
+TOLD_AFTER = 1.0  # seconds of waiting, before somebody is told of it
+WORDS_BYTES = 256
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. None and empty if it
+    has not written them yet."""
+
+    pid: int | None = None
+    since: int | None = None
+    command: str = ""
+
+    def __str__(self) -> str:
+        who = terminal_safe(self.command) or "another svc"
+        if self.pid is None or self.since is None:
+            return who
+        return f"{who} (process {self.pid}, since {time.strftime('%H:%M:%S', time.localtime(self.since))})"
+
+
+Waiting = Callable[[Holder], None]
 
 
 class AlreadyLocked(Exception):
-    """Another process holds the lock; `owner` names it."""
+    """Another process holds the lock; `holder` names it."""
 
-    def __init__(self, owner: str) -> None:
-        super().__init__(owner)
-        self.owner = owner
+    def __init__(self, holder: Holder) -> None:
+        super().__init__(str(holder))
+        self.holder = holder
 
 
 @contextmanager
-def hold_lock(lock: Path) -> Iterator[None]:
-    """Hold the lock; the file contains this process's id. Raises AlreadyLocked."""
-    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
+    """Hold the lock; the file says who holds it. Raises AlreadyLocked."""
+    fd = _opened(lock)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-            raise AlreadyLocked(f"process {owner}" if owner else "process unknown") from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, str(os.getpid()).encode("ascii"), 0)
-        yield
+        if not _taken(fd):
+            raise AlreadyLocked(_read(fd))
+        with _signed(fd, command):
+            yield
     finally:
         os.close(fd)
 
 
 @contextmanager
-def own_working_copy(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold the lock of a working copy. Raises CopyBusy, which names the other process."""
-    with ExitStack() as stack:
+def own_working_copy(
+    lock: Path,
+    folder: Path,
+    command: str = "",
+    seconds: float = PATIENCE,
+    waiting: Waiting = lambda _: None,
+) -> Iterator[None]:
+    """Hold the lock of a working copy after waiting for at most `seconds`. `waiting` is called once if that
+    takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if the file system has
+    no locks."""
+    fd = _opened(lock)
+    try:
+        if wanted(lock) or not _taken(fd):
+            _wait(fd, lock.with_name(QUEUE), folder, seconds, waiting)
+        with _signed(fd, command):
+            yield
+    finally:
+        os.close(fd)
+
+
+def wanted(lock: Path) -> bool:
+    """Whether a process waits for the lock of a working copy."""
+    return _first(lock.with_name(QUEUE)) is not None
+
+
+def holder(lock: Path) -> Holder:
+    """The holder, as the lock file names it."""
+    with suppress(OSError):
+        fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            stack.enter_context(hold_lock(lock))
-        except AlreadyLocked as other:
-            raise CopyBusy(folder, other.owner) from None
+            return _read(fd)
+        finally:
+            os.close(fd)
+    return Holder()
+
+
+def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) -> None:
+    began = time.monotonic()
+    if seconds <= 0:
+        raise CopyBusy(folder, _read(fd))
+    told = False
+    with _place(queue) as mine:
+        while _first(queue) != mine or not _taken(fd):
+            waited = time.monotonic() - began
+            if waited >= seconds:
+                raise CopyBusy(folder, _read(fd))
+            if waited >= TOLD_AFTER and not told:
+                told = True
+                waiting(_read(fd))
+            time.sleep(PAUSE)
+
+
+@contextmanager
+def _place(queue: Path) -> Iterator[str]:
+    """A place in the queue, named by its file, until the end of the block."""
+    queue.mkdir(exist_ok=True, mode=0o700)
+    name, fd = _queued(queue)
+    try:
+        yield name
+    finally:
+        with suppress(FileNotFoundError):
+            (queue / name).unlink()
+        os.close(fd)
+
+
+def _queued(queue: Path) -> tuple[str, int]:
+    while True:
+        name = f"{time.monotonic_ns():020d}-{os.getpid()}"
+        try:
+            fd = os.open(queue / name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:  # another thread of this process, on a coarse clock
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:  # who looked before it was locked may have removed it
+                return name, fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def _first(queue: Path) -> str | None:
+    """The file name of the first living waiter; None without one."""
+    try:
+        names = sorted(path.name for path in queue.iterdir())
+    except FileNotFoundError:
+        return None
+    return next((name for name in names if _lives(queue / name)), None)
+
+
+def _lives(place: Path) -> bool:
+    """Whether the process of this file still has it locked. The file of a dead one is removed."""
+    try:
+        fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _taken(fd, fcntl.LOCK_SH):
+            return True
+        with suppress(FileNotFoundError):
+            place.unlink()
+        return False
+    finally:
+        os.close(fd)
+
+
+def _opened(lock: Path) -> int:
+    return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _taken(fd: int, how: int = fcntl.LOCK_EX) -> bool:
+    """Whether the lock of an open file was acquired, without waiting."""
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise DiskError(
+                f"the file system of SVC_HOME keeps no locks ({os.strerror(error.errno or 0)}), so two "
+                "commands could work in one folder at once; put SVC_HOME on a local disk"
+            ) from None
+        raise
+    return True
+
+
+@contextmanager
+def _signed(fd: int, command: str) -> Iterator[None]:
+    """The lock file names this process until the end of the block."""
+    words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, words, 0)
+    try:
         yield
+    finally:
+        os.ftruncate(fd, 0)
+
+
+def _read(fd: int) -> Holder:
+    pid, _, rest = os.pread(fd, WORDS_BYTES, 0).decode("utf-8", "replace").partition(" ")
+    since, _, command = rest.partition(" ")
+    known = pid.isdecimal() and since.isdecimal()
+    return Holder(int(pid), int(since), command) if known else Holder()

@@ -96,6 +96,11 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
+    def version(self) -> int:
+        """Another number once another connection has changed the database. Values read so far are dropped."""
+        self._values = None
+        return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """One transaction. A step inside another is part of it."""
@@ -275,8 +280,7 @@ class Database:
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
-        found = self._sql.execute("SELECT path, kind, digest, size FROM sealed")
-        new = tuple.__new__
+        new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
@@ -306,9 +310,8 @@ class Database:
         differences.before_sealing(self._sql, (path for path, _ in changes))
         self._sql.executemany("DELETE FROM sealed WHERE path=?", removed)
         self._sql.executemany("INSERT OR REPLACE INTO sealed VALUES(?,?,?,?)", put)
-        differences.after_sealing(
-            self._sql, ((path, file.digest if file else None) for path, file in changes)
-        )
+        digests = ((path, file.digest if file else None) for path, file in changes)
+        differences.after_sealing(self._sql, digests)
 
     # --- the last seal's directories
 
@@ -349,9 +352,8 @@ class Database:
         """Store a first seal and the stats of the files that were written for it."""
         self.scan_record.put_last_scan(None)
         self._sql.execute("DELETE FROM sealed")
-        self._sql.executemany(
-            "INSERT INTO sealed VALUES(?,?,?,?)", ((path, *file) for path, file in sealed.items())
-        )
+        rows = ((path, *file) for path, file in sealed.items())
+        self._sql.executemany("INSERT INTO sealed VALUES(?,?,?,?)", rows)
         folders = self.folders()
         folders |= with_single_files(folders, stats)
         self.put_folders(folders, (), ())

@@ -42,6 +42,10 @@ class Objects:
         while self._open:
             os.close(self._open.popitem()[1])
 
+    def renew(self) -> None:
+        """Forget what the index was found to hold. Texts stay: they are what their digests say."""
+        self._indexed.clear()
+
     def get(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3; None if it is not stored, or damaged."""
         held = self._texts.get(digest)

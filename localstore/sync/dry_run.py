@@ -39,6 +39,7 @@ from localstore.core.paths import parents
 from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.pack import Pack
 from localstore.folder.files import Fetched
+from localstore.folder.link import renamed
 from localstore.folder.overlay import OverlayFiles, Placeholder
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import read_stat
@@ -58,7 +59,14 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
     """A working copy whose changes affect neither folder, record nor relay."""
     for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=copy.record) as name:
+    with scratch_copy(copy, SCRATCH) as made:
+        yield made
+
+
+@contextmanager
+def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
+    """The same, in a folder of the record whose name begins so; nobody need own the working copy."""
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
         with closing(real), closing(duplicate):
@@ -87,6 +95,9 @@ class DryRunCopy(WorkingCopy):
         self.file_cap = copy.file_cap
         self.sent_rows: dict[str, Row | None] = {}
         self.use_transport(_DryRunTransport(real, self))
+
+    def rename(self, repo: str, class_: str) -> None:
+        self.repo = renamed(self.repo, repo, class_)
 
     def scan(self, lean: bool = False) -> Scan:
         found = super().scan(lean)

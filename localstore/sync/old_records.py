@@ -27,7 +27,7 @@ def rescue(copy: WorkingCopy) -> None:
         if record.name in done or not (record / "state.db").exists():
             continue
         try:
-            with lock.own_working_copy(record / "lock", copy.folder):
+            with lock.own_working_copy(record / "lock", copy.folder, seconds=0):  # an owner waits for none
                 _OldRecord(copy, record).restore_files()
         except CopyBusy:
             continue  # its folder was moved elsewhere and lives

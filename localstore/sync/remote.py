@@ -21,7 +21,6 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
-from localstore.folder import link
 from localstore.record.database import STALE_EPOCH, Row
 from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
@@ -69,7 +68,7 @@ def connect(copy: WorkingCopy) -> Connected:
         answer = copy.transport.bootstrap(_request(copy))
     except ReplicaUnknown:
         answer = _as_new_replica(copy)
-    copy.repo = link.refresh(copy.folder, copy.repo, answer.repo, answer.class_)
+    copy.rename(answer.repo, answer.class_)
     return Connected(answer.sealed_head, _store(copy, answer))
 
 

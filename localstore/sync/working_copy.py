@@ -4,7 +4,6 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
 from localstore.core.storage.pack import Frame, PackReader
-from localstore.disk_errors import translated_disk_errors
-from localstore.folder import link, lock
+from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
 from localstore.folder.link import RepoLink
@@ -45,8 +43,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """An opened working copy; use `opened`. `transport` is None for offline commands, `key` is None for
-    commands that sign nothing."""
+    """An opened working copy; use `localstore.sync.owning`. `transport` is None for offline commands, `key`
+    is None for commands that sign nothing."""
 
     def __init__(
         self,
@@ -79,6 +77,22 @@ class WorkingCopy:
         self.files.close()
         self.objects.close()
         self.db.close()
+
+    def renew(self) -> None:
+        """Drop what memory holds of the record, because another process may have changed it."""
+        self.objects.renew()
+        self.entries = Entries(self.db)
+        self.edited_lanes = EditedLanes()
+
+    def begin_report(self) -> None:
+        """Empty the lists of conflicts and merges, and close directories that an earlier round left open."""
+        self.conflicts, self.sealed_by = [], []
+        self.merged, self.unreadable = set(), {}
+        self.files.forget()
+
+    def rename(self, repo: str, class_: str) -> None:
+        """Store the repository's name and class as the server says them now."""
+        self.repo = link.refresh(self.folder, self.repo, repo, class_)
 
     # --- who we are
 
@@ -370,27 +384,3 @@ class WorkingCopy:
             self.entries = Entries(self.db)
             for entry in kept:
                 self.save(entry)
-
-
-@contextmanager
-def opened(
-    folder: Path,
-    home: Home,
-    transport: Transport | None = None,
-    key: DeviceKey | None = None,
-    now: Callable[[], datetime] = utc_now,
-    progress: Progress = silent,
-) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, locked by this process until the end of the block.
-
-    Raises NotLinked, LinkDamaged, CopyBusy; DiskError for what the disk refuses inside the block.
-    """
-    repo = link.read_repo(folder)
-    with translated_disk_errors(home.root, home.root):
-        record = home.record_of(folder, repo.repo_id)
-    with translated_disk_errors(folder, record), lock.own_working_copy(record / "lock", folder):
-        copy = WorkingCopy(folder, repo, home, record, transport, key, now, progress)
-        try:
-            yield copy
-        finally:
-            copy.close()

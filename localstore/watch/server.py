@@ -38,8 +38,9 @@ from localstore.watch.protocol import (
 from localstore.watch.tree import EventsLost, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
-PAUSE_SECONDS = 0.05  # seconds between two reads of the queue, because a build makes thousands of events
-QUESTION_SECONDS = 0.5  # for one question to arrive; a slower one delays the others
+COMMAND = "svc watcher"
+PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
+QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
 Log = Callable[[str], None]
 
@@ -48,11 +49,16 @@ def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say:
     """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready` is called once
     questions are answered. Raises NotWatchable, also if another process watches the folder."""
     try:
-        with hold_lock(record / LOCK_NAME), contextlib.closing(_Watcher(folder, record, say)) as watcher:
+        with (
+            hold_lock(record / LOCK_NAME, COMMAND),
+            contextlib.closing(_Watcher(folder, record, say)) as watcher,
+        ):
             ready(watcher.info())
             watcher.run()
     except AlreadyLocked as other:
-        raise NotWatchable(f"{other.owner} watches {folder} already; to end it: svc watcher stop") from None
+        raise NotWatchable(
+            f"process {other.holder.pid} watches {folder} already; to end it: svc watcher stop"
+        ) from None
     except WatcherEnded as end:
         return str(end)
     raise AssertionError("a watcher runs until it ends")

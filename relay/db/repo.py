@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from relay.db.engine.database import Row
+from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
 from relay.db.schema.seal import seal
@@ -103,26 +104,12 @@ BY_ALIAS = (
         VISIBLE_TO_ME,
     )
 )
-OF_OWNER = (
-    _SEEN.where(repo.c.owner_id == bindparam("owner_id"), repo.c.name > bindparam("after"), VISIBLE_TO_ME)
-    .order_by(repo.c.name)
-    .limit(bindparam("limit"))
+OF_OWNER = Keyset(_SEEN.where(repo.c.owner_id == bindparam("owner_id"), VISIBLE_TO_ME), "name")
+DELETED_OF_OWNER = Keyset(
+    _SEEN.where(repo.c.owner_id == _ME, repo.c.state == "deleted", repo.c.purge_at > bindparam("now")),
+    "name",
 )
-DELETED_OF_OWNER = (
-    _SEEN.where(
-        repo.c.owner_id == _ME,
-        repo.c.name > bindparam("after"),
-        repo.c.state == "deleted",
-        repo.c.purge_at > bindparam("now"),
-    )
-    .order_by(repo.c.name)
-    .limit(bindparam("limit"))
-)
-ALL = (
-    _SEEN.where(repo.c.id < bindparam("before"), VISIBLE_TO_ME)
-    .order_by(repo.c.id.desc())
-    .limit(bindparam("limit"))
-)
+ALL = Keyset(_SEEN.where(VISIBLE_TO_ME), "-id")
 OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 PARENT = (
     select(repo.c.id, account.c.handle, repo.c.name)

@@ -31,7 +31,9 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.sync import PROTOCOL
 from localstore.core.rights import Operation
+from localstore.core.validation import refusal
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View
 from relay.db import repo as repos
@@ -45,7 +47,7 @@ from relay.http.routing import Route
 from relay.node import Node
 from relay.once import Once, Said, SaidBefore
 
-SUBPROTOCOLS = ("svc-sync.v1",)
+SUBPROTOCOLS = (PROTOCOL,)
 TURN_HEADER, _TURN = "Svc-Turn", re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _OF_THE_WIRE = frozenset(
     {"content-length", "content-type", "connection", "date", "set-cookie", "x-request-id"}
@@ -272,7 +274,7 @@ def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
         _storable(msgspec.structs.asdict(query))
         return query
     except msgspec.ValidationError as error:
-        raise Invalid(f"query: {error}") from None
+        raise refusal(error, shape) from None
 
 
 def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
@@ -286,7 +288,7 @@ def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Dec
     try:
         value = decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+        raise refusal(error, route.body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if b"\\u0000" in body or any(suspect.search(body) for suspect in _SUSPECT):
@@ -319,12 +321,6 @@ def _form(route: Route, body: bytes) -> Any:
         _storable(dict(pairs))
         return value
     except msgspec.ValidationError as error:
-        raise Invalid(str(error), pointer=_pointer(str(error))) from None
+        raise refusal(error, route.body) from None
     except ValueError:
         raise BadRequest("the body is not a form") from None
-
-
-def _pointer(message: str) -> str:
-    """msgspec ends its message in ` - at `$.a[0]``; the same place as an RFC 6901 pointer."""
-    _, found, place = message.rpartition("- at `$")
-    return place.rstrip("`").replace("[", "/").replace("]", "").replace(".", "/") if found else ""

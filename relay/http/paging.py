@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid
-from localstore.core.limits import PAGE_DEFAULT, PAGE_MAX
+from localstore.core.limits import PAGE_DEFAULT
+from localstore.core.model.base import Page, PageQuery
+from relay.db.engine.database import Row, Tx
+from relay.db.engine.keyset import Keyset
+
+T = TypeVar("T")
 
 _CURSOR_CHARS = 2048
 INT64 = 2**63  # what a database column holds
 
 
 def page_size(limit: int | None) -> int:
-    size = PAGE_DEFAULT if limit is None else limit
-    if not 1 <= size <= PAGE_MAX:
-        raise Invalid(f"limit is 1 to {PAGE_MAX}", pointer="/limit")
-    return size
+    return PAGE_DEFAULT if limit is None else limit
+
+
+async def page(tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any) -> Page[T]:
+    """The page that `query` asks for of a keyset whose other parameters are `params`."""
+    size = page_size(query.limit)
+    if query.cursor is None:
+        found = await tx.all(rows.first, **params, limit=size + 1)
+    else:
+        after = dict(zip(rows.names, Cursor.read(query.cursor, *rows.blank), strict=True))
+        found = await tx.all(rows.next, **params, **after, limit=size + 1)
+    items = [to_wire(row) for row in found[:size]]
+    more = len(found) > size
+    return Page(items=items, next_cursor=Cursor.write(*rows.key(found[size - 1])) if more else None)
 
 
 class Cursor:

@@ -22,14 +22,7 @@ async def create_repo(caller: Caller, body: RepoCreate) -> Reply:
 @serves(endpoints.LIST, operation="repo.list", flag=FLAG)
 async def list_repos(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see"""
-    return await repos.page(
-        caller,
-        owner=query.owner,
-        name=query.name,
-        state=query.state,
-        cursor=query.cursor,
-        limit=query.limit,
-    )
+    return await repos.page(caller, query)
 
 
 @serves(endpoints.GET, operation="repo.get", flag=FLAG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 
 from localstore.core import limits, names
 from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound
@@ -17,6 +18,7 @@ from localstore.core.model.repo import (
     Repo,
     RepoCreate,
     RepoPatch,
+    RepoQuery,
     Viewer,
 )
 from localstore.core.model.seal import E2eeUnavailable
@@ -28,10 +30,9 @@ from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
-from relay.http.paging import Cursor, page_size
+from relay.http import paging
 
 ALIAS_MS = limits.ALIAS * 1000
-_FIRST_ID = "g"  # sorts behind every hexadecimal id
 
 
 async def create(caller: Caller, body: RepoCreate) -> Repo:
@@ -61,36 +62,24 @@ async def get(view: View) -> Repo:
         return await _shown_with_parent(tx, view, view.repo, view.role)
 
 
-async def page(
-    caller: Caller,
-    *,
-    owner: str | None,
-    name: str | None,
-    state: str | None,
-    cursor: str | None,
-    limit: int | None,
-) -> Page[Repo]:
+async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see: of `owner` by name, else the newest first."""
-    size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
-    owner_id = await _owner_id(caller, owner)
+    owner_id = await _owner_id(caller, query.owner)
+    to_wire = partial(shown_row, caller)
     async with caller.read() as tx:
-        if state == "deleted":
-            return await _deleted(tx, caller, owner_id, cursor, size)
-        if owner is None:
-            if name is not None:
+        if query.state == "deleted":
+            return await _deleted(tx, caller, owner_id, query)
+        if query.owner is None:
+            if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            (before,) = Cursor.read(cursor, _FIRST_ID)
-            found = await tx.all(rows.ALL, account=me, before=before, limit=size + 1)
-            return _paged(caller, found, size, by_name=False)
+            return await paging.page(tx, rows.ALL, query, to_wire, account=me)
         if owner_id is None:
             return Page(items=[])
-        if name is not None:
-            one = await _named(tx, caller, owner_id, owner, name)
+        if query.name is not None:
+            one = await _named(tx, caller, owner_id, query.owner, query.name)
             return Page(items=[one] if one else [])
-        (after,) = Cursor.read(cursor, "")
-        found = await tx.all(rows.OF_OWNER, account=me, owner_id=owner_id, after=after, limit=size + 1)
-        return _paged(caller, found, size, by_name=True)
+        return await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
@@ -217,10 +206,6 @@ def _class_of(body: RepoCreate) -> Class:
 
 
 def _description(text: str) -> str:
-    if len(text) > limits.DESCRIPTION_CHARS:
-        raise Invalid(
-            f"a description has at most {limits.DESCRIPTION_CHARS} characters", pointer="/description"
-        )
     if "\0" in text:
         raise Invalid("a description holds no NUL", pointer="/description")
     return text
@@ -326,14 +311,13 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
     return found[0] if found else None
 
 
-async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, cursor: str | None, size: int) -> Page[Repo]:
+async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
     """What the caller has deleted and can still restore; nobody sees another's."""
     me = caller.me.account_id
     if owner_id not in (None, me):
         return Page(items=[])
-    (after,) = Cursor.read(cursor, "")
-    found = await tx.all(rows.DELETED_OF_OWNER, account=me, after=after, now=now_ms(), limit=size + 1)
-    return _paged(caller, found, size, by_name=True)
+    to_wire = partial(shown_row, caller)
+    return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, account=me, now=now_ms())
 
 
 async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -> Repo | None:
@@ -343,13 +327,6 @@ async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -
         return None
     row, role = found
     return await _shown_with_parent(tx, caller, row, role)
-
-
-def _paged(caller: Caller, found: list[Row], size: int, *, by_name: bool) -> Page[Repo]:
-    items = [shown_row(caller, row) for row in found[:size]]
-    more = len(found) > size
-    cursor = Cursor.write(items[-1].name if by_name else items[-1].id) if more else None
-    return Page(items=items, next_cursor=cursor)
 
 
 # --- wire form

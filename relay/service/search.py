@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from localstore.core.errors import Invalid
 from localstore.core.model.base import Page
 from localstore.core.model.repo import Repo
 from relay.base.clock import now_ms
@@ -11,7 +10,6 @@ from relay.db import repo as rows
 from relay.http.paging import Cursor, page_size
 from relay.service.repo import shown_row
 
-QUERY_CHARS = 200
 WEEK, MONTH = 7 * 24 * 3_600_000, 30 * 24 * 3_600_000
 _TOP = 2**62
 
@@ -21,8 +19,6 @@ async def repos(
 ) -> Page[Repo]:
     """`sort` trending: seals of the last month, those of the last week four times; recent: changed last."""
     size = page_size(limit)
-    if len(q) > QUERY_CHARS:
-        raise Invalid(f"a query has at most {QUERY_CHARS} characters", pointer="/q")
     me = caller.principal.account_id if caller.principal else ""
     wanted = {"account": me, "pattern": _pattern(q), "limit": size + 1}
     measure, last = Cursor.read(cursor, _TOP, "g")

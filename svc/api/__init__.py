@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from svc.api.history import HistoryCalls
     from svc.api.payload import PayloadCalls
     from svc.api.repo import RepoCalls
+    from svc.api.sync import SyncCalls
     from svc.http.client import Http
     from svc.http.session import Sessions
 
@@ -73,6 +74,12 @@ class Api:
         from svc.api.repo import RepoCalls
 
         return RepoCalls(self.http)
+
+    @cached_property
+    def sync(self) -> SyncCalls:
+        from svc.api.sync import SyncCalls
+
+        return SyncCalls(self.http)
 
     def close(self) -> None:
         self.http.close()

@@ -12,7 +12,6 @@ from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
     by_whom,
     conflict_record,
-    copy_for_pulling,
     count,
     note_conflicts,
     note_merged,
@@ -21,6 +20,7 @@ from svc.cmd.frame.working_copy import (
     skipped_record,
 )
 from svc.console import Column, answers
+from svc.flows.place.folder import copy_for_pulling
 from svc.flows.pull import Mode, Pulled
 from svc.flows.pull import pull as pull_copy
 
@@ -57,7 +57,7 @@ def pull(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
-    with copy_for_pulling(ctx) as copy:
+    with copy_for_pulling(ctx.obj) as copy:
         done = pull_copy(copy, mode, dry_run=dry_run)
     if done.replaced:
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""

@@ -17,7 +17,6 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
     conflict_record,
-    copy_for_sending,
     count,
     handles,
     note_conflicts,
@@ -30,6 +29,7 @@ from svc.cmd.frame.working_copy import (
 )
 from svc.console import Column, answers
 from svc.console.table import size
+from svc.flows.place.folder import copy_for_sending
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
 
@@ -102,7 +102,7 @@ def push(
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
-    with copy_for_sending(ctx) as copy:
+    with copy_for_sending(ctx.obj) as copy:
         try:
             return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
         except EditsConflict as error:

@@ -18,12 +18,13 @@ import typer
 from localstore.core.diff.text_merge import has_markers, marked
 from localstore.core.errors import ClientError, UsageError
 from localstore.core.storage.file_kind import kind_of
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.owning import opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import editor, run
-from svc.cmd.frame.working_copy import linked
 from svc.console import Column, answers
 from svc.flows import resolve as flow
+from svc.flows.place.folder import turn
 
 LIST = (
     Column("path", kind="name"),
@@ -146,7 +147,7 @@ def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[
         yield file
     except BaseException:
         if file.is_file() and file.read_bytes() != text:
-            root = linked(ctx)[0]
+            root = ctx.obj.linked_folder()[0]
             target, name = (
                 shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
                 for path in (conflict.record.path, conflict.name)
@@ -179,8 +180,8 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """The working copy without a server: conflicts are local."""
-    root, _ = linked(ctx)
-    with opened(root, ctx.obj.home, progress=ctx.out.meter) as copy:
+    root, _ = ctx.obj.linked_folder()
+    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
         yield copy
 
 

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import seal_of
-from svc.cmd.frame.working_copy import copy_for_reading, count, path_list
+from svc.cmd.frame.working_copy import count, path_list
 from svc.console import Column, answers
+from svc.flows.place.folder import copy_for_local_work
+from svc.flows.place.refs import seal_of
 from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
 
@@ -50,9 +51,9 @@ def restore(
                 f"not have ({path_list(plan.removed)})"
             )
 
-    with copy_for_reading(ctx) as copy:
+    with copy_for_local_work(ctx.obj) as copy:
         seal = (
-            seal_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), source)
+            seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), source)
             if source
             else None
         )

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import seal_of
-from svc.cmd.frame.working_copy import copy_for_reading, count, path_list
+from svc.cmd.frame.working_copy import count, path_list
 from svc.console import Column, answers
+from svc.flows.place.folder import copy_for_local_work
+from svc.flows.place.refs import seal_of
 from svc.flows.revert import revert as revert_seal
 
 COLUMNS = (
@@ -35,8 +36,8 @@ def revert(
     Examples:
     svc revert 3f2a91
     """
-    with copy_for_reading(ctx) as copy:
-        wanted = seal_of(ctx, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
+    with copy_for_local_work(ctx.obj) as copy:
+        wanted = seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
         done = revert_seal(copy, wanted)
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")

@@ -7,15 +7,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import CHUNKED_FILE
 from localstore.core.model.history import ChangedFile, Seal
-from localstore.core.model.repo import Repo
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import default_ref, seal_of
 from svc.cmd.log import author
 from svc.console import Column, Out, answers
+from svc.flows.history.show import show as show_seal
+from svc.flows.place.refs import default_ref, seal_of
 
 COLUMNS = (
     Column("id"),
@@ -51,14 +51,13 @@ def show(
     """
     repo = ctx.readable_repo
     ref, _, path = seal.partition(":")
-    wanted = seal_of(ctx, repo, ref or default_ref(ctx, repo))
+    wanted = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
     if path:
         where = ctx.path_in_repo(path)
         ctx.out.binary([ctx.reader.history.raw(repo.id, wanted, where, CHUNKED_FILE)])
         return
-    one = ctx.reader.history.seal(repo.id, wanted)
-    fault = _fault(repo, one, wanted)
-    files = changes.of_seal(ctx, repo, wanted)
+    found = show_seal(ctx.obj, repo, wanted)
+    one, fault, files = found.seal, found.fault, found.files
     if ctx.out.format.as_data:
         record = msgspec.to_builtins(one) | {
             "device": one.provenance.device_key_id,
@@ -70,19 +69,6 @@ def show(
         ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
-
-
-def _fault(repo: Repo, one: Seal, wanted: str) -> str | None:
-    """Why the seal does not verify; None if it does."""
-    from localstore.sync import verify
-
-    try:
-        payload = verify.seal(one, wanted, repo.id)
-    except SvcError as error:
-        return error.detail
-    told = (one.message, one.parents, one.content_digest, one.provenance.device_key_id)
-    signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
-    return None if told == signed else "the server describes it otherwise than it was signed"
 
 
 def _text(

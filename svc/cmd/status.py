@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import SvcError
-from localstore.folder.link import refresh
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import copy_for_reading, note_left_out, reason_with_sizes, skipped_record
+from svc.cmd.frame.working_copy import note_left_out, reason_with_sizes, skipped_record
 from svc.console import Column, answers
 from svc.flows.background import BackgroundCall
+from svc.flows.place.folder import copy_for_reading
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
@@ -65,7 +65,7 @@ def status(
     svc status --ignored
     svc status --json changed,new --jq '.changed + .new | .[]'
     """
-    with copy_for_reading(ctx) as copy:
+    with copy_for_reading(ctx.obj) as copy:
         ctx.reader.http.attempts = 1  # the status does not wait for a second attempt
         ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
         linked_repo = None if offline else BackgroundCall(ask)
@@ -73,7 +73,8 @@ def status(
         if linked_repo is not None and not found.offline:
             with suppress(SvcError):  # the head is known; name and class of the repository are optional
                 repo = linked_repo.answer(WAIT_SECONDS)
-                found.repo = refresh(copy.folder, copy.repo, repo.full_name, repo.class_).repo
+                copy.rename(repo.full_name, repo.class_)
+                found.repo = copy.repo.repo
     if ctx.out.format.as_data:
         ctx.out.record(_record(found), FIELDS)
         return

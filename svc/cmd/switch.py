@@ -7,22 +7,12 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.folder.link import RepoLink
-from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve_ref
-from svc.cmd.frame.working_copy import (
-    copy_for_pulling,
-    count,
-    key_for,
-    linked,
-    note_conflicts,
-    note_merged,
-    path_list,
-)
+from svc.cmd.frame.working_copy import count, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
+from svc.flows.place.folder import copy_for_pulling
+from svc.flows.place.target import target_of
 from svc.flows.pull import Mode
-from svc.flows.switch import Target
 from svc.flows.switch import switch as switch_copy
 
 COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("carried"), Column("trash"))
@@ -49,7 +39,7 @@ def switch(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
-    _, link = linked(ctx)
+    _, link = ctx.obj.linked_folder()
     if branch == link.branch and not link.shown_seal:
         record: dict[str, object] = {
             "branch": branch,
@@ -60,8 +50,8 @@ def switch(
         }
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
-    target = _target(ctx, link, branch)
-    with copy_for_pulling(ctx) as copy:
+    target = target_of(ctx.obj, link, branch)
+    with copy_for_pulling(ctx.obj) as copy:
         done = switch_copy(copy, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
@@ -85,13 +75,3 @@ def switch(
     else:
         sentence = f"On branch {done.branch}, {files}"
     ctx.out.done(sentence, record, COLUMNS, value=done.branch)
-
-
-def _target(ctx: Ctx, link: RepoLink, typed: str) -> Target:
-    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    found = resolve_ref(ctx, repo, typed)
-    if found.kind == "branch":
-        transport = BranchTransport(ctx.reader, link.repo_id, found.name)
-        return Target(found.name, transport, key_for(ctx, repo))
-    seal = found.head or ""
-    return Target(link.branch, SealTransport(ctx.reader, link.repo_id, link.branch, seal), None, seal)

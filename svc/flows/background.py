@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -18,7 +19,8 @@ class BackgroundCall(Generic[T]):
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._answer: Future[T] = Future()
-        Thread(target=self._run, args=(ask,), daemon=True).start()
+        run = copy_context().run  # what bounds the calls of this thread bounds the question too
+        Thread(target=run, args=(self._run, ask), daemon=True).start()
 
     def _run(self, ask: Callable[[], T]) -> None:
         try:

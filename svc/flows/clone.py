@@ -27,11 +27,12 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
 from localstore.sync.interrupted_clone import CLONING, files_written
+from localstore.sync.owning import Turn, opened
 from localstore.sync.reconcile import attach_lanes, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, conflict_copies
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
@@ -75,7 +76,7 @@ def clone(
     Raises FolderNotEmpty, except for an interrupted clone of the same branch, which continues.
     """
     _claim(folder, repo, home)
-    with opened(folder, home, transport, key, progress=progress) as copy:
+    with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
         now = transport.ref()
         head = now.head
         with copy.db.step():

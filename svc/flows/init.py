@@ -11,9 +11,9 @@ from localstore.disk_errors import translated_disk_errors
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
+from localstore.sync.owning import Turn, opened
 from localstore.sync.recognise import recognise
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import opened
 
 
 class Linked(msgspec.Struct):
@@ -34,6 +34,6 @@ def init(
     with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
-    with opened(folder, home, transport, key) as copy:
+    with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
         found = recognise(copy)
     return Linked(folder, found.base, found.head, found.known, found.unknown)

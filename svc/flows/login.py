@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, UsageError
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
     GRANT_TYPE,
@@ -40,6 +40,7 @@ from localstore.core.model.auth import (
 from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.names import handle as check_handle
 from svc.api import Api
+from svc.http.checked import argument
 from svc.http.client import Credential, Http
 from svc.http.identity import Identity
 from svc.http.origin import same_server
@@ -126,8 +127,8 @@ def by_device_key(
     from `svc auth device add`. Raises HandleTaken if the account does not know this key.
     """
     identity = sessions.identity
-    account = _usage(check_handle, handle)
-    code = _usage(normalise_pairing_code, pair) if pair else None
+    account = argument(check_handle, handle)
+    code = argument(normalise_pairing_code, pair) if pair else None
     api = Api(Http(origin))
     body = api.send(auth.SIGN_IN_CHALLENGE, _start(identity, account, name))
     challenge = _opened(origin, identity, body, Purpose.LOGIN, account)
@@ -163,14 +164,6 @@ def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
     body = api.send(auth.KEY_CHALLENGE, _start(identity, None, name))
     challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
     return api.send(auth.REGISTER_KEY, _proof(identity, body, challenge, None))
-
-
-def _usage(check: Callable[[str], str], text: str) -> str:
-    """The checked value of an argument. Raises UsageError."""
-    try:
-        return check(text)
-    except Invalid as error:
-        raise UsageError(error.detail) from None
 
 
 def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:

@@ -66,7 +66,10 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
     named = copy.db.conflicts.get(path)
     found = [named] if named is not None else list(copy.db.conflicts.of(path))
     if not found:
-        raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
+        raise NotFound(
+            f"{path} has no conflict of texts in this folder; see: svc conflicts; of two versions of a "
+            "binary file keep one and delete the other"
+        )
     left = [record for record in found if copy.exists(record.kept_as)]
     if len(left) > 1:
         copies = " or ".join(terminal_safe(record.kept_as) for record in left)

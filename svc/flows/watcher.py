@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import AlreadyLocked, hold_lock, holder
 from localstore.home import Home
 from localstore.watch import protocol
 from localstore.watch.protocol import SOCKET_NAME, WatcherInfo
@@ -85,8 +85,7 @@ def stop(record: Path) -> WatcherInfo | None:
     if it does not answer."""
     found = protocol.ask_stop(record)
     if found is None and not _ended(record):
-        owner = (record / LOCK_NAME).read_text("ascii", "replace").strip()
-        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {owner}")
+        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS
     while found is not None and not _ended(record):
         if time.monotonic() > until:

@@ -18,6 +18,7 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
+from svc.http.bounds import Stopped
 from svc.http.connection_limits import ConnectionLimitExceeded
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ T = TypeVar("T")
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
+SWITCHING_PROTOCOLS = 101
 BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
+NOTHING_HERE = "it does not exist, or you may not see it; check the name, or sign in: svc login"  # a bare 404
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
 
 
@@ -77,6 +80,16 @@ def opened(response: httpx.Response) -> httpx.Response:
     raise problem(response)
 
 
+def switched(response: httpx.Response) -> httpx.Response:
+    """The response itself, when the server speaks the other protocol now; else raises the error it
+    carries."""
+    if response.status_code == SWITCHING_PROTOCOLS:
+        return response
+    if response.is_success:
+        raise _misbehaved(response, f"answered {response.status_code} and opens no socket; check the address")
+    raise problem(response)
+
+
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     """The body in pieces.
 
@@ -96,6 +109,9 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
             yield piece
     except ConnectionLimitExceeded as error:
         raise _interrupted(response, f"it {error}") from None
+    except Stopped as stop:
+        remedy = remedy_of(response.extensions.get(REPEATABLE, False))
+        raise stop.bound.error(_origin(response), remedy) from None
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _interrupted(response, why) from None
@@ -108,17 +124,23 @@ def problem(response: httpx.Response) -> SvcError:
         return _misbehaved(
             response, f"answered {response.status_code} and not as a svc server does; check the address"
         )
-    safe = _safe(document)
-    if not isinstance(safe.get("detail"), str):
-        safe.pop("detail", None)
+    safe = safe_problem(document)
     error = from_problem(safe, response.status_code)
     if type(error) is Unauthorized and not safe.get("detail"):
         error.detail = "this needs a session; run: svc login"
     if isinstance(error, NotFound) and not safe.get("detail"):
-        error.detail = "it does not exist, or you may not see it; check the name, or sign in: svc login"
+        error.detail = NOTHING_HERE
     if isinstance(error, RateLimited) and "detail" not in safe:
         error.detail = "too many requests; wait a moment and try again"
     return error
+
+
+def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
+    """A problem document of a server, fit for a terminal."""
+    safe: dict[str, Any] = _safe(document)
+    if not isinstance(safe.get("detail"), str):
+        safe.pop("detail", None)
+    return safe
 
 
 def server_time(response: httpx.Response) -> float | None:

@@ -28,7 +28,8 @@ from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.paths import terminal_safe
 from svc import __version__
-from svc.http import answer
+from svc.http import answer, bounds
+from svc.http.checked import checked
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
@@ -69,6 +70,12 @@ class Outgoing(msgspec.Struct):
     digest: ContentDigest | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
+    upgrades: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is not signed, and may be redirected inside the origin."""
+        return self.method in SAFE_METHODS and not self.upgrades
 
 
 class Http:
@@ -91,7 +98,7 @@ class Http:
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
         """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
-        bytes is sent as it is.
+        bytes is sent as it is. UsageError, before anything is sent, for a body or query that breaks them.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
@@ -175,6 +182,12 @@ class Http:
         outgoing.headers["Content-Type"] = "application/octet-stream"
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
+    def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
+        """Ask to speak another protocol on a connection of its own, which the answer holds until it is
+        closed. The request is signed, and no redirect is followed."""
+        outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
+        return self._attempt(outgoing, answer.switched, keep=True)
+
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()
@@ -194,13 +207,21 @@ class Http:
             outgoing.body = body
             outgoing.headers["Content-Type"] = "application/octet-stream"
         elif body is not None:
-            outgoing.body = msgspec.json.encode(body)
+            outgoing.body = msgspec.json.encode(checked(body) if isinstance(body, msgspec.Struct) else body)
             outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
         """Send the request and read the answer; repeat if possible. `keep`: the caller closes the
         response."""
+        try:
+            bounds.check(bounds.current())
+            return self._until_answered(outgoing, read, keep)
+        except bounds.Stopped as stop:
+            remedy = answer.remedy_of(outgoing.repeatable)
+            raise stop.bound.error(self.origin, remedy) from None
+
+    def _until_answered(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], keep: bool) -> T:
         httpx = load()
         attempt, corrected = 0, False
         while True:
@@ -209,7 +230,7 @@ class Http:
             try:
                 response = self._follow(outgoing)
             except httpx.TransportError as error:
-                self._sleep(self._after_failure(error, outgoing, attempt))
+                bounds.pause(self._after_failure(error, outgoing, attempt), self._sleep)
                 continue
             try:
                 wait = self._retry_after(response, outgoing, attempt)
@@ -222,7 +243,7 @@ class Http:
             finally:
                 if not kept:
                     response.close()
-            self._sleep(wait)
+            bounds.pause(wait, self._sleep)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
         """Seconds to wait before the next attempt. Raises if there is none."""
@@ -259,7 +280,7 @@ class Http:
             response.close()
             where = urljoin(self.origin + target, response.headers["location"])
             parts = urlsplit(where)
-            if outgoing.method not in SAFE_METHODS or f"{parts.scheme}://{parts.netloc}" != self.origin:
+            if not outgoing.is_read or f"{parts.scheme}://{parts.netloc}" != self.origin:
                 raise ServerMisbehaved(
                     f"{self.origin} redirects to {terminal_safe(where[:200])}; it was not followed. If "
                     "the server moved, sign in at its new address: svc login --server URL"
@@ -288,7 +309,7 @@ class Http:
 
     def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
         request.headers["Authorization"] = credential.authorization
-        if outgoing.method in SAFE_METHODS:
+        if outgoing.is_read:
             return
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         body = outgoing.digest

@@ -63,3 +63,16 @@ class ConnectionLimits:
         self._sent += size
         if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:
             raise ConnectionLimitExceeded("takes what is sent to it too slowly")
+
+
+class NoLimits(ConnectionLimits):
+    """Those of a connection that stays open by intent. Who uses it asks for signs of life."""
+
+    def left(self, now: float) -> float | None:
+        return None
+
+    def received(self, size: int, began: float, now: float) -> None:
+        """Nothing is counted."""
+
+    def sent(self, size: int, began: float, now: float) -> None:
+        """Nothing is counted."""

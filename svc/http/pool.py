@@ -13,8 +13,7 @@ from contextlib import contextmanager
 import httpcore
 import httpx
 
-from svc.http.connection import CountedStream, CountingBackend
-from svc.http.connection_limits import ConnectionLimits
+from svc.http.connection import COUNTED, CountedStream, CountingBackend
 from svc.http.origin import is_loopback
 from svc.http.proxy import Proxy, proxy_for
 
@@ -52,10 +51,10 @@ class Pool(httpx.BaseTransport):
         )
         with self._errors():
             answer = self._pool.handle_request(asked)
-        stream = answer.extensions["network_stream"]
-        limits = stream.limits if isinstance(stream, CountedStream) else ConnectionLimits()
-        limits.in_head = False
-        body = _Body(self, answer, limits)
+        network_stream = answer.extensions["network_stream"]
+        stream: CountedStream = network_stream.get_extra_info(COUNTED)
+        stream.limits.in_head = False
+        body = _Body(self, answer, stream)
         try:
             _check_framing(answer)
         except BaseException:
@@ -65,7 +64,10 @@ class Pool(httpx.BaseTransport):
             answer.status,
             headers=answer.headers,
             stream=body,
-            extensions={"reason_phrase": answer.extensions.get("reason_phrase", b"")},
+            extensions={
+                "reason_phrase": answer.extensions.get("reason_phrase", b""),
+                "network_stream": network_stream,  # an open socket's, once the server has switched protocols
+            },
         )
 
     def close(self) -> None:
@@ -92,16 +94,17 @@ class Pool(httpx.BaseTransport):
 class _Body(httpx.SyncByteStream):
     """The body of an answer, read as it arrives."""
 
-    def __init__(self, pool: Pool, answer: httpcore.Response, limits: ConnectionLimits) -> None:
-        self._pool, self._answer, self._limits = pool, answer, limits
+    def __init__(self, pool: Pool, answer: httpcore.Response, stream: CountedStream) -> None:
+        self._pool, self._answer, self._stream = pool, answer, stream
 
     def __iter__(self) -> Iterator[bytes]:
         with self._pool._errors():
             for piece in self._answer.iter_stream():
-                self._limits.content += len(piece)
+                self._stream.limits.content += len(piece)
                 yield piece
 
     def close(self) -> None:
+        self._stream.release()  # before the next request may have the connection
         self._answer.close()
 
 

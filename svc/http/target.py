@@ -8,12 +8,14 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from svc.http.checked import checked
+
 Query = Mapping[str, "str | int | bool | None"]
 
 
 def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
-    """The members of a query struct by their names on the wire."""
-    return {} if query is None else msgspec.to_builtins(query)
+    """The members of a query struct by their names on the wire; UsageError if one breaks its rule."""
+    return {} if query is None else msgspec.to_builtins(checked(query))
 
 
 def full_target(path: str, query: Query | None) -> str:

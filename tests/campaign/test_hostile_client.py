@@ -16,7 +16,8 @@ from localstore.core.model.live import UpdateAnswer, UpdateBatch
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.home import Home
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.owning import opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.api import connect
 from svc.api.sync_transport import BranchTransport
 from svc.http.session import Sessions

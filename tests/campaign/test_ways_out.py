@@ -6,19 +6,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from scripts.reference_remedies import remedies
+from scripts.reference_remedies import remedies, sentences
 from tests.campaign import (  # noqa: F401 - they fill the table
+    ways_out,
     ways_out_branches,
     ways_out_merging,
     ways_out_sign_in,
     ways_out_work,
+    world,
 )
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import WAYS_OUT, Scenario
+from tests.campaign.ways_out_sentences import ROW, SENTENCES
 
 PAIRS = [(code, command) for code, commands in remedies().items() for command in commands]
 
@@ -33,8 +37,45 @@ def test_every_command_that_an_error_names_has_a_scenario(code: str, command: st
 @pytest.mark.parametrize(
     "scenario", dict.fromkeys(WAYS_OUT.values()), ids=lambda one: one.__name__.strip("_")
 )
-def test_the_command_that_an_error_names_helps(scenario: Scenario, place: Place) -> None:
+def test_the_command_that_an_error_names_helps(
+    scenario: Scenario, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ways_out.SAID
+    said.clear()
+    checked = world.check
+
+    def check(done: world.Ran) -> None:
+        said.append(done.err)
+        checked(done)
+
+    monkeypatch.setattr(world, "check", check)
     scenario(place)
+    for pair in (pair for pair, one in WAYS_OUT.items() if one is scenario):
+        for piece in (piece for piece, how in SENTENCES.get(pair, {}).items() if how == ROW):
+            pattern = ".*".join(map(re.escape, piece.split("…")))
+            assert any(re.search(pattern, text) for text in said), (pair, piece)
+
+
+def test_every_sentence_that_names_a_command_has_a_row_or_the_situation_of_one() -> None:
+    found: dict[tuple[str, str], list[str]] = {}
+    for code, command, sentence in sorted(sentences()):
+        found.setdefault((code, command), []).append(sentence)
+    several = {pair: texts for pair, texts in found.items() if len(texts) > 1 or pair in SENTENCES}
+    alone = [("stale_head", "pull", "run: svc pull")]  # the end of a sentence that its caller begins
+    without = [
+        (*pair, text)
+        for pair, texts in several.items()
+        for text in texts
+        if (*pair, text) not in alone and not any(piece in text for piece in SENTENCES.get(pair, {}))
+    ]
+    assert without == [], "show in ways_out_sentences.py where each is said, or whose situation it shares"
+    gone = [
+        (*pair, piece)
+        for pair, pieces in SENTENCES.items()
+        for piece in pieces
+        if not any(piece in text for text in found.get(pair, []))
+    ]
+    assert gone == []
 
 
 def test_the_reference_names_the_same_commands() -> None:

@@ -11,6 +11,7 @@ from tests.campaign.world import Machine, Ran, Running
 
 Scenario = Callable[[Place], None]
 WAYS_OUT: dict[tuple[str, str], Scenario] = {}
+SAID: list[str] = []  # what the commands of the running scenario, or a relay in it, printed
 
 
 def row(code: str, *commands: str) -> Callable[[Scenario], Scenario]:

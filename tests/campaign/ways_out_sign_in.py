@@ -12,7 +12,7 @@ import httpx
 
 from localstore.core.encoding import b64u
 from tests.campaign.conftest import Place
-from tests.campaign.ways_out import first_push, refused, row, signed_in, wait_for_a_code
+from tests.campaign.ways_out import SAID, first_push, refused, row, signed_in, wait_for_a_code
 from tests.campaign.world import Machine
 
 
@@ -84,6 +84,7 @@ def _a_key_that_was_revoked(place: Place) -> None:
 def _problem(answer: httpx.Response, code: str) -> None:
     assert answer.json()["code"] == code, answer.text
     assert "svc login" in answer.json()["detail"]
+    SAID.append(answer.json()["detail"])
 
 
 def _guest(place: Place) -> httpx.Client:

@@ -62,6 +62,18 @@ def _which_repository(place: Place) -> None:
     bob.ok("log")
 
 
+@row("not_found", "repo restore")
+def _a_folder_whose_repository_was_deleted(place: Place) -> None:
+    first_push(place)
+    gone = place.ann.ok("repo", "delete", "--yes").out.strip()
+    place.write(place.ann, "a.txt", "two\n")
+    for words in (["status"], ["pull", "--merge"], ["push", "-m", "two"]):
+        done = refused(place.ann, *words, says=f"repo restore {gone}")
+        assert place.repo in done.err
+    place.ann.ok("repo", "restore", gone)
+    place.ann.ok("push", "-m", "two")
+
+
 # --- pull and push
 
 

@@ -11,8 +11,9 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
+from localstore.sync.owning import opened
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import WorkingCopy, opened
+from localstore.sync.working_copy import WorkingCopy
 from svc.flows.pull import Mode, Pulled, pull
 from svc.flows.push import Pushed, push
 from tests.localstore.model_relay import REPO_ID, ModelRelay

@@ -66,9 +66,9 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
 
     lock = tmp_path / "lock"
     with (
-        own_working_copy(lock, tmp_path),
-        pytest.raises(CopyBusy, match=f"process {os.getpid()}"),
-        own_working_copy(lock, tmp_path),
+        own_working_copy(lock, tmp_path, "svc push"),
+        pytest.raises(CopyBusy, match=f"svc push .process {os.getpid()}, since .* is working in"),
+        own_working_copy(lock, tmp_path, seconds=0),
     ):
         pass
     with own_working_copy(lock, tmp_path):

@@ -173,6 +173,7 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("DELETE", REPO): lambda world: Try(world.repo.url),
     ("POST", f"{REPO}/restore"): _restored,
     ("POST", f"{REPO}/refs"): lambda world: Try(f"{world.repo.url}/refs", {"type": "branch", "name": name()}),
+    ("POST", f"{REPO}/labels"): lambda world: Try(f"{world.repo.url}/labels", {"name": name()}),
     ("PATCH", f"{REPO}/refs/{{type}}/{{name...}}"): _moved,
     ("DELETE", f"{REPO}/refs/{{type}}/{{name...}}"): _deleted,
     ("POST", f"{BRANCH}/live/bootstrap"): _bootstrap,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import BadRequest, Conflict, Forbidden
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.limits import SCRIPT_TOKEN_DAYS
+from localstore.core.model.base import Line, Model, Page, PageQuery, RepoName
 
 
 class GrantError(BadRequest):
@@ -166,7 +169,7 @@ class DeviceKey(Model, frozen=True):
 class DeviceKeyPatch(Model, frozen=True):
     """`name`: the new name of the machine."""
 
-    name: str
+    name: Line
 
 
 class PairingCode(Model, frozen=True):
@@ -220,7 +223,7 @@ class Handle(Model, frozen=True):
 
 
 class HandleChoice(Model, frozen=True):
-    handle: str
+    handle: RepoName
 
 
 class RefreshRequest(Model, frozen=True):
@@ -233,8 +236,8 @@ class ScriptTokenRequest(Model, frozen=True):
     """`days`: lifetime, 1 to 365. `access`: read; write (includes read); admin (includes account
     settings)."""
 
-    label: str
-    days: int = 30
+    label: Line
+    days: Annotated[int, msgspec.Meta(ge=1, le=SCRIPT_TOKEN_DAYS)] = 30
     access: Literal["read", "write", "admin"] = "write"
 
 

@@ -6,10 +6,35 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
+from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS, LABEL_CHARS, PAGE_MAX
+from localstore.core.names import NAME_PATTERN, NAME_RULE
+
 T = TypeVar("T")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 53) - 1)]
 """A size, or a number that is counted up: what JSON readers everywhere and every database here can hold."""
+Size = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+"""How many items of a list one page has at most."""
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_CHARS)]
+"""What people call a device or a token."""
+Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS)]
+RepoName = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=HANDLE_CHARS, pattern=NAME_PATTERN, description=NAME_RULE)
+]
+"""The name of a repository, or a handle, before it is put into lower case (see `localstore.core.names`)."""
+
+
+_HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
+
+
+def visible(chars: int) -> msgspec.Meta:
+    """Of a name on one line: at most so many characters, all visible, no space at either end."""
+    return msgspec.Meta(
+        min_length=1,
+        max_length=chars,
+        pattern=rf"^(?! )[^{_HIDDEN}]+(?<! )(?!\n)$",
+        description=f"1 to {chars} visible characters without a space at either end",
+    )
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -35,7 +60,7 @@ class PageQuery(Model, frozen=True):
     """Which page of a list: after `cursor`, at most `limit` items."""
 
     cursor: str | None = None
-    limit: int | None = None
+    limit: Size | None = None
 
 
 class Problem(Model, omit_defaults=True, frozen=True):

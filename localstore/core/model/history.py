@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.limits import LARGE_ANSWER
+from localstore.core.limits import HISTORY_PACK_MAX, LARGE_ANSWER
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
@@ -177,6 +177,11 @@ class Compare(Model, frozen=True):
     files: list[ChangedFile]
 
 
+Shortened = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{4,64}(?!\n)$", description="4 to 64 characters 0-9, a-f")
+]
+
+
 class CommitsQuery(PageQuery, frozen=True):
     """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
     it; `follow`: also under the file's earlier names. `prefix`: seals of all branches and tags whose ids
@@ -185,7 +190,7 @@ class CommitsQuery(PageQuery, frozen=True):
     ref: str | None = None
     sha: str | None = None
     path: str | None = None
-    prefix: str | None = None
+    prefix: Shortened | None = None
     follow: bool = False
 
 
@@ -214,8 +219,8 @@ class PackQuery(Model, frozen=True):
     seals."""
 
     from_: str | None = msgspec.field(default=None, name="from")
-    limit: int | None = None
-    skip: int | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
+    skip: Count | None = None
 
 
 class CompareQuery(Model, frozen=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, NotFound
+from localstore.core.limits import REF_NAME_BYTES
 from localstore.core.model.base import Model, Page, PageQuery
 
 
@@ -59,7 +62,7 @@ class RefCreate(Model, frozen=True):
     """`head`: a seal id or a branch name; `expected_head`: the head that this branch must have."""
 
     type: RefType
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
     head: str | None = None
     expected_head: str | None = None
 

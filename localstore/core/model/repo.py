@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.limits import QUERY_CHARS
+from localstore.core.model.base import Description, Model, Page, PageQuery, RepoName
 
 
 class NameTaken(Conflict):
@@ -80,19 +83,19 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
     """`visibility` is a shorthand for the class; the two must not contradict each other."""
 
-    name: str
+    name: RepoName
     class_: Class | None = None
     visibility: Visibility | None = None
     default_branch: str = "main"
     kind: Kind = "app"
-    description: str = ""
+    description: Description = ""
 
 
 class RepoPatch(Model, omit_defaults=True, frozen=True):
     """JSON merge patch of the settable members (RFC 7396); absent members stay."""
 
-    name: str | None = None
-    description: str | None = None
+    name: RepoName | None = None
+    description: Description | None = None
     default_branch: str | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
@@ -140,7 +143,7 @@ class SearchQuery(PageQuery, frozen=True):
     """Repositories whose name or description contains the words `q`, trending first unless `sort` is
     recent."""
 
-    q: str = ""
+    q: Annotated[str, msgspec.Meta(max_length=QUERY_CHARS)] = ""
     sort: Order | None = None
 
 

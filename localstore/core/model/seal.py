@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
-from localstore.core.limits import LARGE_ANSWER
+from localstore.core.limits import LARGE_ANSWER, SEALS_PER_REQUEST
 from localstore.core.model.base import Count, Model, Page
 from localstore.core.model.history import Seal
 
@@ -97,7 +99,7 @@ class PrepareSealsRequest(Model, frozen=True):
     branch: str
     device_key_id: str
     expected_head: str | None
-    seals: list[TreeDelta]
+    seals: Annotated[list[TreeDelta], msgspec.Meta(min_length=1, max_length=SEALS_PER_REQUEST)]
 
 
 class PreparedSeal(Model, frozen=True):

@@ -7,10 +7,15 @@ and `closing` before it closes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.limits import SUBSCRIPTIONS
 from localstore.core.model.base import Model
+
+EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of an event")]
 
 
 class Event(Model, frozen=True, tag="event"):
@@ -60,7 +65,7 @@ class Subscribe(Model, frozen=True, tag="subscribe"):
     """Receive the events of a repository after event `since`; None: from now on."""
 
     repo_id: str
-    since: int | None = None
+    since: EventId | None = None
 
 
 class Unsubscribe(Model, frozen=True, tag="unsubscribe"):
@@ -70,8 +75,8 @@ class Unsubscribe(Model, frozen=True, tag="unsubscribe"):
 class PollRequest(Model, frozen=True):
     """Ask for events of `repos` (ids) after `since`; None: only for the current event id."""
 
-    repos: list[str]
-    since: int | None = None
+    repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)]
+    since: EventId | None = None
 
 
 class PollAnswer(Model, frozen=True):
@@ -85,4 +90,6 @@ class PollAnswer(Model, frozen=True):
     resync: bool = False
 
 
-POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer)
+PROTOCOL = "svc-sync.v1"
+SOCKET_PATH = "/api/v1/sync/ws"
+POLL = Endpoint("POST", "/api/v1/sync/poll", body=PollRequest, returns=PollAnswer, repeatable=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from relay.db.engine.database import Row
+from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 
@@ -53,16 +54,7 @@ COLUMNS = (
     device_key.c.revoked_at,
 )
 ONE = select(*COLUMNS).where(device_key.c.id == bindparam("id"))
-PAGE = (
-    select(*COLUMNS)
-    .where(
-        device_key.c.account_id == bindparam("account"),
-        (device_key.c.created_at < bindparam("before_at"))
-        | ((device_key.c.created_at == bindparam("before_at")) & (device_key.c.id > bindparam("after_id"))),
-    )
-    .order_by(device_key.c.created_at.desc(), device_key.c.id)
-    .limit(bindparam("limit"))
-)
+PAGE = Keyset(select(*COLUMNS).where(device_key.c.account_id == bindparam("account")), "-created_at", "id")
 # The key that signs a request on its own: its public half, rights, last use, and the account it stands for.
 SELF = (
     select(

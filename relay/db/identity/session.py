@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from relay.db.engine.database import Row
+from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account, device_key, refresh_token, session
 
 
@@ -74,12 +75,7 @@ INSERT = insert(session)
 TOUCH = (
     update(session).where(session.c.id == bindparam("session_id")).values(last_used_at=bindparam("used_at"))
 )
-PAGE = (
-    select(*COLUMNS)
-    .where(session.c.account_id == bindparam("account"), _OPEN, session.c.id < bindparam("before"))
-    .order_by(session.c.id.desc())
-    .limit(bindparam("limit"))
-)
+PAGE = Keyset(select(*COLUMNS).where(session.c.account_id == bindparam("account"), _OPEN), "-id")
 # The ids of a session of this account and of its children, then of every session bound to a key.
 FAMILY = select(session.c.id).where(
     session.c.account_id == bindparam("account"),

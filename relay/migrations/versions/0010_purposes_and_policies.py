@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 
 PREPARED = sa.table("prepare", sa.column("purpose", sa.String()), sa.column("at_seq", sa.BigInteger()))
 

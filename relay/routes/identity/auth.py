@@ -116,7 +116,7 @@ async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
 @serves(endpoints.SESSIONS, operation="session.list")
 async def list_sessions(caller: Caller, query: PageQuery) -> Page[Session]:
     """One's own open sessions and script tokens, newest first"""
-    return await sessions.page(caller, query.cursor, query.limit)
+    return await sessions.page(caller, query)
 
 
 @serves(endpoints.REVOKE, operation="session.revoke")

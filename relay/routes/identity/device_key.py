@@ -36,7 +36,7 @@ async def register(caller: Caller, body: DeviceKeyProof) -> DeviceKey:
 @serves(endpoints.KEYS, operation="device_key.list", flag=FLAG)
 async def list_keys(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """One's own device keys, newest first"""
-    return await keys.page(caller, query.cursor, query.limit)
+    return await keys.page(caller, query)
 
 
 @serves(endpoints.RENAME_KEY, operation="device_key.rename", flag=FLAG)

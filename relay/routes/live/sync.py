@@ -18,7 +18,7 @@ from relay.service.live.sync import Conversation
 SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
 
 
-@route("GET", "/api/v1/sync/ws", operation="sync.listen")
+@route("GET", endpoints.SOCKET_PATH, operation="sync.listen")
 async def listen(caller: Caller, request: Request, socket: Socket) -> None:
     """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))

@@ -9,7 +9,8 @@ from sanic.request import Request
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, PageQuery
+from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.http import cookies
 from relay.http.routing import Reply, route
@@ -20,15 +21,19 @@ from relay.service.identity import token as tokens
 HERE = "/settings"
 
 
-class SettingsQuery(Model, frozen=True):
-    """`label`, `days`, `access`: what the form for a new token holds. `again`: a form came after the session
-    had run out, and did nothing."""
+class TokenForm(Model, frozen=True):
+    """What the form for a new token holds, as it was typed: the page says what is wrong with it."""
 
-    tab: str = "tokens"
-    cursor: str | None = None
     label: str = ""
     days: int = 30
     access: Literal["read", "write", "admin"] = "write"
+
+
+class SettingsQuery(TokenForm, frozen=True):
+    """`again`: a form came after the session had run out, and did nothing."""
+
+    tab: str = "tokens"
+    cursor: str | None = None
     again: bool = False
 
 
@@ -39,19 +44,19 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
         raise NotFound
     if not visit.lasts(caller):
         return visit.detour(request)
-    wish = ScriptTokenRequest(label=query.label, days=query.days, access=query.access)
-    return await _settings(caller, wish, again=query.again, cursor=query.cursor)
+    return await _settings(caller, query, again=query.again, cursor=query.cursor)
 
 
 @route("POST", HERE + "/tokens", operation="page.settings", media=HTML, forms=True, others=(303,))
-async def create_token(caller: Caller, request: Request, body: ScriptTokenRequest) -> Reply:
+async def create_token(caller: Caller, request: Request, body: TokenForm) -> Reply:
     """Make a token for scripts and show it once"""
     cookies.require_own_page(caller.node.config, request)
     if not visit.in_browser(caller):
         label = body.label[:LABEL_CHARS]
         return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
     try:
-        return await _settings(caller, made=await tokens.create(caller, body))
+        wanted = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
+        return await _settings(caller, made=await tokens.create(caller, wanted))
     except SvcError as error:
         return await _settings(caller, body, error)
 
@@ -70,14 +75,14 @@ async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
 
 async def _settings(
     caller: Caller,
-    body: ScriptTokenRequest | None = None,
+    body: TokenForm | None = None,
     error: SvcError | None = None,
     *,
     made: ScriptToken | None = None,
     again: bool = False,
     cursor: str | None = None,
 ) -> Reply:
-    listed = await sessions.page(caller, cursor, None)
+    listed = await sessions.page(caller, PageQuery(cursor=cursor))
     return page(
         caller,
         "tokens.html",
@@ -85,7 +90,7 @@ async def _settings(
         problem_of=error,
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
-        wish=body or ScriptTokenRequest(label=""),
+        wish=body or TokenForm(),
         made=made,
         sessions=listed.items,
         next_cursor=listed.next_cursor,

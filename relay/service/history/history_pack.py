@@ -20,8 +20,8 @@ from typing import IO
 import msgspec
 
 from localstore.core.encoding import b64u, is_hex_digest
-from localstore.core.errors import Invalid, NotFound
-from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, HISTORY_PACK_MAX, MIB
+from localstore.core.errors import NotFound
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import TreeEntry
 from relay.base.threads import apart
@@ -31,7 +31,7 @@ from relay.http.routing import Reply
 from relay.memory.trees import MANY
 from relay.service.history import sealed
 from relay.service.history.archive import end, header, padding
-from relay.service.history.history import PAGE_SKIP_MAX, seals, walk, wire_entry
+from relay.service.history.history import seals, walk, wire_entry
 from relay.service.sealing.seal import to_wire
 
 PIECE = 256 * 1024
@@ -95,12 +95,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
 
 
 def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
-    size = HISTORY_PACK_DEFAULT if limit is None else limit
-    if not 1 <= size <= HISTORY_PACK_MAX:
-        raise Invalid(f"limit is 1 to {HISTORY_PACK_MAX}", pointer="/limit")
-    if skip is not None and not 0 <= skip < PAGE_SKIP_MAX:
-        raise Invalid("skip counts seals of the walk, from 0", pointer="/skip")
-    return size, skip or 0
+    return HISTORY_PACK_DEFAULT if limit is None else limit, skip or 0
 
 
 def _next(view: View, head: str, limit: int, skip: int) -> str:

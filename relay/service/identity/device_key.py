@@ -34,7 +34,7 @@ from localstore.core.model.auth import (
     HandleTaken,
     SignUpClosed,
 )
-from localstore.core.model.base import Page
+from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import Caller, Principal
 from relay.db.engine.database import Tx, UniqueViolation
@@ -43,8 +43,8 @@ from relay.db.identity import device_key as rows
 from relay.db.identity import session as session_rows
 from relay.db.identity.account import AccountRow
 from relay.db.identity.device_key import ChallengeRow, DeviceKeyRow
+from relay.http import paging
 from relay.http.limiter import Attempts
-from relay.http.paging import Cursor, page_size
 from relay.service.identity import account as account_rules
 from relay.service.identity import audit, pairing
 from relay.service.identity import session as sessions
@@ -54,7 +54,6 @@ from relay.service.identity.session import Made
 _CHALLENGES = Attempts("challenge.address", 300, 600)
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
 _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
-_LATEST = 2**62  # later than any time in milliseconds
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
@@ -74,22 +73,11 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
         return to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
 
 
-async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[DeviceKey]:
+async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """The caller's keys, newest first, revoked ones too."""
-    size = page_size(limit)
-    before_at, after_id = Cursor.read(cursor, _LATEST, "")
+    account = caller.me.account_id
     async with caller.read() as tx:
-        found = await tx.all(
-            rows.PAGE,
-            account=caller.me.account_id,
-            before_at=before_at,
-            after_id=after_id,
-            limit=size + 1,
-        )
-    items = [rows.row(each) for each in found[:size]]
-    more = len(found) > size
-    next_cursor = Cursor.write(items[-1].created_at, items[-1].id) if more else None
-    return Page(items=[to_wire(item) for item in items], next_cursor=next_cursor)
+        return await paging.page(tx, rows.PAGE, query, lambda row: to_wire(rows.row(row)), account=account)
 
 
 async def revoke(caller: Caller, id: str) -> None:

@@ -17,7 +17,7 @@ from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound, SvcEr
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import key_id
 from localstore.core.model.auth import GuestNoRefresh, Session, SessionGrant, UserInfo
-from localstore.core.model.base import Page
+from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id, new_id
 from relay.caller import Caller, Principal, account_name
@@ -27,7 +27,7 @@ from relay.db.identity import account as accounts
 from relay.db.identity import session as rows
 from relay.db.identity.account import AccountRow
 from relay.db.identity.session import SessionRow
-from relay.http.paging import Cursor, page_size
+from relay.http import paging
 from relay.node import Node
 from relay.service.identity import audit
 from relay.service.identity.guesses import remember
@@ -44,7 +44,6 @@ LEVELS = {
 }
 
 _REFRESH_BYTES = 32
-_LAST = "g"  # after every id of hex digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,17 +240,13 @@ async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
         await audit.record(tx, account_id, "session.end", session_id, address=caller.address)
 
 
-async def page(caller: Caller, cursor: str | None, limit: int | None) -> Page[Session]:
+async def page(caller: Caller, query: PageQuery) -> Page[Session]:
     """The caller's open sessions and script tokens, newest first."""
-    size = page_size(limit)
-    (before,) = Cursor.read(cursor, _LAST)
+    account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
-        found = await tx.all(
-            rows.PAGE, account=caller.me.account_id, now=now_ms(), before=before, limit=size + 1
+        return await paging.page(
+            tx, rows.PAGE, query, lambda row: _to_wire(caller, rows.row(row)), account=account, now=now
         )
-    items = [rows.row(each) for each in found[:size]]
-    next_cursor = Cursor.write(items[-1].id) if len(found) > size else None
-    return Page(items=[_to_wire(caller, item) for item in items], next_cursor=next_cursor)
 
 
 async def revoke(caller: Caller, session_id: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from localstore.core.errors import Forbidden, Invalid
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.limits import SCRIPT_TOKEN_DAYS
 from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
@@ -30,8 +29,6 @@ async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
     name = label(body.label)
     if not name:
         raise Invalid("name the token after what will use it", pointer="/label")
-    if not 1 <= body.days <= SCRIPT_TOKEN_DAYS:
-        raise Invalid(f"a token lives 1 to {SCRIPT_TOKEN_DAYS} days", pointer="/days")
     _NEW.count(caller.node.limiter, me.account_id)
     binding = DeviceKey.generate()
     plan = await sessions.plan(

@@ -52,8 +52,6 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
     """The frontier, whole or since a number, and the replica id this folder writes under. Only a new one is
     written: everything else is one look at the branch."""
-    if not 0 <= body.since <= updates.NUMBER_MAX or not 0 <= body.n <= updates.NUMBER_MAX:
-        raise Invalid("since and n are between 0 and 2**53-1")
     if body.replica is not None:
         view.require_whole()
         async with view.read(snapshot=True) as tx:

@@ -40,7 +40,6 @@ from relay.service.live.rules import file_cap, over_cap
 from relay.service.sealing import seal
 from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
 
-SEALS_PER_REQUEST = 1000
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -81,8 +80,6 @@ class _Chain:
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of every seal to sign."""
-    if not 1 <= len(body.seals) <= SEALS_PER_REQUEST:
-        raise Invalid(f"prepare 1 to {SEALS_PER_REQUEST} seals at once", pointer="/seals")
     wanted = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model import history
-from localstore.core.model.history import ChangedFile, CompareQuery, SealSummary
-from localstore.core.model.repo import Repo
+from localstore.core.model.history import ChangedFile, SealSummary
 from localstore.core.paths import terminal_safe
-from svc.cmd.frame.context import Ctx
 from svc.console import Out
 from svc.console.table import cells
 
 GRAPH_MIN, NAME_MIN = 10, 20  # columns
 WIDTH = 80
-
-
-def of_seal(ctx: Ctx, repo: Repo, seal: str) -> list[ChangedFile]:
-    """The changes of a seal from its first parent."""
-    return ctx.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
 
 
 def subject(message: str) -> str:

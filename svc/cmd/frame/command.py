@@ -101,6 +101,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         given, out = ctx.obj.given, ctx.obj.out
+        ctx.obj.command = ctx.command_path
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)
         out.format, out.answers = wanted, self.answers

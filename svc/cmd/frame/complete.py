@@ -121,7 +121,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
 def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -> Iterator[tuple[str, str]]:
     from localstore.folder import link
     from localstore.home import Home
-    from svc.cmd.frame.known_refs import recall
+    from svc.flows.place.known_refs import recall
 
     linked = link.read_repo(link.find(folder))
     known = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}

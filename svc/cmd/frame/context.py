@@ -1,62 +1,29 @@
-"""The context of a command: folder, server, repository and session.
-
-Precedence: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git remote, the
-server of SVC_TOKEN, the server of the last sign-in.
-"""
+"""What a command is called with: the place it works at (`svc.flows.place.where`) and where it writes."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from localstore.core.errors import (
-    ConfirmationNeeded,
-    Interrupted,
-    Invalid,
-    NotFound,
-    SvcError,
-    Unauthorized,
-    UsageError,
-)
-from localstore.core.names import SCHEME, RepoAddress, parse_repo
-from localstore.errors import NotLinked
+from localstore.core.errors import ConfirmationNeeded, Interrupted, SvcError
+from svc.flows.place.where import Where
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
-    from localstore.folder.link import RepoLink
-    from localstore.home import Home
     from svc.api import Api
     from svc.console import Out
-    from svc.http.session import Sessions
-
-_GIT_URL = r"(?m)^\s*url\s*=\s*\"?(svc://[^\s\"]+)"
-_GIT_CONFIG_MAX = 1024 * 1024
 
 
-class Run:
-    """One run of `svc`. `given`: name → value of the global options on the command line."""
+class Run(Where):
+    """One run of `svc`."""
 
     def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
-        self.out, self.environment, self.folder = out, environment, folder
-        self.given: dict[str, Any] = {}
-
-    @cached_property
-    def home(self) -> Home:
-        from localstore.home import Home
-
-        return Home.default(self.environment)
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        from svc.http.session import Sessions
-
-        return Sessions(self.home.root)
+        super().__init__(environment, folder, out.note, out.meter)
+        self.out = out
 
     @property
     def draws(self) -> bool:
@@ -64,167 +31,8 @@ class Run:
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
 
-    @property
-    def knows_server(self) -> bool:
-        """Whether a flag, the environment, the folder or a sign-in names a server."""
-        try:
-            return bool(self.server)
-        except SvcError:
-            return False
-
-    @cached_property
-    def linked(self) -> tuple[Path, RepoLink] | None:
-        """The linked folder that contains the current one, and its link; None outside."""
-        from localstore.folder import link
-
-        try:
-            root = link.find(self.folder)
-            return root, link.read_repo(root)
-        except NotLinked:
-            return None
-
-    @cached_property
-    def named_repo(self) -> RepoAddress | None:
-        """The repository named by a flag or the environment; None if there is none."""
-        typed = self.given.get("repo") or self.environment.get("SVC_REPO")
-        return read_address(typed) if typed else None
-
-    @cached_property
-    def server(self) -> str:
-        """The server's origin. Raises UsageError if nothing names one."""
-        from svc.http.origin import parse_origin
-
-        typed = self._typed_server()
-        if typed:
-            return parse_origin(typed[1])
-        if self.linked:
-            return parse_origin(self.linked[1].server)
-        from svc.http.session import script_token
-
-        script = script_token()
-        kept = script.origin if script else self.sessions.default_server()
-        if kept is None:
-            raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
-        return kept
-
-    def _typed_server(self) -> tuple[str, str] | None:
-        """(flag or variable, value) that names the server. Raises UsageError if two contradict each other."""
-        flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
-        named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
-        beside = ("--server", flag) if flag else None
-        if beside is None and variable and self._names_repo == "SVC_REPO":
-            beside = ("SVC_SERVER", variable)
-        if named and beside and not _same_address(named[1], beside[1]):
-            raise UsageError(
-                f"{named[0]} names a repository on {named[1]}, and {beside[0]} says {beside[1]}; "
-                "use one of them"
-            )
-        return named or beside or (("SVC_SERVER", variable) if variable else None)
-
-    @property
-    def _names_repo(self) -> str:
-        """The flag or variable that names the repository."""
-        return "-R" if self.given.get("repo") else "SVC_REPO"
-
-    def linked_folder(self) -> tuple[Path, RepoLink]:
-        """The linked folder and its link; the command then uses the link's server. Raises NotLinked, or
-        UsageError if a flag or variable names another repository or server."""
-        if self.linked is None:
-            raise NotLinked(str(self.folder))
-        link = self.linked[1]
-        self.require_server_of_link(link, "or go to a folder of that server")
-        named = self.named_repo
-        if named is not None and f"{named.owner}/{named.name}" != link.repo:
-            self.use_server(link.server)
-            self._require_same(named, link)
-        self.use_server(link.server)
-        return self.linked
-
-    def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
-        """UsageError unless the name is another one of the linked repository, which was renamed."""
-        try:
-            found = self.reader.repo.find(named.owner, named.name).id
-        except NotFound:
-            found = None
-        if found != link.repo_id:
-            what = self._names_repo
-            raise UsageError(
-                f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
-                f"in, which is linked to {link.repo}; omit {what}, or go to another folder"
-            )
-
-    def require_server_of_link(
-        self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
-    ) -> None:
-        """Raises UsageError if a flag or variable names another server than the folder's link."""
-        typed = self._typed_server()
-        if typed and not _same_address(typed[1], link.server):
-            raise UsageError(
-                f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"omit {typed[0]}, {remedy}"
-            )
-
-    def set_repository(self, typed: str) -> None:
-        """Use the repository of an argument, unless it is empty. Raises UsageError if -R names another."""
-        if not typed:
-            return
-        address = read_address(typed)
-        if self.given.get("repo") and self.named_repo != address:
-            raise UsageError(f"{typed} and -R {self.given['repo']} are two repositories; name one")
-        self.given["repo"], self.named_repo = typed, address
-
-    def use_server(self, origin: str) -> None:
-        """Use this server from now on."""
-        from svc.http.origin import parse_origin
-
-        self.__dict__["server"] = parse_origin(origin)
-
-    @cached_property
-    def reader(self) -> Api:
-        """The API with this machine's session if it is valid, else without: public data needs none."""
-        from svc.api import connect
-
-        try:
-            return connect(self.server, self.sessions)
-        except Unauthorized as ended:
-            if self.environment.get("SVC_TOKEN"):
-                raise
-            self.out.note(f"svc: {self.out.worded(ended)}; reading without it")
-            return connect(self.server, self.sessions, anonymous=True)
-
-    @cached_property
-    def api(self) -> Api:
-        """The API with a session. Raises Unauthorized (exit 4) without one."""
-        from svc.api import connect
-
-        found = connect(self.server, self.sessions)
-        if not found.signed_in:
-            raise Unauthorized(
-                f"this needs a session on {self.server}; run: svc login --server {self.server}"
-            )
-        return found
-
-    def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository of this command, as the caller of that API sees it."""
-        if self.named_repo is None and self.linked:
-            link = self.linked[1]
-            self.require_server_of_link(link)
-            return connect().repo.linked(link.repo_id, link.repo)
-        address = self.named_repo or self._git_remote()
-        if address is None:
-            raise UsageError(
-                "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
-                "(svc repo init, svc repo clone)"
-            )
-        return connect().repo.find(address.owner, address.name)
-
-    def _git_remote(self) -> RepoAddress | None:
-        for folder in (self.folder, *self.folder.parents):
-            config = folder / ".git" / "config"
-            if config.is_file() and config.stat().st_size <= _GIT_CONFIG_MAX:
-                found = re.search(_GIT_URL, config.read_text("utf-8", "replace"))
-                return read_address(found[1]) if found else None
-        return None
+    def worded(self, error: SvcError) -> str:
+        return self.out.worded(error)
 
 
 class Ctx(typer.Context):
@@ -252,23 +60,15 @@ class Ctx(typer.Context):
     @property
     def readable_repo(self) -> Repo:
         """The repository, for a command that works without a session."""
-        return self.obj.repo(lambda: self.obj.reader)
+        return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:
         """The linked folder's branch if it is linked to `repo`, else the default branch."""
-        linked = self.obj.linked
-        return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
+        return self.obj.branch_of(repo)
 
     def path_in_repo(self, typed: str) -> str:
         """The repository path of a path relative to the current folder."""
-        linked = self.obj.linked
-        if linked is None or self.obj.named_repo is not None:
-            return typed
-        whole = Path(typed) if Path(typed).is_absolute() else self.obj.folder / typed
-        try:
-            return whole.resolve().relative_to(linked[0]).as_posix()
-        except ValueError:
-            raise UsageError(f"{typed} is outside of the linked folder {linked[0]}") from None
+        return self.obj.path_in_repo(typed)
 
     def confirm(self, action: str) -> None:
         """Ask for confirmation unless `--yes` is given. `action` begins a sentence. Raises
@@ -279,17 +79,3 @@ class Ctx(typer.Context):
             raise ConfirmationNeeded(action)
         if not self.out.ask(f"{action}. Go on?"):
             raise Interrupted("nothing was changed")
-
-
-def read_address(typed: str) -> RepoAddress:
-    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
-    try:
-        return parse_repo(typed if typed.startswith(SCHEME) else typed.strip("/"))
-    except Invalid as error:
-        raise UsageError(error.detail) from None
-
-
-def _same_address(one: str, other: str) -> bool:
-    from svc.http.origin import parse_origin, same_server
-
-    return same_server(parse_origin(one), parse_origin(other))

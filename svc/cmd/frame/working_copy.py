@@ -1,19 +1,11 @@
-"""Opens the working copy of a command with the right key and server, and prints notes that several commands
-share."""
+"""What commands say of a working copy: paths, what was skipped, merged, kept aside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.repo import Repo
-from localstore.folder.link import RepoLink, refresh
 from localstore.folder.scan_result import Skipped
-from localstore.sync.working_copy import WorkingCopy, opened
-from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
 from svc.flows.common import ConflictCopy
@@ -23,63 +15,6 @@ if TYPE_CHECKING:
 
 MAY_WRITE = ("owner", "admin", "write")
 PATHS_NAMED = 20  # paths that a summary names before it counts the rest
-
-
-def linked(ctx: Ctx) -> tuple[Path, RepoLink]:
-    """The linked folder and its link; the command then uses the link's server."""
-    return ctx.obj.linked_folder()
-
-
-@contextmanager
-def copy_for_sending(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy with session and registered device key, for a command that sends."""
-    from svc.flows.register_device import ensure_registered
-
-    root, link = linked(ctx)
-    api = ctx.api
-    ensure_registered(api, ctx.obj.sessions)
-    transport = BranchTransport(api, link.repo_id, link.branch)
-    key = ctx.obj.sessions.identity.device
-    with opened(root, ctx.obj.home, transport, key, progress=ctx.out.meter) as copy:
-        yield copy
-
-
-@contextmanager
-def copy_for_pulling(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that pulls: with the device key for writers, who see the live frontier;
-    without for readers, who see the sealed head."""
-    root, link = linked(ctx)
-    repo = ctx.reader.repo.linked(link.repo_id, link.repo)
-    key = None if link.shown_seal else key_for(ctx, repo)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), key, progress=ctx.out.meter) as copy:
-        copy.repo = refresh(root, copy.repo, repo.full_name, repo.class_)
-        yield copy
-
-
-@contextmanager
-def copy_for_reading(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy for a command that changes nothing on the server."""
-    root, link = linked(ctx)
-    with opened(root, ctx.obj.home, transport_of(ctx, link), progress=ctx.out.meter) as copy:
-        yield copy
-
-
-def transport_of(ctx: Ctx, link: RepoLink) -> BranchTransport:
-    """The transport for the folder's branch, or for the seal that it shows."""
-    if link.shown_seal:
-        return SealTransport(ctx.reader, link.repo_id, link.branch, link.shown_seal)
-    return BranchTransport(ctx.reader, link.repo_id, link.branch)
-
-
-def key_for(ctx: Ctx, repo: Repo) -> DeviceKey | None:
-    """This machine's registered key if the caller may write to `repo`; None for readers."""
-    from svc.flows.register_device import ensure_registered
-
-    role = repo.viewer.role if repo.viewer else None
-    if not ctx.reader.signed_in or role not in MAY_WRITE or repo.archived:
-        return None
-    ensure_registered(ctx.reader, ctx.obj.sessions)
-    return ctx.obj.sessions.identity.device
 
 
 def count(number: int, what: str) -> str:

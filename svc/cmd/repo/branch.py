@@ -11,10 +11,10 @@ from localstore.core.model import ref as refs
 from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.known_refs import add, drop, recording
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import default_ref, explained_not_found, resolve_ref
 from svc.console import Column, answers
+from svc.flows.place.known_refs import add, drop, recording
+from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
 
 COLUMNS = (Column("name", kind="name"), Column("head", kind="id"), Column("default"), Column("protected"))
 
@@ -56,7 +56,7 @@ def branch(
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
     """The `head` of the new branch: a branch by name, anything else by seal id."""
-    found = resolve_ref(ctx, repo, base or default_ref(ctx, repo))
+    found = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
     return found.name if found.kind == "branch" else found.head or found.name
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.repo import Repo
-from localstore.folder.link import RepoLink
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.refs import resolve_ref
-from svc.cmd.frame.working_copy import count, key_for, note_conflicts, note_skipped, transport_of
+from svc.cmd.frame.working_copy import count, note_conflicts, note_skipped
 from svc.console import Column, answers
 from svc.console.table import size
-from svc.flows.clone import Cloned
-from svc.flows.clone import clone as clone_branch
+from svc.flows.place.refs import resolve_ref
+from svc.flows.place.target import clone_into
 
 COLUMNS = (
     Column("repo"),
@@ -56,11 +52,11 @@ def clone(
     if run.named_repo is None:
         raise UsageError("which repository? svc repo clone OWNER/NAME")
     repo = ctx.readable_repo
-    at = resolve_ref(ctx, repo, branch or repo.default_branch)
+    at = resolve_ref(ctx.obj, repo, branch or repo.default_branch)
     shown = at.head if at.kind != "branch" else None
     chosen = at.name if shown is None else repo.default_branch
     target = run.folder / (folder or repo.name)
-    done = clone_into(ctx, repo, chosen, Path(target), shown)
+    done = clone_into(ctx.obj, repo, chosen, Path(target), shown)
     if shown:
         ctx.out.note(
             f"the folder shows the seal {shown[:12]}, to be read only; svc switch {chosen} leaves it"
@@ -77,20 +73,3 @@ def clone(
     }
     what = f"{count(done.files, 'file')}, {size(done.bytes)}" if done.seal else "no seal yet"
     ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))
-
-
-def clone_into(ctx: Ctx, repo: Repo, branch: str, target: Path, shown: str | None = None) -> Cloned:
-    """Clone the sealed head of `branch` into `target`; with `shown`, that seal, read-only."""
-    run = ctx.obj
-    link = RepoLink(
-        server=run.server,
-        repo_id=repo.id,
-        repo=repo.full_name,
-        branch=branch,
-        class_=repo.class_,
-        seal=shown or msgspec.UNSET,
-    )
-    transport = transport_of(ctx, link)
-    transport.head()  # NotFound before anything is written
-    key = key_for(ctx, repo) if shown is None else None
-    return clone_branch(transport, run.home, link, target, key, ctx.out.meter)

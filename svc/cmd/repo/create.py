@@ -9,15 +9,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from localstore.core.errors import Invalid, UsageError
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import Repo, RepoCreate
 from localstore.core.names import repository_name
 from localstore.errors import FolderNotEmpty
 from svc.cmd.frame.context import Ctx
-from svc.cmd.repo.clone import clone_into
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
+from svc.flows.place.target import clone_into
+from svc.http.checked import argument, checked
 
 CREATED = (*COLUMNS, Column("folder"))
 
@@ -60,25 +60,24 @@ def create(
     svc repo create notes --clone
     svc repo create weights --kind model --public -d "Weights of the small model"
     """
-    try:
-        checked = repository_name(name)
-    except Invalid as error:
-        raise UsageError(error.detail) from None
-    body = RepoCreate(
-        name=checked,
-        visibility="public" if public else "private",
-        kind=kind.value,
-        description=description,
-        default_branch=default_branch,
+    name = argument(repository_name, name)
+    body = checked(
+        RepoCreate(
+            name=name,
+            visibility="public" if public else "private",
+            kind=kind.value,
+            description=description,
+            default_branch=default_branch,
+        )
     )
-    if clone and any_inside(ctx.obj.folder / checked):
-        raise FolderNotEmpty(ctx.obj.folder / checked)
+    if clone and any_inside(ctx.obj.folder / name):
+        raise FolderNotEmpty(ctx.obj.folder / name)
     repo = ctx.api.send(repos.CREATE, body)
     record = msgspec.to_builtins(repo) | {"folder": None}
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:
         target = ctx.obj.folder / repo.name
-        record["folder"] = str(clone_into(ctx, repo, repo.default_branch, target).folder)
+        record["folder"] = str(clone_into(ctx.obj, repo, repo.default_branch, target).folder)
         said = f"{created}, and linked the new folder {target} to it"
     else:
         said = f"{created}. Link a folder to it: svc repo init {repo.full_name}"

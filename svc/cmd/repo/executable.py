@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import copy_for_reading, count, path_list
+from svc.cmd.frame.working_copy import count, path_list
 from svc.console import Column, answers
 from svc.flows.executable import executable as look_at
+from svc.flows.place.folder import copy_for_local_work
 
 COLUMNS = (Column("listed"), Column("unlisted"), Column("written"))
 
@@ -30,7 +31,7 @@ def executable(
     svc repo executable
     svc repo executable --write
     """
-    with copy_for_reading(ctx) as copy:
+    with copy_for_local_work(ctx.obj) as copy:
         found = look_at(copy, write)
     if found.unfit:
         ctx.out.note(f"not listed, because .svc.yaml cannot hold their names: {path_list(found.unfit)}")

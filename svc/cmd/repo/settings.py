@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import Repo, RepoPatch
 from localstore.core.names import repository_name
@@ -18,6 +18,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun, Repository
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
+from svc.http.checked import argument, checked
 
 DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
 
@@ -70,11 +71,7 @@ def rename(
     svc repo rename alice/notes journal
     """
     name = _beside_repository(ctx, words, "svc repo rename [OWNER/NAME] NEW")
-    try:
-        checked = repository_name(name)
-    except Invalid as error:
-        raise UsageError(error.detail) from None
-    changed = _patch(ctx, RepoPatch(name=checked), "Renamed to {0}")
+    changed = _patch(ctx, RepoPatch(name=argument(repository_name, name)), "Renamed to {0}")
     linked = ctx.obj.linked
     if linked is not None and linked[1].repo_id == changed.id:
         write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
@@ -185,7 +182,8 @@ def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
 
 
 def _patch(ctx: Ctx, changes: RepoPatch, sentence: str, repo: Repo | None = None) -> Repo:
+    body = checked(changes)
     target = repo or ctx.repo
-    changed = ctx.api.send(repos.UPDATE, changes, id=target.id)
+    changed = ctx.api.send(repos.UPDATE, body, id=target.id)
     ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)
     return changed

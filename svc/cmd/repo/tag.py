@@ -9,10 +9,10 @@ import typer
 from localstore.core.model import ref as refs
 from localstore.core.model.ref import Ref, RefCreate, RefQuery
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.known_refs import add, drop, recording
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.refs import default_ref, explained_not_found, resolve_ref
 from svc.console import Column, answers
+from svc.flows.place.known_refs import add, drop, recording
+from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
 
 COLUMNS = (Column("name", kind="name"), Column("head", kind="id"))
 
@@ -35,7 +35,7 @@ def create(
     svc repo tag create v1.0 --from 3f2a91
     """
     repo = ctx.repo
-    start = resolve_ref(ctx, repo, branch or default_ref(ctx, repo))
+    start = resolve_ref(ctx.obj, repo, branch or default_ref(ctx.obj, repo))
     at = start.name if start.kind == "branch" else start.head
     made = ctx.api.send(refs.CREATE, RefCreate(type="tag", name=name, head=at), id=repo.id)
     add(ctx.obj.home, repo.id, "tag", [made.name])

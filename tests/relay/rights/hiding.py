@@ -194,6 +194,7 @@ class Hidden:
                 ]
             ),
             "GET /refs": lambda: _get(["/refs"]),
+            "GET /labels": lambda: _get(["/labels"]),
             "GET /refs/{type}/{name...}": lambda: _get(["/refs/branch/main", "/refs/tag/v1"]),
             "GET /payloads/{blake3}": lambda: _get(f"/payloads/{one}" for one in hexes),
             "GET /payloads/{blake3}/manifest": lambda: _get(f"/payloads/{one}/manifest" for one in hexes),

@@ -7,17 +7,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from relay.service.once import NEVER_BEFORE
 from sqlalchemy import bindparam, delete, update
 
 from localstore.core.encoding import digest
 from localstore.core.errors import EditionLacks, Forbidden, NotFound, Unauthorized
 from localstore.core.limits import MIB
+from localstore.core.model.repo import RepoCreate
 from localstore.core.rights import OPERATIONS
 from localstore.core.storage import chunks
 from relay.base.clock import now_ms
-from relay.caller import View
+from relay.caller import Caller, View
 from relay.db.schema import tables
 from relay.gate.gate import _require_node_can
+from relay.service import repo as repositories
 from relay.service.storage import chunked
 from tests.relay.chunked_files import cut
 from tests.relay.service.live_world import World, world
@@ -109,6 +112,30 @@ async def test_nor_does_a_key_by_itself(tmp_path: Path, what: str) -> None:
         with pytest.raises(Unauthorized):
             async with view.write():
                 pass
+
+
+@pytest.mark.parametrize("what", ["create", "restore"])
+async def test_nor_makes_or_restores_a_repository(tmp_path: Path, what: str) -> None:
+    async with world(tmp_path) as w:
+        view = await w.view(w.owner)
+        caller = Caller(node=w.node, principal=view.me, address="127.0.0.1")
+        view.operation = OPERATIONS["repo.delete"]
+        await repositories.delete(view)
+        session = tables["session"]
+        ended = update(session).where(session.c.id == view.me.session_id).values(revoked_at=bindparam("at"))
+        async with w.node.db.write() as tx:
+            await tx.run(ended, at=now_ms())
+
+        async def act() -> object:
+            if what == "restore":
+                return await repositories.restore(caller, w.repo_id)
+            return await repositories.create(caller, RepoCreate(name="second"), NEVER_BEFORE)
+
+        with pytest.raises(Unauthorized):
+            await act()
+        async with w.node.db.write() as tx:
+            await tx.run(ended, at=None)
+        assert await act()
 
 
 async def test_a_large_file_that_was_being_read_is_not_taken_from_somebody_removed(tmp_path: Path) -> None:

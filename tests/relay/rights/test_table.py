@@ -25,7 +25,7 @@ document.delete document.get document.list document.put document.unarchive file.
 file.retired fork.create fork.list git_proxy.get history.proof inbox.list inbox.update invite.accept
 invite.cancel invite.create invite.decline invite.list issue.assign issue.close issue.create
 issue.edit issue.get issue.label issue.list issue.reopen issue.timeline issue.update label.clone
-label.create label.delete label.edit label.list listing.get listing.set merge.merge merge.preview
+label.delete label.edit listing.get listing.set merge.merge merge.preview
 organisation.create organisation.get organisation.members page.repository path.list path.price
 path.remove path.set path.timeline proposal.auto_merge proposal.close proposal.create proposal.edit
 proposal.get proposal.list proposal.merge_finalize proposal.merge_prepare proposal.ready

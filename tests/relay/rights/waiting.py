@@ -54,6 +54,7 @@ class Team:
         self.grant(self.member, "write")
         limits = httpx.Limits(max_connections=100)
         self.work = relay.client(self.member, limits=limits)
+        self.work.timeout = self.http.timeout = httpx.Timeout(120)  # all of them wait, on a busy machine too
         self.at_work = Repository(self.work, self.member, self.repo.body)
 
     def close(self) -> None:
@@ -256,11 +257,11 @@ def behind(
                 _until(lambda: len(begun) == 1)
             asked = [pool.submit(one) for one in writes]
             _until(lambda: len(begun) == len(writes) + (first is not None))
-        return act and act.result(60), [one.result(60) for one in asked]
+        return act and act.result(120), [one.result(120) for one in asked]
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline, "the writes do not wait where they should"
         time.sleep(0.01)

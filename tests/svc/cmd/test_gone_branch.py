@@ -72,8 +72,8 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     from localstore.folder.link import read_repo
     from localstore.home import Home
     from localstore.sync.compose import compose
+    from localstore.sync.owning import opened
     from localstore.sync.transfer.send import send
-    from localstore.sync.working_copy import opened
     from svc.api import connect
     from svc.api.sync_transport import BranchTransport
     from svc.flows.common import begin

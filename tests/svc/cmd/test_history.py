@@ -98,7 +98,7 @@ def test_a_seal_is_named_by_branch_tag_id_and_four_characters_of_it(both: Both) 
 
 def test_an_ambiguous_short_id_lists_the_candidates(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     """Made ambiguous by the folder's own last seal, which is looked at beside the server's."""
-    from svc.cmd.frame import refs
+    from svc.flows.place import refs
 
     seal = both.seals[0]
     other = seal[:5] + ("0" if seal[5] != "0" else "1") + seal[6:]

@@ -203,7 +203,7 @@ def test_clone_verifies_writes_and_is_ready_to_push(ann: Place, relay: ModelRela
 
 def test_clone_without_a_key_reads_and_pulls(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
     from localstore.home import Home
-    from localstore.sync.working_copy import opened
+    from localstore.sync.owning import opened
     from svc.flows.pull import pull
 
     ann.write("a.txt", "one\n")

@@ -23,6 +23,7 @@ from localstore.core.model.seal import (
     SealChange,
     TreeDelta,
 )
+from localstore.core.validation import checked
 from relay.service.live import landing
 from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, world
@@ -49,7 +50,7 @@ async def delta(w: World, changes: Tree, **members: str) -> TreeDelta:
 
 async def prepare(a: Device, head: str | None, *deltas: TreeDelta) -> PreparedSeals:
     wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas))
-    return await trees.prepare(a.view, wish)
+    return await trees.prepare(a.view, checked(wish))
 
 
 async def finalize(a: Device, made: PreparedSeals) -> Page[Seal]:

@@ -21,6 +21,7 @@ from localstore.core.model.live import (
     ProofContextRequest,
 )
 from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.validation import checked
 from relay.db.schema import tables
 from relay.service.live import checkpoint, live
 from relay.service.live import lane as lanes
@@ -75,7 +76,7 @@ async def test_bootstrap_refuses_foreign_replicas_keys_and_branches(w: World) ->
     with pytest.raises(NotFound):
         await live.bootstrap(a.view, "no-such", BootstrapRequest(device_key_id=a.key.id))
     with pytest.raises(Invalid):
-        await live.bootstrap(a.view, "main", BootstrapRequest(device_key_id=a.key.id, since=1 << 60))
+        checked(BootstrapRequest(device_key_id=a.key.id, since=1 << 60))
 
 
 # --- rule 1: revoked, settled, stored answers

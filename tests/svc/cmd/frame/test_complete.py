@@ -18,8 +18,8 @@ import pytest
 from localstore.folder import link
 from localstore.home import Home
 from svc.cmd.frame.complete import answer
-from svc.cmd.frame.known_refs import add, drop, recall
 from svc.cmd.frame.table import children
+from svc.flows.place.known_refs import add, drop, recall
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 REPO_ID = "../../../outside"  # ids come from servers

@@ -1,4 +1,4 @@
-"""Resolves branches, tags and seals that are named on the command line."""
+"""Branches, tags and seals as people name them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
 from localstore.errors import LinkDamaged, NotLinked
-from svc.cmd.frame.context import Ctx
+from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
 GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*")  # of git: the newest commit, and those before it
@@ -35,12 +35,12 @@ class ResolvedRef(msgspec.Struct, frozen=True):
     head: str | None
 
 
-def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
+def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
     of its id. Returns None if there is none. Raises UsageError if several seals match."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
-    if re.fullmatch(GITS_HEAD, typed) and not (ctx.obj.folder / typed).exists():
+    if re.fullmatch(GITS_HEAD, typed) and not (where.folder / typed).exists():
         raise UsageError(
             f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
         )
@@ -48,64 +48,64 @@ def find_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef | None:
         for kind in KINDS:
             with suppress(NotFound):
                 return ResolvedRef(
-                    kind, typed, ctx.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
+                    kind, typed, where.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
                 )
-    seal = abbreviated(ctx, repo, typed)
+    seal = abbreviated(where, repo, typed)
     return ResolvedRef("seal", seal, seal) if seal else None
 
 
-def resolve_ref(ctx: Ctx, repo: Repo, typed: str) -> ResolvedRef:
+def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
     """As `find_ref`; raises NotFound if there is none."""
-    return find_ref(ctx, repo, typed) or _missing(repo, typed)
+    return find_ref(where, repo, typed) or _missing(repo, typed)
 
 
-def seal_of(ctx: Ctx, repo: Repo, ref: str) -> str:
+def seal_of(where: Where, repo: Repo, ref: str) -> str:
     """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
-    found = resolve_ref(ctx, repo, ref)
+    found = resolve_ref(where, repo, ref)
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
     return found.head
 
 
-def default_ref(ctx: Ctx, repo: Repo) -> str:
-    """The ref of a command that names none: the seal that the folder shows, its branch, or, if that was
-    deleted, its last seal; outside of a linked folder the default branch."""
-    linked = ctx.obj.linked
+def default_ref(where: Where, repo: Repo) -> str:
+    """The ref where none is named: the seal that the folder shows, its branch, or, if that was deleted, its
+    last seal; outside of a linked folder the default branch."""
+    linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
     if linked[1].shown_seal:
         return linked[1].shown_seal
     branch = linked[1].branch
     try:
-        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
+        where.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
     except NotFound:
-        last = last_seal(ctx)
+        last = last_seal(where)
         if last is None:
             raise NoBranch(branch, repo.default_branch) from None
-        ctx.out.note(f"branch {branch} was deleted; this starts from the last seal here, {last[:12]}")
+        where.note(f"branch {branch} was deleted; this starts from the last seal here, {last[:12]}")
         return last
     return branch
 
 
-def last_seal(ctx: Ctx) -> str | None:
+def last_seal(where: Where) -> str | None:
     """The last seal of the linked folder; None without one."""
     from localstore.folder.link import read_last_seal
 
-    if ctx.obj.linked is None:
+    if where.linked is None:
         return None
     with suppress(NotLinked, LinkDamaged):
-        return read_last_seal(ctx.obj.linked[0])
+        return read_last_seal(where.linked[0])
     return None
 
 
-def abbreviated(ctx: Ctx, repo: Repo, typed: str) -> str | None:
+def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     """The seal whose id begins with `typed`, among those of all branches and tags and the folder's last one.
     Raises UsageError, with the candidates, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
-    seals = ctx.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
+    seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
     found = {seal.id: seal.message for seal in seals}
-    mine = last_seal(ctx) if ctx.obj.linked and ctx.obj.linked[1].repo_id == repo.id else None
+    mine = last_seal(where) if where.linked and where.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")
     if len(found) > 1:

@@ -1,0 +1,109 @@
+"""What a struct declares about its members, said to a person.
+
+A member's rule is its declaration: the description of its `msgspec.Meta`, else what its type and bounds say.
+The relay says it of a body that breaks it, and the client before it sends one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from localstore.core.errors import Invalid
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_PLACE = re.compile(r" - at `\$(.*)`\Z")
+_MISSING = re.compile(r"Object missing required field `(.*?)`")
+_ANY = "..."
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+
+
+def checked(value: T) -> T:
+    """The struct itself. Invalid, as the relay would say it, if a member breaks its declaration."""
+    try:
+        msgspec.convert(msgspec.to_builtins(value), type(value))
+    except msgspec.ValidationError as error:
+        raise refusal(error, type(value)) from None
+    return value
+
+
+def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
+    """The error of a value that is no `shape`: a pointer to the member, a sentence that says its rule."""
+    message = str(error)
+    place = _PLACE.search(message)
+    steps = [name or index for name, index in _STEP.findall(place[1])] if place else []
+    missing = _MISSING.match(message)
+    if missing:
+        steps.append(missing[1])
+    known = steps[: steps.index(_ANY)] if _ANY in steps else steps  # msgspec does not name a dict's key
+    pointer = "".join(f"/{step}" for step in known)
+    name = ".".join(step for step in steps if step != _ANY) or "the body"
+    if missing:
+        return Invalid(f"{name} is missing", pointer=pointer)
+    rule = _rule(_member(inspect.type_info(shape), steps))
+    return Invalid(f"{name} is {rule}" if rule else message, pointer=pointer)
+
+
+def _member(kind: Any, steps: list[str]) -> Any:
+    """The type of the member at the end of these steps; None where they lead nowhere."""
+    for step in steps:
+        match _bare(kind):
+            case inspect.StructType(fields=fields, array_like=True) if step.isdigit():
+                kind = fields[int(step)].type
+            case inspect.StructType(fields=fields):
+                kind = next((field.type for field in fields if field.encode_name == step), None)
+            case inspect.ListType(item_type=kind) | inspect.DictType(value_type=kind):
+                pass
+            case _:
+                return None
+    return kind
+
+
+def _bare(kind: Any) -> Any:
+    """The one type behind descriptions and `| None`."""
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _bare(inner)
+        case inspect.UnionType(types=types):
+            others = [one for one in types if not isinstance(one, inspect.NoneType)]
+            return _bare(others[0]) if len(others) == 1 else kind
+    return kind
+
+
+def _rule(kind: Any) -> str:
+    """`1 to 64 characters`; empty where there is nothing plain to say."""
+    match kind:
+        case inspect.Metadata(type=inner, extra_json_schema=extra):
+            return str((extra or {}).get("description") or _rule(inner))
+        case inspect.UnionType():
+            return _rule(bare) if (bare := _one(kind)) is not None else ""
+        case inspect.StrType(min_length=low, max_length=high):
+            return f"{_span(low, high)} characters" if low or high else "a text"
+        case inspect.ListType(min_length=low, max_length=high):
+            return f"a list of {_span(low, high)} items" if low or high else "a list"
+        case inspect.IntType(ge=low, le=high):
+            return "a whole number" if low is None and high is None else _span(low, high)
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType(values=values):
+            *most, last = sorted(map(str, values))
+            return f"{', '.join(most)} or {last}" if most else last
+        case inspect.StructType(array_like=False) | inspect.DictType():
+            return "an object"
+    return ""
+
+
+def _one(kind: inspect.UnionType) -> Any:
+    """Of `A | None` the A, with its description."""
+    others = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+    return others[0] if len(others) == 1 else None
+
+
+def _span(low: int | None, high: int | None) -> str:
+    if high is None:
+        return f"at least {low}"
+    return f"at most {high}" if low is None else f"{low} to {high}"

@@ -1,0 +1,213 @@
+"""Ways to a working copy: owned for one command, owned in rounds, or only looked at.
+
+A command owns its folder from beginning to end. A process that lives longer (`Rounds`) keeps the working copy
+open and owns it for one round at a time; what memory holds is dropped when another process wrote in between,
+which SQLite's `data_version` tells. Who only looks (`looked_at`) need not own anything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.identity.keys import DeviceKey
+from localstore.disk_errors import translated_disk_errors
+from localstore.errors import CopyBusy, NotLinked
+from localstore.folder import link, lock
+from localstore.folder.link import RepoLink
+from localstore.home import Home
+from localstore.progress import Progress, silent
+from localstore.sync.transfer.transport import Transport
+from localstore.sync.working_copy import WorkingCopy, utc_now
+
+LOOK_SECONDS = 1.0  # that a look waits for the folder, before it takes a copy of its record
+LOOK = "look-"
+LEFT_SECONDS = 3600  # after which the copy of a look is one that was killed
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """How a command waits for a folder. `command`: its name, shown to others that wait. It waits for at most
+    `seconds`; `waiting` is called if that takes a while. `link`: where the command expects the folder to
+    lead, None for anywhere."""
+
+    command: str = ""
+    seconds: float = lock.PATIENCE
+    waiting: lock.Waiting = lambda _: None
+    link: RepoLink | None = None
+
+    def owning(self, record: Path, folder: Path) -> AbstractContextManager[None]:
+        """Hold the folder's lock until the end of the block. Raises CopyBusy."""
+        return lock.own_working_copy(record / "lock", folder, self.command, self.seconds, self.waiting)
+
+
+Bound = tuple[Transport | None, DeviceKey | None]
+"""The relay, and the key to sign with, for what a link leads to."""
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    home: Home,
+    transport: Transport | None = None,
+    key: DeviceKey | None = None,
+    now: Callable[[], datetime] = utc_now,
+    progress: Progress = silent,
+    turn: Turn = Turn(),  # noqa: B008 - frozen
+) -> Iterator[WorkingCopy]:
+    """The working copy linked at `folder`, locked by this process until the end of the block.
+
+    Raises NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for what the disk refuses inside the
+    block.
+    """
+    before = turn.link or link.read_repo(folder)
+    record = _record(folder, home, before)
+    with translated_disk_errors(folder, record), turn.owning(record, folder):
+        same = link.require_same(folder, before)
+        copy = WorkingCopy(folder, same, home, record, transport, key, now, progress)
+        try:
+            yield copy
+        finally:
+            copy.close()
+
+
+@contextmanager
+def looked_at(
+    folder: Path,
+    home: Home,
+    transport: Transport,
+    progress: Progress = silent,
+    turn: Turn = Turn(),  # noqa: B008 - frozen
+) -> Iterator[WorkingCopy]:
+    """The working copy for reading. If the lock is not free within LOOK_SECONDS, it works on a snapshot of
+    the record, no change to it stays, and `turn.waiting` is called."""
+    quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
+    with ExitStack() as stack:
+        try:
+            copy = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
+        except CopyBusy as busy:
+            turn.waiting(busy.owner)
+            copy = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
+        yield copy
+
+
+@contextmanager
+def _copied(
+    folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
+) -> Iterator[WorkingCopy]:
+    """A working copy without the lock, on a snapshot of its record; no change to it stays."""
+    from localstore.sync.dry_run import scratch_copy  # few commands need it
+
+    repo = before or link.read_repo(folder)
+    record = _record(folder, home, repo)
+    with translated_disk_errors(folder, record):
+        _sweep(record)
+        real = WorkingCopy(folder, repo, home, record, transport, progress=progress)
+        try:
+            with scratch_copy(real, LOOK) as copy:
+                yield copy
+        finally:
+            real.close()
+
+
+class Rounds:
+    """A working copy that stays open and is locked by this process only during rounds.
+
+    `bind` returns relay and key for a link; called before the first round and after the folder was turned.
+    Use it from one thread. End a round after 200 ms, or at the next good moment if it is `wanted`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Home,
+        bind: Callable[[RepoLink], Bound],
+        turn: Turn = Turn(),  # noqa: B008 - frozen
+        now: Callable[[], datetime] = utc_now,
+        progress: Progress = silent,
+    ) -> None:
+        self.folder, self._home, self._bind, self._turn = folder, home, bind, turn
+        self._now, self._progress = now, progress
+        self._copy: WorkingCopy | None = None
+        self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
+        self._identity: tuple[int, int] | None = None
+        self._bound: tuple[RepoLink, Bound] | None = None
+
+    @contextmanager
+    def round(self) -> Iterator[WorkingCopy]:
+        """Hold the folder's lock until the end of the block. Raises what `opened` raises, except
+        FolderTurned."""
+        while True:
+            repo = link.read_repo(self.folder)
+            if self._bound is None or not link.same_target(self._bound[0], repo):
+                self._bound = repo, self._bind(repo)
+            record = self._find(repo)
+            with translated_disk_errors(self.folder, record), self._turn.owning(record, self.folder):
+                now = link.read_repo(self.folder)
+                if not link.same_target(now, repo) or self._find(now) != record:
+                    continue  # it was turned, or linked anew, while this waited
+                copy = self._ready(record, now, self._bound[1])
+                begun, self._version = self._version, None
+                yield copy
+                self._version = begun
+                return
+
+    def wanted(self) -> bool:
+        """Whether another process waits for the folder."""
+        return self._copy is not None and lock.wanted(self._copy.record / "lock")
+
+    def close(self) -> None:
+        """Close the working copy, outside of a round."""
+        if self._copy is not None:
+            self._copy.close()
+        self._copy = self._version = None
+
+    def _find(self, repo: RepoLink) -> Path:
+        """The record of the folder."""
+        known = self._copy
+        if known and known.repo.repo_id == repo.repo_id and _identity(self.folder) == self._identity:
+            return known.record
+        return _record(self.folder, self._home, repo)
+
+    def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
+        """The working copy as it is now."""
+        if self._copy is None or self._copy.record != record:
+            self.close()
+            self._identity = _identity(self.folder)
+            self._copy = WorkingCopy(self.folder, repo, self._home, record, *bound, self._now, self._progress)
+        copy = self._copy
+        transport, copy.key = bound
+        copy.repo = repo
+        if transport is not None:
+            copy.use_transport(transport)
+        version = copy.db.version()
+        if version != self._version:
+            copy.renew()
+        self._version = version
+        copy.begin_report()
+        return copy
+
+
+def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
+    with translated_disk_errors(home.root, home.root):
+        return home.record_of(folder, repo.repo_id)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    try:
+        found = (folder / link.FOLDER).stat()
+    except FileNotFoundError:
+        raise NotLinked(str(folder)) from None
+    return found.st_dev, found.st_ino
+
+
+def _sweep(record: Path) -> None:
+    """Remove snapshots that killed processes left."""
+    for left in record.glob(f"{LOOK}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)

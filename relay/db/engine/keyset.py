@@ -1,0 +1,56 @@
+"""A list in the order of an index: each page begins after the key of the last item before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Column, ColumnElement, Select, and_, asc, bindparam, desc, or_, tuple_
+
+from relay.db.engine.database import Row
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Keyset:
+    """`first` is the statement of the first page, `next` of a later one, whose parameters are `names`, of the
+    types of `blank`. Both take `limit`. `order` names selected columns that together tell all rows apart; one
+    with a minus before it goes down, the others up."""
+
+    def __init__(self, statement: Select[Any], *order: str) -> None:
+        selected: list[Any] = list(statement.selected_columns)
+        places = {getattr(column, "name", ""): place for place, column in enumerate(selected)}
+        self._places = places
+        self._key = [places[name.lstrip("-")] for name in order]
+        by = [(selected[place], name[0] == "-") for place, name in zip(self._key, order, strict=True)]
+        self.names = tuple(f"after_{column.name}" for column, _ in by)
+        self.blank = tuple(column.type.python_type() for column, _ in by)
+        ordered = statement.order_by(*(desc(column) if down else asc(column) for column, down in by))
+        self.first = ordered.limit(bindparam("limit"))
+        self.next = ordered.where(_behind(by)).limit(bindparam("limit"))
+
+    def into(self, shape: type[T]) -> Callable[[Row], T]:
+        """Reads a row as the struct whose members are among the selected columns."""
+        members = [(name, self._places[name]) for name in shape.__struct_fields__]
+        return lambda row: shape(**{name: row[place] for name, place in members})
+
+    def key(self, row: Row) -> tuple[Any, ...]:
+        """Where a page ends that ends with this row."""
+        return tuple(row[place] for place in self._key)
+
+
+def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
+    """What comes after the key. One direction is one comparison of rows, which an index answers."""
+    if len({down for _, down in by}) == 1:
+        here = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
+        binds = [_bound(column) for column, _ in by]
+        there = tuple_(*binds) if len(by) > 1 else binds[0]
+        return here < there if by[0][1] else here > there
+    (column, down), rest = by[0], by[1:]
+    past = column < _bound(column) if down else column > _bound(column)
+    return or_(past, and_(column == _bound(column), _behind(rest)))
+
+
+def _bound(column: Column[Any]) -> Any:
+    return bindparam(f"after_{column.name}", type_=column.type)

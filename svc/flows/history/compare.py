@@ -1,0 +1,78 @@
+"""What differs: between two seals, in one seal, or in this folder, as people name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from localstore.core.errors import UsageError
+from localstore.core.model import history
+from localstore.core.model.history import ChangedFile, CompareQuery
+from localstore.core.model.repo import Repo
+from localstore.core.pathspec import matching, without_match
+from svc.flows.diff import diff
+from svc.flows.place.folder import copy_for_reading
+from svc.flows.place.refs import default_ref, find_ref, seal_of
+from svc.flows.place.where import Where
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Two branches, tags or seals, either empty for where the folder is. `direct`: they are compared as they
+    are, else from where they parted."""
+
+    base: str
+    head: str
+    direct: bool
+
+
+def span_of(where: Where, word: str) -> Span | None:
+    """`A..B` and `A...B`; None for anything else, also for a path that is here."""
+    if ".." not in word or "../" in word or word.endswith("/..") or (where.folder / word).exists():
+        return None
+    base, _, head = word.partition("..")
+    return Span(base, head.removeprefix("."), direct=not head.startswith("."))
+
+
+def compare_refs(where: Where, span: Span, paths: Sequence[str] = ()) -> list[ChangedFile]:
+    """What the head has other than the base, below `paths` if some are given. NotFound for an unknown ref."""
+    repo = where.readable_repo
+    base, head = (seal_of(where, repo, one or default_ref(where, repo)) for one in (span.base, span.head))
+    query = CompareQuery(base=base, head=head, direct=span.direct)
+    found = where.reader.send(history.COMPARE, query=query, id=repo.id).files
+    wanted = [where.path_in_repo(path) for path in paths]
+    return [file for file in found if not wanted or _matches(file, wanted)]
+
+
+def compare_folder(where: Where, words: Sequence[str] = ()) -> list[ChangedFile]:
+    """What this folder has other than its last seal, or than the ref that the first word names; the others
+    are paths. NotFound for a path that is nowhere."""
+    seal: str | None = None
+    if words and where.linked is not None and not (where.folder / words[0]).exists():
+        link = where.linked[1]
+        repo = where.reader.repo.linked(link.repo_id, link.repo)
+        if _may_be_ref(where, words[0]) and find_ref(where, repo, words[0]) is not None:
+            seal, words = seal_of(where, repo, words[0]), words[1:]
+    with copy_for_reading(where) as copy:
+        return list(diff(copy, [where.path_in_repo(path) for path in words], seal))
+
+
+def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:
+    """What a seal has other than its first parent, or than nothing."""
+    return where.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
+
+
+def _may_be_ref(where: Where, word: str) -> bool:
+    """Whether the server has to be asked: the last seal has no such file or folder."""
+    from localstore.folder.link import read_state
+
+    assert where.linked is not None  # noqa: S101 - the caller looked
+    try:
+        path = where.path_in_repo(word)
+    except UsageError:
+        return False
+    return bool(without_match(read_state(where.linked[0]).tree, [path]))
+
+
+def _matches(file: ChangedFile, wanted: Sequence[str]) -> bool:
+    return any(matching(path, wanted) for path in (file.path, file.old_path) if path is not None)

@@ -1,0 +1,122 @@
+"""Which seals a history lists: from a ref back, of a branch or of some paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import history
+from localstore.core.model.history import CommitsQuery, SealSummary, TreeQuery
+from localstore.core.model.repo import Repo
+from localstore.core.paths import is_inside
+from localstore.core.pathspec import GLOB, matching
+from localstore.folder.link import read_state
+from svc.flows.place.refs import ResolvedRef, default_ref, find_ref, resolve_ref
+from svc.flows.place.where import Where
+
+GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
+
+
+class SealsQuery(msgspec.Struct, frozen=True):
+    """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
+    `limit`."""
+
+    start: ResolvedRef
+    paths: list[str]
+    limit: int
+    follow: bool = False
+
+
+def query_of(
+    where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool
+) -> SealsQuery | None:
+    """The query of the arguments; the first word is a ref or a path. Returns None if the branch has no seal.
+    Raises NotFound, UsageError."""
+    start = _named(where, repo, words[0]) if words else None
+    typed = [*(words[1:] if start else words), *([path] if path else [])]
+    if start is None:
+        start = resolve_ref(where, repo, default_ref(where, repo))
+    if start.head is None:
+        return None
+    paths = (
+        [one for one in map(where.path_in_repo, typed) if one != "."]
+        if "." not in map(where.path_in_repo, typed)
+        else []
+    )
+    if follow and (len(paths) != 1 or GLOB.search(paths[0])):
+        raise UsageError("--follow takes one file: svc log --follow PATH")
+    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow)
+
+
+def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
+    """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
+    found = find_ref(where, repo, word)
+    here = _is_here(where, word)
+    if found is None and not here and not _is_path(where, word):
+        resolve_ref(where, repo, word)
+    shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
+    return None if shortened and here else found
+
+
+def _is_path(where: Where, word: str) -> bool:
+    """Whether the word can only be a path."""
+    return where.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
+
+
+def _is_here(where: Where, typed: str) -> bool:
+    """Whether the linked folder or its last seal has this file or folder."""
+    if where.linked is None or where.named_repo is not None:
+        return False
+    if (where.folder / typed).exists():
+        return True
+    named = where.path_in_repo(typed)
+    return any(is_inside(path, named) for path in read_state(where.linked[0]).tree)
+
+
+def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
+    """The paths, with patterns replaced by the matching files of the seal."""
+    patterns = [path for path in paths if GLOB.search(path)]
+    if not patterns:
+        return paths
+    tree = where.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
+    found = [one.path for one in tree.entries if matching(one.path, patterns)]
+    if not found:
+        raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
+    if len(found) > GLOBBED_MAX:
+        raise UsageError(
+            f"{', '.join(patterns)} names {len(found)} files, over {GLOBBED_MAX}; name a folder instead"
+        )
+    return [*(path for path in paths if path not in patterns), *found]
+
+
+def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
+    """The seals of the query; for several paths, those that changed any of them, in history order."""
+    head = query.start.head
+
+    def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
+        return where.reader.items(
+            history.COMMITS,
+            CommitsQuery(sha=head, path=path, follow=query.follow),
+            limit=limit,
+            id=repo.id,
+        )
+
+    if len(query.paths) < 2:
+        return walk(query.paths[0] if query.paths else None, query.limit)
+    touching = {one.id for path in query.paths for one in walk(path, query.limit)}
+    left = len(touching)
+
+    def joined() -> Iterator[SealSummary]:
+        nonlocal left
+        for one in walk(None, None):
+            if one.id in touching:
+                left -= 1
+                yield one
+            if not left:
+                return
+
+    return islice(joined() if touching else iter(()), query.limit)

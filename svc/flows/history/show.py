@@ -1,0 +1,38 @@
+"""One seal, checked on this machine, and what it changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.errors import SvcError
+from localstore.core.model.history import ChangedFile, Seal
+from localstore.core.model.repo import Repo
+from svc.flows.history.compare import changes_of_seal
+from svc.flows.place.where import Where
+
+
+class ShownSeal(msgspec.Struct, frozen=True):
+    """`fault`: why the seal cannot be believed; None if it verifies."""
+
+    seal: Seal
+    fault: str | None
+    files: list[ChangedFile]
+
+
+def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
+    """The seal of this id. NotFound if there is none; one that does not verify has a fault."""
+    seal = where.reader.history.seal(repo.id, seal_id)
+    return ShownSeal(seal, fault_of(repo, seal, seal_id), changes_of_seal(where, repo, seal_id))
+
+
+def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
+    """Why the seal, which should have the id `seal_id`, does not verify; None if it does."""
+    from localstore.sync import verify
+
+    try:
+        payload = verify.seal(seal, seal_id, repo.id)
+    except SvcError as error:
+        return error.detail
+    told = (seal.message, seal.parents, seal.content_digest, seal.provenance.device_key_id)
+    signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
+    return None if told == signed else "the server tells of it other than what was signed"

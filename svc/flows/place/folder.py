@@ -1,0 +1,139 @@
+"""The working copy that work is about, opened with the right key and server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from localstore.core.errors import NotFound
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.repo import Repo
+from localstore.folder import lock
+from localstore.folder.link import RepoLink
+from localstore.folder.lock import Holder
+from localstore.sync.owning import Bound, Rounds, Turn, looked_at, opened
+from localstore.sync.working_copy import WorkingCopy
+from svc.api.sync_transport import BranchTransport, SealTransport
+from svc.flows.place.where import Where
+from svc.http.answer import NOTHING_HERE
+
+MAY_WRITE = ("owner", "admin", "write")
+
+
+@contextmanager
+def naming_link(link: RepoLink) -> Iterator[None]:
+    """The relay's bare 404 says no more of a repository that is gone than of a mistyped name; the folder
+    knows which one it is. Raises NotFound with that name."""
+    try:
+        yield
+    except NotFound as error:
+        if error.detail != NOTHING_HERE:
+            raise
+        raise NotFound(
+            f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
+            f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
+        ) from None
+
+
+@contextmanager
+def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
+    """The working copy with session and registered device key, to send from."""
+    from svc.flows.register_device import ensure_registered
+
+    root, link = where.linked_folder()
+    api = where.api
+    ensure_registered(api, where.sessions)
+    transport = BranchTransport(api, link.repo_id, link.branch)
+    key = where.sessions.identity.device
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
+        yield copy
+
+
+@contextmanager
+def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
+    """The working copy to pull into: with the device key for writers, who see the live frontier; without for
+    readers, who see the sealed head."""
+    root, link = where.linked_folder()
+    with naming_link(link):
+        repo = where.reader.repo.linked(link.repo_id, link.repo)
+    key = None if link.shown_seal else key_for(where, repo)
+    transport = transport_of(where, link)
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
+        copy.rename(repo.full_name, repo.class_)
+        yield copy
+
+
+@contextmanager
+def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
+    """The working copy for changes of this folder alone; the server is asked only for what is missing
+    here."""
+    root, link = where.linked_folder()
+    transport = transport_of(where, link)
+    with (
+        naming_link(link),
+        opened(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy,
+    ):
+        yield copy
+
+
+@contextmanager
+def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
+    """The working copy for reading. If another process holds the folder, a snapshot of its record
+    (`looked_at`)."""
+    root, link = where.linked_folder()
+
+    def beside(holder: Holder) -> None:
+        where.note(f"{holder} is working in {root}; this is how it stands meanwhile")
+
+    look = Turn(where.command, waiting=beside, link=link)
+    with (
+        naming_link(link),
+        looked_at(root, where.home, transport_of(where, link), where.progress, look) as copy,
+    ):
+        yield copy
+
+
+def turn(where: Where, link: RepoLink | None = None) -> Turn:
+    """How to wait for the folder, as `where` names itself."""
+
+    def waiting(holder: Holder) -> None:
+        where.note(f"waiting for {holder} …")
+
+    return Turn(where.command, lock.PATIENCE, waiting, link)
+
+
+def transport_of(where: Where, link: RepoLink) -> BranchTransport:
+    """The transport for the folder's branch, or for the seal that it shows."""
+    if link.shown_seal:
+        return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
+    return BranchTransport(where.reader, link.repo_id, link.branch)
+
+
+def key_for(where: Where, repo: Repo) -> DeviceKey | None:
+    """This machine's registered key if the caller may write to `repo`; None for readers."""
+    from svc.flows.register_device import ensure_registered
+
+    role = repo.viewer.role if repo.viewer else None
+    if not where.reader.signed_in or role not in MAY_WRITE or repo.archived:
+        return None
+    ensure_registered(where.reader, where.sessions)
+    return where.sessions.identity.device
+
+
+def rounds(where: Where) -> Rounds:
+    """The working copy for a process that stays: held for one round at a time, with the key that a pull would
+    have. The server is asked whether this machine may write at the first round and after the folder was
+    turned."""
+    root, _ = where.linked_folder()
+
+    def bind(link: RepoLink) -> Bound:
+        repo = where.reader.repo.linked(link.repo_id, link.repo)
+        return transport_of(where, link), None if link.shown_seal else key_for(where, repo)
+
+    return Rounds(root, where.home, bind, turn(where), progress=where.progress)

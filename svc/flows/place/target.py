@@ -1,0 +1,44 @@
+"""Where a folder can be turned, and where a new one can start: a branch to work on, or a seal to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.model.repo import Repo
+from localstore.folder.link import RepoLink
+from svc.api.sync_transport import BranchTransport, SealTransport
+from svc.flows.clone import Cloned, clone
+from svc.flows.place.folder import key_for, transport_of
+from svc.flows.place.refs import resolve_ref
+from svc.flows.place.where import Where
+from svc.flows.switch import Target
+
+
+def target_of(where: Where, link: RepoLink, typed: str) -> Target:
+    """What a branch, tag or seal of the link's repository is to `svc.flows.switch`. NotFound."""
+    repo = where.reader.repo.linked(link.repo_id, link.repo)
+    found = resolve_ref(where, repo, typed)
+    if found.kind == "branch":
+        transport = BranchTransport(where.reader, link.repo_id, found.name)
+        return Target(found.name, transport, key_for(where, repo))
+    seal = found.head or ""
+    return Target(link.branch, SealTransport(where.reader, link.repo_id, link.branch, seal), None, seal)
+
+
+def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None) -> Cloned:
+    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown_seal`, with that
+    seal, to be read only."""
+    link = RepoLink(
+        server=where.server,
+        repo_id=repo.id,
+        repo=repo.full_name,
+        branch=branch,
+        class_=repo.class_,
+        seal=shown_seal or msgspec.UNSET,
+    )
+    transport = transport_of(where, link)
+    transport.head()  # NotFound before anything is written
+    key = key_for(where, repo) if shown_seal is None else None
+    return clone(transport, where.home, link, target, key, where.progress)

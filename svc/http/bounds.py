@@ -1,0 +1,177 @@
+"""Ends of calls that come from outside: a deadline, or somebody who cancels.
+
+    cancel = Cancel()
+    with within(Deadline(5.0), cancel):
+        api.repo.find("alice", "project")  # ServerUnreachable after five seconds
+
+    cancel.cancel()  # from any thread: Cancelled there, at once
+
+A bound holds for every call that this thread makes inside the block, through whatever flow, from looking up
+the name to the last byte, waits between attempts included; a stream that begins there is bound until it is
+closed. When a bound ends, the connections in use under it are shut down, which wakes whoever waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event, Lock, Timer
+from time import monotonic
+
+from localstore.core.errors import Cancelled, ServerUnreachable, SvcError
+
+Cut = Callable[[], None]
+"""Ends one wait. Called from any thread, perhaps twice."""
+
+
+class Bound:
+    """What may end calls. Use `Deadline` or `Cancel`; one may bound any number of calls, in any threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._cuts: set[Cut] = set()
+
+    @property
+    def ended(self) -> bool:
+        raise NotImplementedError
+
+    def error(self, origin: str, remedy: str) -> SvcError:
+        """What a call to `origin` raises that this ended. `remedy` continues the sentence."""
+        raise NotImplementedError
+
+    def attach(self, cut: Cut) -> None:
+        """Call `cut` when this ends, now if it has."""
+        with self._lock:
+            self._cuts.add(cut)
+            self._attached()
+        if self.ended:
+            cut()
+
+    def detach(self, cut: Cut) -> None:
+        with self._lock:
+            self._cuts.discard(cut)
+            if not self._cuts:
+                self._idle()
+
+    def _end(self) -> None:
+        with self._lock:
+            cuts = list(self._cuts)
+        for cut in cuts:
+            cut()
+
+    def _attached(self) -> None:
+        """Something waits; the lock is held."""
+
+    def _idle(self) -> None:
+        """Nothing waits any more; the lock is held."""
+
+
+class Cancel(Bound):
+    """Ends calls when somebody says so. Once cancelled it stays so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancelled = False
+
+    @property
+    def ended(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """End the calls under this bound, and every one that begins under it, with Cancelled."""
+        self._cancelled = True
+        self._end()
+
+    def error(self, origin: str, remedy: str) -> SvcError:
+        return Cancelled(f"the call to {origin} was cancelled; {remedy}")
+
+
+class Deadline(Bound):
+    """Ends calls so many seconds after it was made."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self._at, self._over = monotonic() + seconds, False
+        self._timer: Timer | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._over or monotonic() >= self._at
+
+    def error(self, origin: str, remedy: str) -> SvcError:
+        return ServerUnreachable(f"{origin} did not answer within {self.seconds:g} seconds; {remedy}")
+
+    def _attached(self) -> None:
+        if self._timer is None:
+            self._timer = Timer(max(0.0, self._at - monotonic()), self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _expire(self) -> None:
+        self._over = True
+        self._end()
+
+    def _idle(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Stopped(Exception):
+    """A bound ended what was under way."""
+
+    def __init__(self, bound: Bound) -> None:
+        super().__init__()
+        self.bound = bound
+
+
+Bounds = Sequence[Bound]
+_CURRENT: ContextVar[tuple[Bound, ...]] = ContextVar("bounds", default=())
+
+
+@contextmanager
+def within(*bounds: Bound) -> Iterator[None]:
+    """Bound the calls of this thread until the end of the block, beside what bounds them already."""
+    before = _CURRENT.set((*_CURRENT.get(), *bounds))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
+
+
+def current() -> Bounds:
+    """The bounds of the calls that this thread begins now."""
+    return _CURRENT.get()
+
+
+def check(bounds: Bounds) -> None:
+    """Stopped if one of them has ended."""
+    for bound in bounds:
+        if bound.ended:
+            raise Stopped(bound)
+
+
+@contextmanager
+def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
+    """`cut` is called when one of the bounds ends inside the block. Stopped at its end if one has."""
+    for bound in bounds:
+        bound.attach(cut)
+    try:
+        yield
+    finally:
+        for bound in bounds:
+            bound.detach(cut)
+    check(bounds)
+
+
+def pause(seconds: float, sleep: Callable[[float], None]) -> None:
+    """Sleep, under the current bounds. Stopped as soon as one ends."""
+    bounds = current()
+    if not bounds:
+        sleep(seconds)
+        return
+    woken = Event()
+    with attached(bounds, woken.set):
+        woken.wait(seconds)
