@@ -17,7 +17,7 @@ from scripts.tour import Device, Failed
 from scripts.two_relays_people import SHARED, Ledger
 
 _answer, _seal, _key = tables["update_answer"], tables["seal"], tables["device_key"]
-EVENTS = select(tables["event"].c.id)
+EVENTS = select(tables["event"].c.id).where(tables["event"].c.repo_id.is_not(None))
 ANSWERS = select(_answer.c.replica, _answer.c.n, _answer.c.answer)
 SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).select_from(
     _seal.join(_key, _key.c.id == _seal.c.device_key_id)

@@ -1,13 +1,13 @@
 """Work beside requests: a leased table of jobs, at least once each, with retries.
 
-    jobs.register("webhook", deliver, Lane(slots=8))   # async def deliver(data: dict[str, Any]) -> None
+    jobs.register("webhook", deliver, Pace(slots=8))   # async def deliver(data: dict[str, Any]) -> None
     async with view.write() as tx:
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
-Handlers are registered at start-up. Each kind has a lane: so many of it run at once in one process, each ends
-at its deadline, and after a failure it waits as the lane says. A lane that is full, or hangs, holds up no
-other. A lease is renewed while its job runs; a job whose worker dies is run again when its lease is over.
-Periodic work is a job keyed `kind:hour`, so that any number of processes do it once.
+Handlers are registered at start-up. Each kind has its own pace: so many of it run at once in one process,
+each ends at its deadline, and after a failure it waits as the pace says. A kind whose slots are taken, or
+that hangs, holds up no other. A lease is renewed while its job runs; a job whose worker dies is run again
+when its lease is over. Periodic work is a job keyed `kind:hour`, so that any number of processes do it once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 @dataclass(slots=True, frozen=True)
-class Lane:
+class Pace:
     """How one kind of work is done: `slots` at once in a process, each stopped after `deadline`, tried
     `attempts` times, the first time again after `retry`, each time twice as long after, at most `longest`."""
 
@@ -66,7 +66,7 @@ class Jobs:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._handlers: dict[str, Handler] = {}
-        self._lanes: dict[str, Lane] = {}
+        self._paces: dict[str, Pace] = {}
         self._periods: dict[str, int] = {}
         self._running: Counter[str] = Counter()
         self._runs: set[asyncio.Task[None]] = set()
@@ -77,14 +77,14 @@ class Jobs:
         self,
         kind: str,
         handler: Handler,
-        lane: Lane | None = None,
+        pace: Pace | None = None,
         *,
         hourly: bool = False,
         daily: bool = False,
     ) -> None:
         """Name who does a kind of work, and how. It may run twice and must not mind. `hourly`, `daily`: how
         often it is due by itself."""
-        self._handlers[kind], self._lanes[kind] = handler, lane or Lane()
+        self._handlers[kind], self._paces[kind] = handler, pace or Pace()
         if hourly or daily:
             self._periods[kind] = HOUR if hourly else DAY
 
@@ -151,8 +151,8 @@ class Jobs:
                     await self.add(tx, kind, {}, key=key)
 
     async def _begin(self) -> list[asyncio.Task[None]]:
-        """Begin what is due, in each lane as many as have a slot."""
-        free = {kind: lane.slots - self._running[kind] for kind, lane in self._lanes.items()}
+        """Begin what is due, of each kind as many as have a slot."""
+        free = {kind: pace.slots - self._running[kind] for kind, pace in self._paces.items()}
         async with self._db.read() as tx:  # a look costs nobody a write
             due = [
                 kind
@@ -187,15 +187,15 @@ class Jobs:
 
     async def _carry_out(self, row: Row, lease: int) -> None:
         job_id, kind, data, attempts = row
-        lane, held = self._lanes[kind], _Held(job_id, lease)
+        pace, held = self._paces[kind], _Held(job_id, lease)
         work = asyncio.ensure_future(self._handlers[kind](msgspec.json.decode(data)))
         try:
-            await self._watched(work, held, lane.deadline)
+            await self._watched(work, held, pace.deadline)
         except LeaseLost:
             LOG.warning("job %s %s is another worker's by now", kind, job_id)
         except Exception as error:
             LOG.warning("job %s %s failed at attempt %d", kind, job_id, attempts, exc_info=True)
-            await self._failed(held, lane, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
+            await self._failed(held, pace, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
         else:
             async with self._db.write() as tx:
                 await tx.run(rows.DONE, job_id=job_id, lease=held.lease, now=now_ms(), error=None)
@@ -231,14 +231,14 @@ class Jobs:
         held.lease = until
         return bool(ours)
 
-    async def _failed(self, held: _Held, lane: Lane, attempts: int, error: str) -> None:
+    async def _failed(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
         """Try again later, or give up: the row stays with its error until the sweep."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
-            if attempts >= lane.attempts:
+            if attempts >= pace.attempts:
                 await tx.run(rows.DONE, **mine, now=now, error=error)
             else:
-                await tx.run(rows.AGAIN, **mine, next_at=now + lane.pause(attempts), error=error)
+                await tx.run(rows.AGAIN, **mine, next_at=now + pace.pause(attempts), error=error)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from relay.db import job as jobs
 from relay.db.engine.database import Database, Row, Statement
 from relay.db.live import event as events
 from relay.db.storage import upkeep as rows
-from relay.events.jobs import SECOND, Lane
+from relay.events.jobs import SECOND, Pace
 from relay.node import Node
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
@@ -58,12 +58,12 @@ def register(node: Node, collect: Callable[[], None]) -> None:
     async def join_job(data: dict[str, Any]) -> None:
         await live_updates.join(node, data)
 
-    node.jobs.register("checkpoint", checkpoint_job, Lane(slots=4, deadline=30 * SECOND))
-    node.jobs.register(live_updates.KIND, join_job, Lane(slots=2, deadline=60 * SECOND))
-    node.jobs.register(FREE, free_job, Lane(slots=1, deadline=1800 * SECOND), hourly=True)
-    node.jobs.register("sweep", sweep_job, Lane(slots=1, deadline=1800 * SECOND), hourly=True)
-    node.jobs.register("purge", purge_job, Lane(slots=1, deadline=1800 * SECOND), hourly=True)
-    node.jobs.register("gc", collect_job, Lane(slots=1, deadline=60 * SECOND), daily=True)
+    node.jobs.register("checkpoint", checkpoint_job, Pace(slots=4, deadline=30 * SECOND))
+    node.jobs.register(live_updates.KIND, join_job, Pace(slots=2, deadline=60 * SECOND))
+    node.jobs.register(FREE, free_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
+    node.jobs.register("sweep", sweep_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
+    node.jobs.register("purge", purge_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
+    node.jobs.register("gc", collect_job, Pace(slots=1, deadline=60 * SECOND), daily=True)
 
 
 async def sweep(node: Node) -> int:

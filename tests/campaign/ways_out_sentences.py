@@ -36,6 +36,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "is unknown, was claimed or has expired": ROW,
         "is not one of ours": "a code that is no code at all, refused before it is looked up",
     },
+    ("not_found", "login"): {
+        "does not offer the sign-in by device key": "the browser is left, which the row shows",
+        "was deleted, or is hidden from you": "said in the row of repo restore; others sign in as in the row",
+    },
     ("not_found", "log"): {
         "has no branch, tag or seal": ROW,
         "is not in the seal": "said in another row's scenario",

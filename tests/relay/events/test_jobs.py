@@ -12,7 +12,7 @@ from relay import config
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.events import jobs as module
-from relay.events.jobs import Jobs, Lane
+from relay.events.jobs import Jobs, Pace
 from relay.service import upkeep
 from tests.relay.node_fixture import DAY, database, make_account, make_repo
 
@@ -45,7 +45,7 @@ async def test_a_failed_job_is_run_again_later_and_given_up_at_last(tmp_path):
             raise ValueError("no")
 
         jobs = Jobs(db)
-        jobs.register("fail", handle, Lane(attempts=4, retry=0))
+        jobs.register("fail", handle, Pace(attempts=4, retry=0))
         async with db.write() as tx:
             await jobs.add(tx, "fail", {})
         while await jobs.run_due():
@@ -232,7 +232,7 @@ async def test_a_kind_that_hangs_holds_up_no_other(tmp_path):
         async def work(data):
             done.append(data["n"])
 
-        jobs.register("hang", hang, Lane(slots=2, deadline=3600_000))
+        jobs.register("hang", hang, Pace(slots=2, deadline=3600_000))
         jobs.register("work", work)
         async with db.write() as tx:
             for n in range(20):
@@ -255,7 +255,7 @@ async def test_a_job_that_hangs_ends_at_its_deadline_and_gives_its_slot_back(tmp
             begun.append(data["n"])
             await asyncio.Event().wait()
 
-        jobs.register("hang", hang, Lane(slots=1, deadline=50, attempts=2, retry=10))
+        jobs.register("hang", hang, Pace(slots=1, deadline=50, attempts=2, retry=10))
         async with db.write() as tx:
             for n in range(3):
                 await jobs.add(tx, "hang", {"n": n})
@@ -284,7 +284,7 @@ async def test_one_that_will_not_be_stopped_is_left_to_itself(tmp_path, monkeypa
         async def work(data):
             ran.append(1)
 
-        jobs.register("stubborn", stubborn, Lane(slots=1, deadline=20, attempts=1))
+        jobs.register("stubborn", stubborn, Pace(slots=1, deadline=20, attempts=1))
         jobs.register("work", work)
         async with db.write() as tx:
             await jobs.add(tx, "stubborn", {})

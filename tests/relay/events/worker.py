@@ -16,7 +16,7 @@ from relay.db.engine import connect
 from relay.db.engine.database import Database, Tx
 from relay.events import followers, jobs
 from relay.events.followers import Followers
-from relay.events.jobs import Jobs, Lane
+from relay.events.jobs import Jobs, Pace
 from relay.events.log import Logged
 
 KINDS = ("thing.happen", "thing.end")
@@ -44,8 +44,8 @@ async def work(db: Database) -> None:
             await tx.many(insert(LEDGER), [{"what": str(data["n"])}])
 
     doing = Jobs(db)
-    doing.register("hang", hang, Lane(slots=2, deadline=600_000))
-    doing.register("do", do, Lane(slots=4))
+    doing.register("hang", hang, Pace(slots=2, deadline=600_000))
+    doing.register("do", do, Pace(slots=4))
     await doing.start()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from relay.service.once import NEVER_BEFORE
 from sqlalchemy import bindparam, delete, update
 
 from localstore.core.encoding import digest
@@ -20,7 +21,6 @@ from relay.caller import Caller, View
 from relay.db.schema import tables
 from relay.gate.gate import _require_node_can
 from relay.service import repo as repositories
-from relay.service.once import NEVER_BEFORE
 from relay.service.storage import chunked
 from tests.relay.chunked_files import cut
 from tests.relay.service.live_world import World, world

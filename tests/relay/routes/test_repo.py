@@ -376,8 +376,8 @@ def test_changes_are_announced_to_listeners(relay: Relay, account: Maker, client
 
     async def actions() -> list[Any]:
         async with relay.node.db.read() as tx:
-            asked = select(event.c.kind, event.c.data).where(event.c.repo_id == mine.id)
+            asked = select(event.c.kind, event.c.actor).where(event.c.repo_id == mine.id)
             return [tuple(row) for row in await tx.all(asked.order_by(event.c.id))]
 
-    kinds = ["created", "edited", "deleted", "restored"]
-    assert relay.run(actions()) == [("repo", f'{{"action":"{one}"}}') for one in kinds]
+    kinds = ["repo.create", "repo.update", "repo.delete", "repo.restore"]
+    assert relay.run(actions()) == [(one, mine.owner.id) for one in kinds]

@@ -33,7 +33,7 @@ from tests.svc.api.hostile import Hostile, hostile, http
 
 KEY = DeviceKey.generate(b"\x07" * 32)
 CREDENTIAL = Credential("c2VjcmV0LXRva2Vu", KEY)
-ANY = Endpoint("POST", "/a", returns=Version)
+ANY = Endpoint("POST", "/a", returns=Version, keyed=False)
 CREATE = Endpoint("POST", "/a", returns=Version, status=201)
 CHANGE = Endpoint("PATCH", "/api/v1/repos/{id}", returns=Version)
 UPLOAD = Endpoint("PUT", "/p", returns=Version, repeatable=True)
@@ -157,9 +157,10 @@ def test_a_mutation_is_repeated_only_when_the_server_says_it_did_not_act() -> No
         assert first != second, "every attempt has a nonce of its own"
 
 
-def test_a_creation_repeats_itself_under_one_idempotency_key() -> None:
+@pytest.mark.parametrize("endpoint", [CREATE, CHANGE], ids=["create", "change"])
+def test_a_mutation_repeats_itself_under_one_idempotency_key(endpoint: Endpoint[Version]) -> None:
     with hostile(b"", http("201 Made", VERSION)) as server:
-        talk(server, CREDENTIAL)[0].send(CREATE, {})
+        talk(server, CREDENTIAL)[0].send(endpoint, {}, **({"id": "r"} if endpoint is CHANGE else {}))
         first, second = (_header(request, b"idempotency-key") for request in server.requests)
         assert first == second != b""
 

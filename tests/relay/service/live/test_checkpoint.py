@@ -57,7 +57,7 @@ async def test_the_last_checkpoint_is_found_without_reading_all(w: World) -> Non
 
 @sqlite_only
 async def test_jobs_that_are_done_are_not_read_for_those_that_are_not(w: World) -> None:
-    assert "ix_job_open" in await explained(w, job.CLAIM, now=1, lease=2, limit=8, kinds=["checkpoint"])
+    assert "ix_job_open" in await explained(w, job.CLAIM, now=1, lease=2, limit=8, of_kind="checkpoint")
 
 
 async def explained(w: World, statement: Any, **params: Any) -> str:
