@@ -28,6 +28,12 @@ DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
 
+# --- issues
+ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
+ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
+ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
+POSTS_STRANGER, POSTS_MEMBER = 20, 120  # issues and comments of an account within a minute; members: triage
+
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256

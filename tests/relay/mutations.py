@@ -167,6 +167,49 @@ def _sign_in(world: World) -> Try:
     return Try("/auth/login", data={"handle": world.handle, "password": PASSWORD}, http=world.browser)
 
 
+def _issue(world: World) -> str:
+    """The address of a new issue in a repository with the label `bug`."""
+    repo = world.repo
+    ok(repo.http.post(f"{repo.url}/labels", json={"name": "bug"}))
+    ok(repo.http.post(f"{repo.url}/issues", json={"title": name()}))
+    return f"{repo.url}/issues/1"
+
+
+def _on_issue(path: str, json: Any = None, *before: tuple[str, str]) -> Callable[[World], Try]:
+    """A request below a new issue, after these others."""
+
+    def act(world: World) -> Try:
+        issue = _issue(world)
+        for method, sub in before:
+            ok(world.http.request(method, issue + sub))
+        return Try(issue + path, json)
+
+    return act
+
+
+def _on_comment(path: str, json: Any = None, *before: tuple[str, str]) -> Callable[[World], Try]:
+    def act(world: World) -> Try:
+        comments = f"{_issue(world)}/comments"
+        one = f"{comments}/{ok(world.http.post(comments, json={'body': 'first'}))['id']}"
+        for method, sub in before:
+            ok(world.http.request(method, one + sub))
+        return Try(one + path, json)
+
+    return act
+
+
+def _on_label(json: Any = None) -> Callable[[World], Try]:
+    return lambda world: Try(f"{_issue(world).removesuffix('/issues/1')}/labels/bug", json)
+
+
+def _cloned(world: World) -> Try:
+    source = world.repo
+    ok(world.http.post(f"{source.url}/labels", json={"name": "bug"}))
+    return Try(f"{world.repo.url}/labels/clone", {"source": source.body["full_name"]})
+
+
+ISSUE = f"{REPO}/issues/{{n}}"
+_HEART = "/reactions/heart"
 MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", "/api/v1/repos"): lambda world: Try("/api/v1/repos", {"name": name()}),
     ("PATCH", REPO): lambda world: Try(world.repo.url, {"description": name()}),
@@ -174,6 +217,22 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", f"{REPO}/restore"): _restored,
     ("POST", f"{REPO}/refs"): lambda world: Try(f"{world.repo.url}/refs", {"type": "branch", "name": name()}),
     ("POST", f"{REPO}/labels"): lambda world: Try(f"{world.repo.url}/labels", {"name": name()}),
+    ("PATCH", f"{REPO}/labels/{{name}}"): _on_label({"color": "00ff00"}),
+    ("DELETE", f"{REPO}/labels/{{name}}"): _on_label(),
+    ("POST", f"{REPO}/labels/clone"): _cloned,
+    ("POST", f"{REPO}/issues"): lambda world: Try(f"{world.repo.url}/issues", {"title": name()}),
+    ("PATCH", ISSUE): _on_issue("", {"state": "closed"}),
+    ("PUT", f"{ISSUE}/labels/{{name}}"): _on_issue("/labels/bug"),
+    ("DELETE", f"{ISSUE}/labels/{{name}}"): _on_issue("/labels/bug", None, ("PUT", "/labels/bug")),
+    ("POST", f"{ISSUE}/comments"): _on_issue("/comments", {"body": "a word"}),
+    ("PATCH", f"{ISSUE}/comments/{{comment}}"): _on_comment("", {"body": "another"}),
+    ("DELETE", f"{ISSUE}/comments/{{comment}}"): _on_comment(""),
+    ("PUT", f"{ISSUE}/reactions/{{reaction}}"): _on_issue(_HEART),
+    ("DELETE", f"{ISSUE}/reactions/{{reaction}}"): _on_issue(_HEART, None, ("PUT", _HEART)),
+    ("PUT", f"{ISSUE}/comments/{{comment}}/reactions/{{reaction}}"): _on_comment(_HEART),
+    ("DELETE", f"{ISSUE}/comments/{{comment}}/reactions/{{reaction}}"): _on_comment(
+        _HEART, None, ("PUT", _HEART)
+    ),
     ("PATCH", f"{REPO}/refs/{{type}}/{{name...}}"): _moved,
     ("DELETE", f"{REPO}/refs/{{type}}/{{name...}}"): _deleted,
     ("POST", f"{BRANCH}/live/bootstrap"): _bootstrap,
