@@ -167,19 +167,37 @@ class Http:
         finally:
             response.close()
 
+    @contextmanager
+    def stream_from(
+        self, endpoint: Endpoint[bytes], start: int, cap: int, **path: str
+    ) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """As `stream`, with the bytes from `start` on: where the answer begins, which is 0 if the server
+        sends all, and its pieces."""
+        outgoing = self._request(endpoint, path)
+        if start:
+            outgoing.headers["Range"] = f"bytes={start}-"
+        response = self._attempt(outgoing, answer.opened, keep=True)
+        try:
+            yield answer.begins(response, start), answer.pieces(response, cap)
+        finally:
+            response.close()
+
     def upload(
         self,
         endpoint: Endpoint[T],
         parts: Callable[[], Iterable[bytes]],
         length: int,
         digest: bytes,
+        *,
+        query: Any = None,
+        media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed. `parts` yields them again for each
-        attempt."""
-        outgoing = self._request(endpoint, path)
+        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed, as this Content-Type. `parts` yields
+        them again for each attempt."""
+        outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
-        outgoing.headers["Content-Type"] = "application/octet-stream"
+        outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:

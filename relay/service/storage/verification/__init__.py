@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
-from relay.service.storage.verification import chunked, frontier, packs, seals, trees
+from relay.service.storage.verification import assets, chunked, frontier, packs, seals, trees
 
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     packs.check,
@@ -18,6 +18,7 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     trees.check,
     chunked.check,
     frontier.check,
+    assets.check,
 )
 
 
