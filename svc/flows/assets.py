@@ -135,7 +135,7 @@ def _pieces(file: LocalFile) -> Iterator[bytes]:
 
 def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
     key = case_key(name)
-    for one in api.send(releases.GET, id=repo_id, v=version).assets:
+    for one in api.items(releases.ASSETS, id=repo_id, v=version):
         if case_key(one.name) == key:
             return one
     raise refused
@@ -287,7 +287,7 @@ def _opened(part: Path) -> Iterator[int]:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ClientError(
-                f"another svc downloads into {terminal_safe(str(part.parent))}; wait for it"
+                f"another process downloads into {terminal_safe(str(part.parent))}; wait for it"
             ) from None
         yield fd
     finally:
