@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from relay.base import database_url as urls
 from relay.base.metrics import Metrics
 from relay.base.single_flight import SingleFlight
 from relay.capacity.probes import Probes
@@ -18,6 +19,8 @@ from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
+from relay.memory.trees import Files
+from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
 from relay.signing.client import Signer
@@ -28,8 +31,9 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """`lists`: whose turn it is with a long list of digests. `stopping` is set first when the node goes down:
-    `/readyz` says so while answers still finish."""
+    """`lists`: whose turn it is with a long list of digests; `files`: how many files stand
+    below directories. `stopping` is set first when the node goes down: `/readyz` says so while answers still
+    finish."""
 
     config: Config
     db: Database
@@ -47,10 +51,14 @@ class Node:
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)
+    files: Files = field(default_factory=Files)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)
 
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
-        self.reserve = Reserve(self.config.data, self.config.reserve)
+        others = [self.config.data / PACKS]  # each may be a disk of its own
+        if not urls.is_postgres(self.config.database_url):
+            others.append(urls.sqlite_path(self.config.database_url).absolute().parent)
+        self.reserve = Reserve(self.config.data, self.config.reserve, others)

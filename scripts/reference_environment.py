@@ -121,6 +121,9 @@ CLIENT: dict[str, Variable] = {
     "SVC_HOME": Variable(
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),
+    "SVC_TURN": Variable(
+        "–", "What an agent calls its turn; the events of its changes carry it (header `Svc-Turn`)."
+    ),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
     "SVC_COMPLETE": Variable(
         "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."

@@ -32,7 +32,6 @@ UNCALLED = {
     "ref.UPDATE": "importers",
     "seal.FINALIZE_SEALS": "importers",
     "seal.PREPARE_SEALS": "importers",
-    "sync.POLL": "other programs",
 }
 # Commands that no transcript shows: what they print depends on the machine, or the ones beside them tell it.
 UNSHOWN = {"auth token revoke", "completions", "repo executable", "repo status", "tui", "version"}

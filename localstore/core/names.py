@@ -39,6 +39,8 @@ _HOST = (
     r"(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\[[0-9a-f:.]+\])"
     r"(?::[0-9]{1,5})?"
 )
+TURN_HEADER = "Svc-Turn"  # what an agent calls the turn in which it sends a request
+_TURN = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _REF_FORBIDDEN = frozenset(" ~^:?*[\\")
 _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
@@ -73,6 +75,14 @@ def ref_name(text: str) -> str:
     fault = _ref_fault(text)
     if fault:
         raise Invalid(f"'{terminal_safe(text[:200])}' is not a valid name of a branch or tag: {fault}")
+    return text
+
+
+def turn(text: str) -> str:
+    """The name of an agent's turn. Raises Invalid unless it is 1 to 200 printable ASCII characters without
+    spaces around it."""
+    if not _TURN.fullmatch(text):
+        raise Invalid("a turn is named by 1 to 200 printable ASCII characters")
     return text
 
 

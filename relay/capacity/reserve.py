@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +23,11 @@ class Space:
 
 
 class Reserve:
-    """Of the file system of `folder`. Databases and buckets elsewhere have limits of their own."""
+    """Of the file systems of `folder` and of `others`, where there are such: data, packs, a SQLite database.
+    Servers of databases and buckets have limits of their own."""
 
-    def __init__(self, folder: Path, kept: Space) -> None:
-        self._folder, self._kept = folder, kept
+    def __init__(self, folder: Path, kept: Space, others: Iterable[Path] = ()) -> None:
+        self._folder, self._kept, self._others = folder, kept, tuple(others)
         self._looked_at = float("-inf")
         self._lacking: str | None = None
 
@@ -45,7 +47,11 @@ class Reserve:
             )
 
     def _look(self) -> str | None:
-        stat = os.statvfs(self._folder)
+        folders = [self._folder, *(one for one in self._others if one.exists())]
+        return next(filter(None, map(self._look_at, folders)), None)
+
+    def _look_at(self, folder: Path) -> str | None:
+        stat = os.statvfs(folder)
         free, inodes = stat.f_bavail * stat.f_frsize, stat.f_favail
         if free < self._kept.bytes:
             return f"{free // MIB} MiB are free, and {self._kept.bytes // MIB} MiB are kept in reserve"

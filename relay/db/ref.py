@@ -13,7 +13,8 @@ from relay.db.schema.ref import ref
 
 @dataclass(slots=True, frozen=True)
 class RefRow:
-    """`seq` counts the live updates of a branch; `sealed_seq` is what its head holds of them."""
+    """`seq` counts the live updates of a branch; `sealed_seq` is what its head holds of them. `base`: root of
+    the tree that its frontier began with, None for an empty one."""
 
     id: str
     repo_id: str
@@ -22,9 +23,19 @@ class RefRow:
     head: str | None
     seq: int
     sealed_seq: int
+    base: bytes | None = None
 
 
-COLUMNS = (ref.c.id, ref.c.repo_id, ref.c.type, ref.c.name, ref.c.head, ref.c.seq, ref.c.sealed_seq)
+COLUMNS = (
+    ref.c.id,
+    ref.c.repo_id,
+    ref.c.type,
+    ref.c.name,
+    ref.c.head,
+    ref.c.seq,
+    ref.c.sealed_seq,
+    ref.c.base,
+)
 _LIVING = and_(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None))
 _NAMED = and_(_LIVING, ref.c.type == bindparam("type"), ref.c.name == bindparam("name"))
 

@@ -18,6 +18,7 @@ import msgspec
 from sanic.request import Request
 from sanic.response import HTTPResponse
 
+from localstore.core import names
 from localstore.core.errors import (
     BadRequest,
     Conflict,
@@ -48,7 +49,6 @@ from relay.node import Node
 from relay.once import Once, Said, SaidBefore
 
 SUBPROTOCOLS = (PROTOCOL,)
-TURN_HEADER, _TURN = "Svc-Turn", re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _OF_THE_WIRE = frozenset(
     {"content-length", "content-type", "connection", "date", "set-cookie", "x-request-id"}
 )
@@ -188,10 +188,8 @@ async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -
 
 
 def _turn(request: Request) -> str | None:
-    turn = request.headers.get(TURN_HEADER)
-    if turn is not None and not _TURN.fullmatch(turn):
-        raise Invalid(f"{TURN_HEADER} is 1 to 200 printable ASCII characters")
-    return turn
+    turn = request.headers.get(names.TURN_HEADER)
+    return None if turn is None else names.turn(turn)
 
 
 def _admitted(operation: Operation, caller: Caller) -> Caller:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
+from localstore.core import tree
 from localstore.core.limits import KIB
 from localstore.core.tree.drive import Known, Objects, Steps
 from relay.db.engine.database import Tx
@@ -16,7 +18,36 @@ T = TypeVar("T")
 LARGE = 64 * KIB  # bytes of directories that are gone through on a thread; they take about two milliseconds
 ENTRY = 50  # bytes of a child or hidden entry, about
 MANY = 256  # paths looked for or changed, likewise
+COUNTED = 50_000  # directories whose number of files is kept
 Load = Callable[[list[bytes]], Awaitable[Objects]]
+
+
+class Files:
+    """How many files stand below directories, by digest; those used last are kept."""
+
+    def __init__(self, most: int = COUNTED) -> None:
+        self._most = most
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+
+    def learn(self, root: bytes, files: int) -> None:
+        self._keep({root: files})
+
+    async def count(self, load: Load, roots: Collection[bytes]) -> Mapping[bytes, int]:
+        """How many files stand below each of these directories."""
+        known = {root: self._known[root] for root in roots if root in self._known}
+        known[tree.EMPTY_ROOT] = 0
+        if not all(root in known for root in roots):
+            found = await drive(tree.count(roots, dict(self._known)), load)
+            self._keep(found)
+            known |= found
+        return known
+
+    def _keep(self, found: Mapping[bytes, int]) -> None:
+        for digest, files in found.items():
+            self._known[digest] = files
+            self._known.move_to_end(digest)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
 
 
 async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None) -> T:

@@ -29,7 +29,7 @@ class Gc(msgspec.Struct, tag_field="do", tag="gc", forbid_unknown_fields=True):
 
 
 class Audit(msgspec.Struct, tag_field="do", tag="audit", forbid_unknown_fields=True):
-    pass
+    repair: bool = False
 
 
 class Backup(msgspec.Struct, tag_field="do", tag="backup", forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ async def carry_out(keeper: Keeper, request: Request, say: Callable[[str], None]
     if isinstance(request, Gc):
         return await keeper.gc(say, request.dry_run)
     if isinstance(request, Audit):
-        return await keeper.audit(say)
+        return await keeper.audit(say, request.repair)
     return await keeper.backup(Path(request.folder), say)
 
 

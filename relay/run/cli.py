@@ -77,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     collect.set_defaults(run=_gc)
 
     audit = commands.add_parser("audit", parents=[common], help="read and verify everything that is stored")
+    audit.add_argument(
+        "--repair",
+        action="store_true",
+        help="correct first what accounts are said to use",
+    )
     audit.set_defaults(run=_audit)
 
     backup = commands.add_parser("backup", parents=[common], help="copy database, packs and keys")
@@ -212,7 +217,7 @@ def _gc(asked: argparse.Namespace) -> int:
 def _audit(asked: argparse.Namespace) -> int:
     from relay.run import admin, maintenance_commands
 
-    return maintenance_commands.run(os.environ, asked.data, admin.Audit())
+    return maintenance_commands.run(os.environ, asked.data, admin.Audit(repair=asked.repair))
 
 
 def _backup(asked: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from relay.base.logs import logger
 from relay.db.engine.database import Contended, Database
 from relay.objects.store import ObjectStore
 from relay.service.storage.collect import collect
-from relay.service.storage.verification import audit
+from relay.service.storage.verification import audit, usage
 
 PAUSE = 10.0  # seconds; see `collect`
 Say = Callable[[str], None]
@@ -37,9 +37,12 @@ class Keeper:
                 raise Unavailable("the collector gave way to somebody's request; run it again") from None
         return 0
 
-    async def audit(self, say: Say) -> int:
+    async def audit(self, say: Say, repair: bool = False) -> int:
+        """`repair`: write down first what accounts and repositories really use."""
         findings = 0
         async with self._undisturbed(say):
+            if repair:
+                say(f"counted again what {await usage.repair(self._db)} accounts use")
             async for finding in audit(self._db, self._store):
                 findings += 1
                 say(finding)

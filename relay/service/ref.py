@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from localstore.core import names
+import dataclasses
+from functools import partial
+
+from localstore.core import names, tree
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
@@ -16,7 +19,10 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
-from relay.service.live import frontier, landing
+from relay.service.live import base, frontier, landing
+
+NO_KEY = "relay00"  # stands for the device key of a session without one, also in the names of conflict copies
+FREE = "free_branches"  # the job that takes away the rows of a deleted branch
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
@@ -50,28 +56,13 @@ async def create(view: View, body: RefCreate) -> Ref:
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
-        made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, await _start(tx, view, body), 0, 0)
-        if body.type == "tag" and made.head is None:
-            raise Invalid("a tag needs a seal; push first", pointer="/head")
+        made = await _made(tx, view, body)
         try:
-            await tx.run(
-                rows.INSERT,
-                id=made.id,
-                repo_id=made.repo_id,
-                type=made.type,
-                name=made.name,
-                head=made.head,
-                seq=made.seq,
-                sealed_seq=made.sealed_seq,
-                created_at=now,
-                updated_at=now,
-                deleted_at=None,
-            )
+            values = dataclasses.asdict(made)
+            await tx.run(rows.INSERT, **values, created_at=now, updated_at=now, deleted_at=None)
         except UniqueViolation:
             exists = TagExists if body.type == "tag" else RefExists
             raise exists(f"there is already a {body.type} {body.name}") from None
-        if made.type == "branch" and made.head is not None:
-            await frontier.start(tx, view.node, made)
         await view.node.hub.announce(
             tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
         )
@@ -80,6 +71,10 @@ async def create(view: View, body: RefCreate) -> Ref:
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
     """Compare-and-swap; the live frontier follows, and unsealed edits stay live on top. Tags do not move."""
+    return await landing.carry_out(view, partial(_updated, view, type, name, body))
+
+
+async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
@@ -93,7 +88,7 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
         if not moved:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-        await _land(tx, view, ref, head)
+        await _land(tx, view, ref, head, worked)
         await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
         return to_wire(view, await find(tx, view.repo.id, type, name))
 
@@ -114,6 +109,8 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
             )
         await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
         await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+        if ref.type == "branch":
+            await view.node.jobs.add(tx, FREE, {})
         await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=name, head=None)
 
 
@@ -130,28 +127,42 @@ def to_wire(view: View, ref: RefRow) -> Ref:
     return Ref(id=ref.id, type=ref.type, name=ref.name, head=ref.head, default=default, frontier=ref.seq)  # type: ignore[arg-type]
 
 
-async def _land(tx: Tx, view: View, ref: RefRow, head: str) -> None:
+async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
     before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
     after = await seals.root_of(tx, view.repo.id, head)
     if after is None:
         raise NotFound
-    await landing.land(
-        tx, view.node, ref, before, after, view.me.account_id, view.me.device_key_id or "relay"
-    )
+    await landing.land(tx, view, ref, before, after, view.me.device_key_id or NO_KEY, worked)
+
+
+async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
+    """The new ref. The frontier of a branch is the tree of its head: nothing is written for the files."""
+    head = await _start(tx, view, body)
+    made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
+    if body.type == "tag" and head is None:
+        raise Invalid("a tag needs a seal; push first", pointer="/head")
+    if body.type == "tag" or head is None:
+        return made
+    root = await seals.root_of(tx, view.repo.id, head)
+    if root is None:
+        raise NotFound
+    if root == tree.EMPTY_ROOT:
+        return made
+    return dataclasses.replace(made, seq=base.START, sealed_seq=base.START, base=root)
 
 
 async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
     """The seal a new ref starts at, validated inside the transaction: a branch by name, or a seal by id."""
-    base = body.head or view.repo.default_branch
-    row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=base)
+    start = body.head or view.repo.default_branch
+    row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:
         ref = rows.row(row)
         if body.expected_head is not None and body.expected_head != ref.head:
-            raise StaleHead(base, ref.head)
+            raise StaleHead(start, ref.head)
         return ref.head
-    head = await seals.resolve(tx, view.repo.id, base)
+    head = await seals.resolve(tx, view.repo.id, start)
     if head is None:
         raise Invalid(
-            f"{base[:80]} is neither a branch nor a seal here", pointer="/head", reason="unknown_head"
+            f"{start[:80]} is neither a branch nor a seal here", pointer="/head", reason="unknown_head"
         )
     return head

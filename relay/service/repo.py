@@ -251,6 +251,7 @@ async def _insert_branch(tx: Tx, made: RepoRow) -> None:
         head=None,
         seq=0,
         sealed_seq=0,
+        base=None,
         created_at=made.created_at,
         updated_at=made.created_at,
         deleted_at=None,

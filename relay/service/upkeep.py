@@ -21,6 +21,7 @@ from relay.node import Node
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
+from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20
@@ -51,11 +52,15 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         if "branch_id" in data:  # jobs of earlier versions name none
             await checkpoint.if_idle(node, data["branch_id"])
 
+    async def free_job(_: dict[str, Any]) -> None:
+        await free(node)
+
     async def join_job(data: dict[str, Any]) -> None:
         await live_updates.join(node, data)
 
     node.jobs.register("checkpoint", checkpoint_job, Pace(slots=4, deadline=30 * SECOND))
     node.jobs.register(live_updates.KIND, join_job, Pace(slots=2, deadline=60 * SECOND))
+    node.jobs.register(FREE, free_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
     node.jobs.register("sweep", sweep_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
     node.jobs.register("purge", purge_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)
     node.jobs.register("gc", collect_job, Pace(slots=1, deadline=60 * SECOND), daily=True)
@@ -78,11 +83,16 @@ async def sweep(node: Node) -> int:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
 
-async def _swept(node: Node, statement: Statement, **when: int) -> int:
+async def free(node: Node) -> int:
+    """Take away the frontiers of deleted branches. Answers how many rows went."""
+    return sum([await _swept(node, statement, "deleted branches") for statement in rows.FRONTIERS])
+
+
+async def _swept(node: Node, statement: Statement, *names: str, **when: int) -> int:
     """A lot at a time, so that nobody waits for long behind the writer."""
     gone = 0
     while gone < SWEPT:
-        async with node.db.write() as tx:
+        async with node.db.write(*names) as tx:
             went = await tx.run(statement, limit=SWEPT_AT_ONCE, **when)
         gone += went
         if went < SWEPT_AT_ONCE:

@@ -92,6 +92,11 @@ def push(
         ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
     for item in done.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
+    for kept_as, path in done.unresolved.items():
+        ctx.out.note(
+            f"{terminal_safe(kept_as)} is sent too: your version of {terminal_safe(path)}, whose conflict "
+            f"is not resolved; svc resolve {terminal_safe(path)} ends it"
+        )
     note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, reason in done.refused.items():

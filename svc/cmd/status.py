@@ -37,6 +37,7 @@ FIELDS = tuple(
         "branch_state",
         "shown",
         "left_out",
+        "unresolved",
     )
 )
 
@@ -104,7 +105,9 @@ def _headline(found: Status) -> str:
 def _rows(found: Status) -> Iterator[dict[str, str]]:
     for state, paths in (("changed", found.changed), ("new", found.new), ("removed", found.removed)):
         for path in paths:
-            yield {"state": state, "path": path}
+            other = found.unresolved.get(path)
+            reason = f"your version of {other}, a conflict; svc resolve {other}" if other else ""
+            yield {"state": state, "path": path, "reason": reason}
     for item in found.skipped:
         yield {"state": "skipped", "path": item.path, "reason": reason_with_sizes(item)}
     for left in found.left_out:

@@ -22,6 +22,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
+from svc.flows.resolve import unresolved_copies
 
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
@@ -34,7 +35,8 @@ class Pushed(msgspec.Struct):
     `bytes` were uploaded for `size` bytes of files. `kind`: of `.svc.yaml`, on a first push. `where`:
     repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
     some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
-    files. `executable`, of a first push: files whose executable bit is lost."""
+    files. `executable`, of a first push: files whose executable bit is lost. `unresolved`: sent copies of
+    unresolved conflicts → the path that each conflicts with."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -54,6 +56,7 @@ class Pushed(msgspec.Struct):
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
+    unresolved: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -97,6 +100,7 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     result.warnings = unportable(copy, new, copy.entries.keys())
     result.executable = unlisted(copy, result.sent) if head is None else []
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
+    result.unresolved = unresolved_copies(copy, result.sent)
     return result
 
 

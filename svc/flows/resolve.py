@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -58,6 +59,12 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
         for record in over:
             copy.db.conflicts.remove(record.kept_as)
     return [record for record in found if record not in over], over
+
+
+def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
+    """Those of the paths that are copies of unresolved conflicts → the path that each conflicts with."""
+    recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
+    return {path: recorded[path] for path in paths if path in recorded}
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:

@@ -16,6 +16,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable, update_file_cap
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
+from svc.flows.resolve import unresolved_copies
 
 BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
@@ -26,7 +27,8 @@ class Status(msgspec.Struct):
     `behind`: the branch has a seal that this folder lacks. `unsent`: updates without an answer.
     `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
     seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
-    and ignored, and `warnings` about names, are reported once."""
+    and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
+    the path that each conflicts with."""
 
     repo: str
     branch: str
@@ -46,6 +48,7 @@ class Status(msgspec.Struct):
     left_out: list[IgnoredFile] = msgspec.field(default_factory=list)
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+    unresolved: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
@@ -67,6 +70,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
         unsent=len(copy.db.flight_kinds()),
         shown=copy.repo.shown_seal,
     )
+    result.unresolved = unresolved_copies(copy, [*result.new, *result.changed])
     _leave_out(copy, scan, result)
     result.left_out = list(ignored(copy)) if show_ignored else []
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)

@@ -26,10 +26,11 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
 from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
+from localstore.core.names import TURN_HEADER, turn
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer, bounds
-from svc.http.checked import checked
+from svc.http.checked import argument, checked
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.target import Query, full_target, query_of
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 4
+TURN_VARIABLE = "SVC_TURN"
 STALLS = 2  # attempts that end without an answer in READ_TIMEOUT: one may be due to a lost connection
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
@@ -381,9 +383,16 @@ class Http:
                     "User-Agent": f"svc/{__version__}",
                     "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
                     "Accept-Encoding": "identity",
+                    **_turn(os.environ),
                 },
             )
         return self._opened
+
+
+def _turn(environment: Mapping[str, str]) -> dict[str, str]:
+    """The header that names an agent's turn, from SVC_TURN; {} without it. Raises UsageError."""
+    name = environment.get(TURN_VARIABLE, "")
+    return {TURN_HEADER: argument(turn, name)} if name else {}
 
 
 def load() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -70,4 +69,4 @@ def test_a_turn_is_short_and_printable(world: World, turn: str) -> None:
         "/api/v1/repos", json={"name": "x"}, headers={"Svc-Turn": turn.encode("latin-1")}
     )
     assert answer.status_code == 422
-    assert re.search("Svc-Turn", answer.text)
+    assert "a turn is named by" in answer.text

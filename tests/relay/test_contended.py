@@ -8,6 +8,7 @@ import pytest
 
 from localstore.core.errors import Unavailable
 from relay import routes
+from relay.caller import Caller
 from relay.db.engine.database import Contended
 from relay.gate import gate
 from relay.http.routing import TABLE
@@ -22,14 +23,20 @@ def route(failures, stream=False):
         called.append(wanted)
         if len(called) <= failures:
             raise Contended("deadlock detected")
-        return "done"
+        return  # 204
 
     return dataclasses.replace(TABLE[0], handler=handler, stream=stream), called
 
 
+def caller():
+    """Somebody whose request has no Idempotency-Key."""
+    return Caller(node=None, principal=None, address="192.0.2.1")
+
+
 async def test_a_handler_runs_again_with_the_same_arguments():
     found, called = route(failures=2)
-    assert await gate._carried_out(found, {"name": "main"}) == "done"
+    answer = await gate._carried_out(found, None, caller(), {"name": "main"})
+    assert answer.response.status == 204
     assert called == [{"name": "main"}] * 3
 
 
@@ -37,5 +44,5 @@ async def test_a_handler_runs_again_with_the_same_arguments():
 async def test_it_ends_with_503_and_a_streamed_body_is_not_read_twice(stream, times):
     found, called = route(failures=99, stream=stream)
     with pytest.raises(Unavailable):
-        await gate._carried_out(found, {})
+        await gate._carried_out(found, None, caller(), {})
     assert len(called) == times

@@ -31,7 +31,7 @@ OPERATIONS: tuple[Operation, ...] = (
     writing("live.bootstrap"),
     writing("live.lanes", archived=True),
     writing("live.proof_context"),
-    writing("live.updates", grows=True),
+    writing("live.updates"),  # deleting files makes room: the service looks at the disk
     # --- bytes
     writing("payload.put", grows=True),
     reading("payload.get", anonymous=False),

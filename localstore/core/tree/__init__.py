@@ -33,7 +33,17 @@ from localstore.core.tree.directory import (
     verify,
 )
 from localstore.core.tree.drive import Known, Steps, run
-from localstore.core.tree.read import Verification, diff, hidden_entries, list_directory, lookup, walk
+from localstore.core.tree.read import (
+    Verification,
+    count,
+    diff,
+    directories,
+    find,
+    hidden_entries,
+    list_directory,
+    lookup,
+    walk,
+)
 
 __all__ = [
     "EMPTY_ROOT",
@@ -49,12 +59,15 @@ __all__ = [
     "Verification",
     "build",
     "check_path",
+    "count",
     "decode",
     "diff",
+    "directories",
     "directory_digest",
     "encode",
     "entry_digest",
     "filtered",
+    "find",
     "hidden_entries",
     "list_directory",
     "lookup",

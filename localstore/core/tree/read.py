@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -24,22 +24,71 @@ def lookup(
     root: bytes | None, paths: Iterable[str], known: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
     """Path → TreeEntry of those of the paths that are visible files. `known` caches directories."""
+    found = yield from find(root, paths, known)
+    return {path: child.entry for path, (_, child) in found.items() if child.kind != "dir"}
+
+
+def find(
+    root: bytes | None, paths: Iterable[str], known: Known | None = None
+) -> Steps[dict[str, tuple[int, Child]]]:
+    """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
+    children of a directory from 0. `known` caches directories."""
     wanted = set(paths)
     directories = with_ancestors(parent_of(path) for path in wanted)
-    found: dict[str, TreeEntry] = {}
+    found: dict[str, tuple[int, Child]] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()), known)
         below: dict[str, bytes] = {}
         for path, digest in level.items():
-            for child in objects[digest].children:
+            for place, child in enumerate(objects[digest].children):
                 full = join(path, child.name)
-                if child.kind == "dir":
-                    if full in directories:
-                        below[full] = child.digest
-                elif full in wanted:
-                    found[full] = child.entry
+                if full in wanted:
+                    found[full] = place, child
+                if child.kind == "dir" and full in directories:
+                    below[full] = child.digest
         level = below
+    return found
+
+
+def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
+    """The visible children of every directory: path → children, sorted by name."""
+    found: dict[str, list[Child]] = {}
+    level = _top(root)
+    while level:
+        objects = yield from fetch(set(level.values()))
+        below: dict[str, bytes] = {}
+        for path, digest in level.items():
+            found[path] = objects[digest].children
+            below.update({join(path, one.name): one.digest for one in found[path] if one.kind == "dir"})
+        level = below
+    return found
+
+
+def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
+    """How many visible files stand below each of these directories, and below each that this has to read:
+    digest → files. What `known` says is taken from there."""
+    own: dict[bytes, tuple[int, list[bytes]]] = {}
+    level = set(roots) - {EMPTY_ROOT}
+    while level := level - known.keys() - own.keys():
+        objects = yield from fetch(level)
+        deeper: set[bytes] = set()
+        for digest in level:
+            children = objects[digest].children
+            below = [child.digest for child in children if child.kind == "dir"]
+            own[digest] = len(children) - len(below), below
+            deeper.update(below)
+        level = deeper
+    found: dict[bytes, int] = {}
+    waiting = list(own)
+    while waiting:
+        files, below = own[waiting[-1]]
+        open_ = [digest for digest in below if digest not in found and digest not in known]
+        if open_:
+            waiting += open_
+        else:
+            at = waiting.pop()
+            found[at] = files + sum(found[one] if one in found else known[one] for one in below)
     return found
 
 

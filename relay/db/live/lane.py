@@ -84,11 +84,12 @@ _LIVING = lane.c.kind != "gone"
 _UNSEALED = and_(_BRANCH, lane.c.ver > bindparam("since"))
 
 BY_PATH = select(*COLUMNS).where(_BRANCH, lane.c.path.in_(bindparam("paths", expanding=True)))
-LIVING = select(*COLUMNS).where(_BRANCH, _LIVING)
+ALL = select(*COLUMNS).where(_BRANCH)
 SINCE = select(*COLUMNS).where(_UNSEALED)
 EDITED = select(*COLUMNS).where(_BRANCH, lane.c.edited, lane.c.kind == "text", lane.c.ver <= bindparam("at"))
-BELOW = select(*COLUMNS).where(
-    _BRANCH, _LIVING, lane.c.path > bindparam("first"), lane.c.path < bindparam("last")
+# What is, or was, below a directory.
+BELOW = select(lane.c.path, lane.c.kind).where(
+    _BRANCH, lane.c.path > bindparam("first"), lane.c.path < bindparam("last")
 )
 # Files and summed bytes of binaries: what the caps of a tree are about.
 TOTALS = select(
@@ -151,6 +152,15 @@ LOG_SIZES = (
 APPEND = insert(lane_log)
 DROP_LOG = delete(lane_log).where(_OF_LANE, lane_log.c.epoch == bindparam("epoch"))
 DROP_LOGS = delete(lane_log).where(_OF_LANE, lane_log.c.epoch < bindparam("oldest"))
+# Which of these numbers are of lanes that were edited.
+EDITED_GENS = union(
+    *(
+        select(table.c.gen).where(
+            table.c.branch_id == bindparam("branch_id"), table.c.gen.in_(bindparam("gens", expanding=True))
+        )
+        for table in (lane_log, lane_final)
+    )
+)
 
 FINALS = (
     select(lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state)

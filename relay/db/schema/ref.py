@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, String, Table, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, String, Table, text
 
 from relay.db.schema.base import at, metadata
 
@@ -16,6 +16,7 @@ ref = Table(
     Column("head", String),  # seal id
     Column("seq", BigInteger, nullable=False, default=0),  # counter of live updates
     Column("sealed_seq", BigInteger, nullable=False, default=0),  # `seq` that the head seals
+    Column("base", LargeBinary),  # root of the tree that the frontier began with; None: it began empty
     at("created_at"),
     at("updated_at"),
     at("deleted_at", True),

@@ -19,7 +19,8 @@ from relay.db.schema.account import (
 )
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
-from relay.db.schema.live import replica
+from relay.db.schema.live import checkpoint, lane, lane_dir, lane_final, lane_log, replica, update_answer
+from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo, repo_alias
 from relay.db.schema.seal import prepare, seal
 from relay.db.schema.usage import account_usage, address_usage
@@ -69,6 +70,17 @@ GUESTS = _some(
         ),
         ~select(repo.c.id).where(repo.c.owner_id == account.c.id).exists(),
     ),
+)
+# The frontier of a deleted branch: what nobody asks for any more. A new branch of its name is another one.
+_DELETED = select(ref.c.id).where(ref.c.type == "branch", ref.c.deleted_at.is_not(None))
+_REPLICAS = select(replica.c.id).where(replica.c.branch_id.in_(_DELETED))
+FRONTIERS = (
+    *(
+        _some(table, table.c.branch_id.in_(_DELETED))
+        for table in (lane, lane_dir, lane_log, lane_final, checkpoint, prepare)
+    ),
+    _some(update_answer, update_answer.c.replica.in_(_REPLICAS)),
+    _some(replica, replica.c.branch_id.in_(_DELETED)),  # the last: answers refer to them
 )
 # What happened to accounts and the node; the rest stays as long as its repository.
 OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))

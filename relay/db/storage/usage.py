@@ -153,6 +153,42 @@ COUNT_ADDRESS = (
     .returning(address_usage.c.accounts)
 )
 
+# What repositories have, beside what was counted; and what was counted for accounts.
+_sizes = (
+    select(
+        repo_object.c.repo_id,
+        cast(func.sum(object_.c.size), BigInteger).label("bytes"),
+        func.count().label("objects"),
+    )
+    .select_from(repo_object.join(object_, object_.c.digest == repo_object.c.digest))
+    .group_by(repo_object.c.repo_id)
+    .subquery()
+)
+REAL = select(
+    repo.c.id,
+    repo.c.owner_id,
+    repo.c.state == "deleted",
+    func.coalesce(_sizes.c.bytes, 0),
+    func.coalesce(_sizes.c.objects, 0),
+    _r.bytes,
+    _r.objects,
+    _r.deleted,
+).select_from(
+    repo.outerjoin(_sizes, _sizes.c.repo_id == repo.c.id).outerjoin(repo_usage, _r.repo_id == repo.c.id)
+)
+REAL_OF = REAL.where(repo.c.id.in_(bindparam("ids", expanding=True)))
+COUNTED = select(*_COLUMNS[:7])
+SET_REPO = (
+    update(repo_usage)
+    .where(_r.repo_id == _REPO)
+    .values(bytes=bindparam("new_bytes"), objects=bindparam("new_objects"), deleted=bindparam("new_deleted"))
+)
+SET_ACCOUNT = (
+    update(account_usage)
+    .where(_MINE)
+    .values({column.name: bindparam(f"new_{column.name}") for column in _COLUMNS[1:7]})
+)
+
 BEAT_FIRST = InsertNew(heartbeat)
 BEAT = update(heartbeat).where(heartbeat.c.id == 1).values(at=bindparam("now"))
 

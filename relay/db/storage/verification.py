@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, func, literal, select
 
+from relay.db.ref import COLUMNS as REF_COLUMNS
 from relay.db.schema.account import device_key
 from relay.db.schema.event import event
 from relay.db.schema.live import lane_dir, lane_final
@@ -91,9 +92,7 @@ HELD = (
 )
 
 # --- live frontiers
-BRANCHES = select(ref.c.id, ref.c.repo_id, ref.c.name).where(
-    ref.c.type == "branch", ref.c.deleted_at.is_(None)
-)
+BRANCHES = select(*REF_COLUMNS).where(ref.c.type == "branch", ref.c.deleted_at.is_(None))
 SEQ = select(ref.c.seq).where(ref.c.id == _BRANCH)
 DIRECTORIES = select(lane_dir.c.path, lane_dir.c.files).where(lane_dir.c.branch_id == _BRANCH)
 FINALS = select(lane_final.c.gen, lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state).where(

@@ -45,7 +45,7 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
     operation="live.updates",
     flag=FLAG,
     max_body=UPDATE_BATCH_BYTES + ENVELOPE,
-    errors=(409,),
+    errors=(409, 507),
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
     """Signed updates, or one, answered one by one; acknowledged means durable"""

@@ -220,7 +220,8 @@ def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, E
 
 async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
     found = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
-    return {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
+    gone = {id: Actor(id=id, kind="guest") for id in ids}  # guests leave no account behind
+    return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
 
 
 def _to_wire(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from localstore.core.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import UpdateInvalid
 from relay.base.batches import batches
+from relay.caller import View
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
 from relay.db.live.lane import LaneRow
-from relay.memory.lanes import Desk, LaneKey, Source
+from relay.memory.lanes import Desk, LaneKey, Source, Stand
 from relay.node import Node
 from relay.objects.store import FrameAt
 from relay.service.history import content
@@ -20,6 +23,7 @@ from relay.service.live import frontier
 
 R = TypeVar("R")
 PORTION = 32 * MIB
+STATES_AT_ONCE = 64 * MIB  # of texts, for one seal: their states are in memory
 ENDS_AT_ONCE = 64 * MIB  # of older epochs, for one request
 LOG_ROW = 256  # bytes that a row of a log takes besides its operation
 Behind = tuple[int, int]  # a lane, and the epoch it was seen in
@@ -48,20 +52,74 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     return Texts([*lacking], placed)
 
 
-async def begin(tx: Tx, node: Node, repo_id: str, branch_id: str, at: int) -> None:
-    """Start a new epoch of every edited lane that was not touched after `at`: its text is in the seal."""
-    found = await tx.all(rows.EDITED, branch_id=branch_id, at=at)
-    edited = [rows.row(one) for one in found]
+class Ending(NamedTuple):
+    """Epochs that a seal ends: the lanes, and states of those whose log takes more room than their text."""
+
+    edited: list[LaneRow]
+    states: Mapping[LaneKey, bytes]
+
+
+class NotWorkedOut(Exception):
+    """The states of these lanes have to be made, outside of the transaction, which has changed nothing."""
+
+    def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
+        super().__init__()
+        self.branch_id, self.rows = branch_id, rows
+
+
+States = dict[LaneKey, tuple[Stand, bytes]]
+"""States, each with where its lane stood then."""
+
+
+async def ending(tx: Tx, branch_id: str, at: int, known: States) -> Ending:
+    """What ends for every edited lane that was not touched after `at`. NotWorkedOut unless the states that
+    this needs are among those `known`."""
+    edited = [rows.row(one) for one in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
+    if not edited:
+        return Ending([], {})
+    short = await _short_logs(tx, branch_id, edited)
+    long = {frontier.key_of(branch_id, row): row for row in _fitting(edited) if row.path not in short}
+    if any(key not in known or known[key][0] != row.stand for key, row in long.items()):
+        raise NotWorkedOut(branch_id, list(long.values()))
+    return Ending(edited, {key: known[key][1] for key in long})
+
+
+def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
+    """As many as may become states at once; of others the log stays, for two epochs more."""
+    room = STATES_AT_ONCE
+    for row in sorted(edited, key=_size):
+        room -= row.size
+        if room < 0:
+            return
+        yield row
+
+
+async def states(view: View, wanted: NotWorkedOut) -> States:
+    """What was wanted, a portion at a time, in the turns of the account. RateLimited when its budget of work
+    on texts does not suffice."""
+    found: States = {}
+    for part in batches(wanted.rows, PORTION, _size):
+        async with view.read(snapshot=True) as tx:
+            desk = await frontier.desk(view.node, tx, view.repo.id, wanted.branch_id, part)
+        left = [(frontier.key_of(wanted.branch_id, row), row) for row in part]
+        await view.node.share.finish(view.me.account_id, partial(_some_states, left, desk, found))
+        for row in part:
+            key = frontier.key_of(wanted.branch_id, row)
+            if (lane := desk.lanes.get(key)) is not None:
+                view.node.lanes.give_back(key, row.stand, lane, row.size)
+    return found
+
+
+async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
+    """Start a new epoch of lanes whose text is in the seal."""
+    edited = ends.edited
     if not edited:
         return
-    short = await _short_logs(tx, branch_id, edited)
-    await _keep_finals(tx, branch_id, [row for row in edited if row.path in short], {})
-    for part in batches([row for row in edited if row.path not in short], PORTION, _size):
-        states = await _on_lanes(tx, node, repo_id, branch_id, part, _states)
-        await _keep_finals(tx, branch_id, part, states)
-        await tx.many(
-            rows.DROP_LOG, [{"branch_id": branch_id, "gen": row.gen, "epoch": row.epoch} for row in part]
-        )
+    await _keep_finals(tx, branch_id, edited, ends.states)
+    await tx.many(
+        rows.DROP_LOG,
+        [{"branch_id": branch_id, "gen": key.gen, "epoch": key.epoch} for key in ends.states],
+    )
     dropped = [
         {"branch_id": branch_id, "gen": row.gen, "oldest": row.epoch + 1 - EPOCHS_RETAINED}
         for row in edited
@@ -154,6 +212,12 @@ def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
     return found
 
 
-def _states(wanted: Wanted, desk: Desk) -> dict[LaneKey, bytes]:
-    """Their states by key."""
-    return {key: desk.find(key).state() for key, row in wanted}
+def _some_states(left: Wanted, desk: Desk, found: States, seconds: float) -> bool:
+    """More states, for so many seconds; whether none is left."""
+    until = time.monotonic() + seconds
+    while left:
+        key, row = left.pop()
+        found[key] = row.stand, desk.find(key).state()
+        if time.monotonic() > until:
+            break
+    return not left

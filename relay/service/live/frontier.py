@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable
 from typing import TypeVar
 
 import msgspec
 
-from localstore.core import paths, tree
+from localstore.core import paths
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.identity.keys import KEY_ID_CHARS
 from localstore.core.limits import MIB
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.db import ref as refs
-from relay.db import seal as seals
 from relay.db.engine.database import Look, Tx
 from relay.db.live import lane as rows
 from relay.db.live import replica as replicas
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
-from relay.memory import trees
 from relay.memory.lanes import Desk, LaneKey, Source
 from relay.node import Node
 from relay.service.history import content
+from relay.service.live.base import Base, Lacking, look_up
 from relay.service.live.rules import Frontier
 
 R = TypeVar("R")
 LOADED_AT_ONCE = 256 * MIB
+NOTHING = Base()
 
 
 async def branch(look: Look, repo_id: str, name: str) -> RefRow:
@@ -72,17 +71,56 @@ async def lock(tx: Tx, branch_id: str) -> int:
 
 
 async def load(
-    tx: Tx, branch_id: str, seq: int, asked: Iterable[str], staying: Iterable[str] = ()
+    tx: Tx, ref: RefRow, seq: int, asked: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
     """The rows of these paths and what tells whether they would clash with directories. `staying`: paths
-    where no file comes or goes, of which the row is enough."""
+    where no file comes or goes, of which the row is enough. `base`: what was looked up there; Lacking where
+    more has to be."""
     wanted = set(asked)
     names = sorted(wanted.union(*map(paths.parents, wanted)))
     rest = sorted(set(staying).difference(names))
-    found = [rows.row(one) for one in await tx.all(rows.BY_PATH, branch_id=branch_id, paths=names + rest)]
-    counted = await tx.all(rows.DIRECTORIES, branch_id=branch_id, paths=names)
+    stored = await tx.all(rows.BY_PATH, branch_id=ref.id, paths=names + rest)
+    counted = await tx.all(rows.DIRECTORIES, branch_id=ref.id, paths=names)
+    found = {row.path: row for row in map(rows.row, stored)}
     directories = {str(path): int(files) for path, files in counted}
-    return Frontier(branch_id, seq, {row.path: row for row in found}, directories)
+    if ref.base is None:
+        return Frontier(ref.id, seq, found, directories)
+    # What a changed path lies below is no file of the base any more.
+    absent = {one for one in names + rest if one not in found and (one in wanted or one not in directories)}
+    suspects = wanted.intersection(directories)
+    emptied = {path for path in suspects if directories[path] < 0}  # how many are left of how many?
+    lacking = (absent | suspects) - base.seen
+    uncounted = {path for path in emptied if path not in base.seen or path in base.directories}
+    uncounted -= base.below.keys()
+    if lacking or uncounted:
+        raise Lacking(lacking, uncounted)
+    fresh = {path: base.files[path] for path in absent if path in base.files}
+    below = {path: base.below.get(path, 1) for path in wanted if path in base.directories}
+    taken = await _taken(tx, ref.id, [row.gen for row in fresh.values()])
+    return Frontier(ref.id, seq, found | fresh, directories, below, frozenset(fresh), taken)
+
+
+async def loaded(
+    node: Node,
+    tx: Tx,
+    ref: RefRow,
+    seq: int,
+    asked: Collection[str],
+    base: Base,
+    staying: Collection[str] = (),
+) -> Frontier:
+    """As `load`, where `tx` reads: what is lacking is looked up at once, and added to `base`."""
+    while True:
+        try:
+            return await load(tx, ref, seq, asked, staying, base)
+        except Lacking as lacking:
+            await look_up(node, tx, ref, lacking, base)
+
+
+async def _taken(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
+    if not gens:
+        return frozenset()
+    return frozenset(one[0] for one in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))
 
 
 async def sources(
@@ -139,8 +177,9 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
         return
     branch_id = after.branch_id
     changed = [after.rows[path] for path in after.changed]
-    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in before.rows])
-    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in before.rows])
+    stored = before.rows.keys() - before.unwritten
+    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in stored])
+    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in stored])
     await _save_directories(tx, branch_id, before.directories, after.directories)
     await tx.many(
         rows.APPEND,
@@ -182,23 +221,6 @@ def values(branch_id: str, row: LaneRow) -> dict[str, object]:
     if row.genesis == row.digest:
         found["genesis"] = None
     return found
-
-
-async def start(tx: Tx, node: Node, ref: RefRow) -> None:
-    """The frontier of a new branch: every file of its head's tree, as lanes 1 … n, all of it sealed."""
-    root = await seals.root_of(tx, ref.repo_id, ref.head or "")
-    if root is None:
-        raise NotFound
-    files = await trees.drive(tree.walk(root), trees.stored(node.objects, tx))
-    made = [
-        LaneRow(path, one.kind, n, 0, n, one.digest, one.size, one.digest, False, 0, n, 0)
-        for n, (path, one) in enumerate(files.items(), 1)
-    ]
-    await tx.many(rows.INSERT, [values(ref.id, row) for row in made])
-    counts = Counter(parent for path in files for parent in paths.parents(path))
-    await _save_directories(tx, ref.id, {}, dict(counts))
-    await tx.run(rows.COUNT, ref_id=ref.id, to=len(made), now=now_ms())
-    await tx.run(rows.SEALED, ref_id=ref.id, to=len(made))
 
 
 def key_of(branch_id: str, row: LaneRow) -> LaneKey:

@@ -9,19 +9,22 @@ of the relay's own.
 from __future__ import annotations
 
 import secrets
+import time
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import msgspec
 
 from localstore.core import limits, paths, tree
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
-from localstore.core.errors import TooLarge
+from localstore.core.errors import NotFound, TooLarge, Unavailable
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
+from relay.caller import View
 from relay.db import ref as refs
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
@@ -32,42 +35,106 @@ from relay.memory.lanes import LaneKey, Source
 from relay.node import Node
 from relay.service.history import content
 from relay.service.live import frontier
+from relay.service.live.base import Base, Lacking, below
 from relay.service.live.rules import Frontier
 
+R = TypeVar("R")
+ATTEMPTS = 5  # at landing, while other processes change the files concerned
 Change = tuple[TreeEntry | None, TreeEntry | None]
 Changes = Mapping[str, Change]
 
 
+class NotWorkedOut(Exception):
+    """The landing has to be worked out on the frontier as it is now; the transaction changed nothing."""
+
+    def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
+        super().__init__()
+        self.ref, self.before, self.after, self.device_key_id = ref, before, after, device_key_id
+
+
+@dataclass(slots=True, frozen=True)
+class Worked:
+    """What landing makes of the frontier. `given`: that frontier before; `asked`: the paths it was loaded
+    for, with what their `base` told."""
+
+    roots: tuple[bytes | None, bytes]
+    asked: set[str]
+    base: Base
+    given: Frontier
+    made: Frontier
+    carried: Collection[LaneKey]
+
+
+async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
+    """`attempt`, a transaction with a landing in it. It is given what was worked out for that, outside of all
+    transactions, again where the files concerned have changed meanwhile."""
+    try:
+        return await attempt(None)
+    except NotWorkedOut as first:
+        wanted = first
+    async with view.node.lanes.turn(wanted.ref.id):
+        for _ in range(ATTEMPTS):
+            worked = await _worked_out(view, wanted)
+            try:
+                return await attempt(worked)
+            except NotWorkedOut as again:
+                wanted = again
+    raise Unavailable("this branch is changing too fast; try again")
+
+
 async def land(
     tx: Tx,
-    node: Node,
+    view: View,
     ref: RefRow,
     before: bytes | None,
     after: bytes,
-    account_id: str,
     device_key_id: str,
+    worked: Worked | None,
 ) -> None:
-    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots)."""
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots), as it was worked out."""
     seq = await frontier.lock(tx, ref.id)
-    changes = await trees.drive(tree.diff(before, after), trees.stored(node.objects, tx))
+    if worked is None or worked.roots != (before, after):
+        raise NotWorkedOut(ref, before, after, device_key_id)
+    try:
+        now = await frontier.load(tx, ref, seq, worked.asked, (), worked.base)
+    except Lacking:
+        raise NotWorkedOut(ref, before, after, device_key_id) from None
+    if replace(now, seq=worked.given.seq) != worked.given:
+        raise NotWorkedOut(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
-    loaded = await frontier.load(tx, ref.id, seq, changes)
-    await _load_below(tx, loaded, changes)
-    names = await _conflict_names(tx, loaded, changes, device_key_id)
-    merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
-    texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
+    view.node.lanes.forget(worked.carried)
+    made = worked.made.later(worked.given.seq, seq - worked.given.seq)
+    await frontier.save(tx, now, made, view.me.account_id, device_key_id)
+    if not unsealed:
+        await tx.run(rows.SEALED, ref_id=ref.id, to=made.seq)
+
+
+async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
+    """RateLimited when the account's budget of work on texts does not suffice."""
+    node, base = view.node, Base()
+    async with view.read(snapshot=True) as tx:
+        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=wanted.ref.id)
+        if found is None:
+            raise NotFound
+        ref = refs.row(found)
+        diff = tree.diff(wanted.before, wanted.after)
+        changes = await trees.drive(diff, trees.stored(node.objects, tx))
+        loading = _Loading(tx, node, ref, base, set(changes))
+        loaded = await loading.all()
+        await _load_below(loading, loaded, changes)
+        names = await _conflict_names(loading, loaded, changes, wanted.device_key_id)
+        merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
+        texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
     landing = Landing(
-        frontier=replace(loaded, rows=dict(loaded.rows), directories=dict(loaded.directories)),
+        frontier=loaded.copy(),
         replica=secrets.randbelow((1 << 52) - 1) + 1,
         names=names,
         texts=texts,
         sources=sources,
     )
-    await node.lanes.run(landing.run, changes)
-    node.lanes.forget(sources)
-    await frontier.save(tx, loaded, landing.frontier, account_id, device_key_id)
-    if not unsealed:
-        await tx.run(rows.SEALED, ref_id=ref.id, to=landing.frontier.seq)
+    landing.begin(changes)
+    await node.share.finish(view.me.account_id, landing.go_on)
+    return Worked((wanted.before, wanted.after), loading.asked, base, loaded, landing.frontier, list(sources))
 
 
 @dataclass(slots=True)
@@ -80,12 +147,23 @@ class Landing:
     texts: Mapping[bytes, bytes]
     sources: Mapping[LaneKey, Source]
     _sorted: list[str] = field(default_factory=list)
+    _left: list[tuple[str, Change]] = field(default_factory=list)
 
-    def run(self, changes: Changes) -> None:
+    def begin(self, changes: Changes) -> None:
         """Removals first: a directory may become a file, or the reverse."""
         self._sorted = sorted(self.frontier.rows)
-        for path in sorted(changes, key=lambda path: (changes[path][1] is not None, path)):
-            self._path(path, *changes[path])
+        ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
+        self._left = [(path, changes[path]) for path in ordered]
+
+    def go_on(self, seconds: float) -> bool:
+        """Land more of the changes, for so many seconds; whether all have landed."""
+        until = time.monotonic() + seconds
+        while self._left:
+            path, (old, new) = self._left.pop()
+            self._path(path, old, new)
+            if time.monotonic() > until:
+                break
+        return not self._left
 
     def _path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
         row = self.frontier.living(path)
@@ -107,7 +185,10 @@ class Landing:
         large for one update."""
         if old is None or new is None:
             return False
-        lane = self.sources[key := frontier.key_of(self.frontier.branch_id, row)].build(key)
+        key = frontier.key_of(self.frontier.branch_id, row)
+        if self.frontier.collides(key, row.path):
+            return False
+        lane = self.sources[key].build(key)
         merged = merge(self.texts[old.digest], lane.text(), self.texts[new.digest])
         if merged.conflicts or len(merged.text) > limits.TEXT_FILE:
             return False
@@ -123,7 +204,7 @@ class Landing:
     def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
         """Unsealed versions that stand where the seal puts a file: at it, below it, above it."""
         found = [row] if row is not None else []
-        if self.frontier.directories.get(path, 0) > 0:
+        if self.frontier.holds(path):
             found += filter(None, map(self.frontier.living, self._below(path)))
         above = map(self.frontier.living, paths.parents(path))
         return found + [one for one in above if one is not None]
@@ -148,24 +229,40 @@ def _texts_alone(row: LaneRow | None, change: Change) -> bool:
     return row.kind == old.kind == new.kind == "text"
 
 
-async def _load_below(tx: Tx, loaded: Frontier, changes: Changes) -> None:
+@dataclass(slots=True)
+class _Loading:
+    """Loads what is known to be concerned so far."""
+
+    tx: Tx
+    node: Node
+    ref: RefRow
+    base: Base
+    asked: set[str]
+
+    async def all(self) -> Frontier:
+        return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.asked, self.base)
+
+    async def more(self, loaded: Frontier, asked: Collection[str]) -> None:
+        """Add what is about these paths to what was loaded."""
+        if self.asked.issuperset(asked):
+            return
+        self.asked.update(asked)
+        found = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, asked, self.base)
+        loaded.take(found)
+
+
+async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
     """Files under a directory that the seal wants to be a file."""
     found: list[str] = []
     for path, (_, new) in changes.items():
-        if new is not None and loaded.directories.get(path, 0) > 0:
-            below = await tx.all(rows.BELOW, branch_id=loaded.branch_id, first=path + "/", last=path + "0")
-            found += [str(one[0]) for one in below]
-    await _load_more(tx, loaded, found)
+        if new is not None and loaded.holds(path):
+            found += await below(loading.node, loading.tx, loading.ref, path)
+    await loading.more(loaded, found)
 
 
-async def _load_more(tx: Tx, loaded: Frontier, asked: list[str]) -> None:
-    if asked:
-        more = await frontier.load(tx, loaded.branch_id, loaded.seq, asked)
-        loaded.rows.update(more.rows)
-        loaded.directories.update(more.directories)
-
-
-async def _conflict_names(tx: Tx, loaded: Frontier, changes: Changes, device_key_id: str) -> dict[str, str]:
+async def _conflict_names(
+    loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
+) -> dict[str, str]:
     """A free conflict name for every file that is here and not as it was sealed."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     left = [
@@ -178,7 +275,7 @@ async def _conflict_names(tx: Tx, loaded: Frontier, changes: Changes, device_key
     taken: set[str] = set()
     while left:
         wanted = {path: paths.conflict_name(path, when, device_key_id, outside[path]) for path in left}
-        await _load_more(tx, loaded, list(wanted.values()))
+        await loading.more(loaded, list(wanted.values()))
         for path, name in wanted.items():
             free = loaded.living(name) is None and not loaded.clashes(name) and name not in changes
             if free and name not in taken:

@@ -13,11 +13,11 @@ from localstore.core.limits import EPOCHS_RETAINED
 from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates, UpdateInvalid
 from localstore.core.model.live import Lane as LaneAsked
 from relay.caller import View
-from relay.db.live import lane as rows
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import Desk, LaneKey, Lanes, Source
 from relay.service.live import epochs, frontier
+from relay.service.live.base import Base
 from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000
@@ -32,10 +32,9 @@ async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        known = await tx.all(
-            rows.BY_PATH, branch_id=ref.id, paths=sorted({one.path for one in body.lanes if _sane(one)})
-        )
-        by_path = {row.path: row for row in map(rows.row, known) if row.living}
+        named = {one.path for one in body.lanes if _sane(one)}
+        known = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
+        by_path = {path: row for path, row in known.rows.items() if row.living}
         there = [
             (asked, row) for asked in body.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
         ]

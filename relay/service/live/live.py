@@ -20,7 +20,6 @@ from localstore.core.model.live import (
     BootstrapRequest,
     ProofContext,
     ProofContextRequest,
-    Row,
     UpdateAnswer,
     UpdateAnswers,
     UpdateBatch,
@@ -35,9 +34,10 @@ from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import LaneKey, Source
 from relay.service.history import content, live_updates
+from relay.service.live import base, frontier, lane_work
 from relay.service.live import checkpoint as checkpoints
-from relay.service.live import frontier, lane_work
 from relay.service.live import replica as replicas
+from relay.service.live.base import Base, Lacking
 from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live.rules import Asked, Batch, Frontier
 from relay.service.storage import chunked
@@ -74,14 +74,17 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
             branch_id=ref.id,
             replica=replica,
         )
+    async with view.read(snapshot=True) as tx:  # nobody waits behind the writer while files are listed
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
         return await _frontier(tx, view, ref, key, body.since, replica)
 
 
 async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
     if since:
-        found = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
+        changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
+        found = [base.row_to_wire(rows.row(one), replica) for one in changed]
     else:
-        found = await tx.all(rows.LIVING, branch_id=ref.id)
+        found = await base.to_wire(view.node, tx, ref, replica)
     live_by = await frontier.live_by(tx, ref, key.id)
     return Bootstrap(
         branch_id=ref.id,
@@ -90,7 +93,7 @@ async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, re
         sealed_head=ref.head,
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
-        rows=[_to_wire(rows.row(one), replica) for one in found],
+        rows=found,
         kind=view.repo.kind,
         repo=view.repo.full_name,
         class_=view.repo.class_,
@@ -109,6 +112,8 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
+    if not batch.updates or any(update.kind != "delete" for update in batch.updates):
+        view.node.reserve.require()
     signatures = _check_shape(batch)
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
     key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
@@ -130,12 +135,17 @@ async def _landed(
     transaction, and counts if the lanes still stand where that began."""
     view.node.share.require(view.me.account_id)
     known: _Known | None = None
+    began = Base()
     for _ in range(ATTEMPTS):
         try:
             async with view.write() as tx:
-                done, answers = await _take(tx, view, ref, batch, asked, texts, known)
+                done, answers = await _take(tx, view, ref, batch, asked, texts, known, began)
                 keep = partial(lane_work.keep, view.node.lanes, done.bench, _rows_by_lane(done.frontier))
                 tx.after_commit(keep)
+        except Lacking as lacking:
+            async with view.read() as tx:
+                await base.look_up(view.node, tx, ref, lacking, began)
+            continue
         except _Costly as costly:
             known = await _worked_out(view, costly.work, asked)
             continue
@@ -151,6 +161,7 @@ async def _take(
     asked: list[Asked],
     texts: frozenset[bytes],
     known: _Known | None,
+    began: Base,
 ) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
     key = await _my_key(tx.one, view, batch.device_key_id)
@@ -160,7 +171,9 @@ async def _take(
     named = _named(batch)
     edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
     others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
-    before = await frontier.load(tx, ref.id, seq, others, [*edited, MANIFEST])
+    if _may_raise_cap(view, batch):
+        edited.add(MANIFEST)
+    before = await frontier.load(tx, ref, seq, others, edited, began)
     large = _named(batch, above=limits.BLOB_FILE)
     if large:
         await chunked.touch(tx, view.repo.id, large)
@@ -272,7 +285,7 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
     """The manifests that the frontier has, or may have after an update of this batch, by digest; nothing
     unless a file of the batch is over the common cap and a manifest can raise it."""
-    if view.repo.kind != "app" or not any((u.size or 0) > limits.BLOB_FILE for u in batch.updates):
+    if not _may_raise_cap(view, batch):
         return {}
     named = {
         bytes.fromhex(u.blake3 or "") for u in batch.updates if u.path == MANIFEST and u.kind == "create_text"
@@ -290,6 +303,11 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
     return found | dict(await content.read(view.node, tx, view.repo.id, small))
 
 
+def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
+    """Whether a file is over the common cap, where a manifest can raise it."""
+    return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
+
+
 def _text(sources: dict[LaneKey, Source]) -> bytes:
     """The text of the one lane, on the lanes' thread."""
     ((key, source),) = sources.items()
@@ -298,11 +316,7 @@ def _text(sources: dict[LaneKey, Source]) -> bytes:
 
 def _begun(work: Batch, bench: Workbench) -> Batch:
     """A copy of `work` to take the updates; `work` stays as it was loaded."""
-    loaded = work.frontier
-    copy = dataclasses.replace(
-        loaded, rows=dict(loaded.rows), directories=dict(loaded.directories), changed={}, log={}
-    )
-    manifests = dict(work.manifests)
+    copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
@@ -378,17 +392,3 @@ async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key
-
-
-def _to_wire(row: LaneRow, replica: int) -> Row:
-    return Row(
-        path=row.path,
-        kind=row.kind,  # type: ignore[arg-type]
-        gen=row.gen,
-        epoch=row.epoch,
-        ver=row.ver,
-        other=row.other(replica),
-        digest=row.digest.hex(),
-        size=row.size,
-        live=row.edited,
-    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,12 +68,17 @@ class Frontier:
     """The part of a branch's frontier that a transaction works on, and its changes so far.
 
     `rows`: every row of the paths concerned and of their parent directories' names; `directories`: files
-    below, for every parent of the paths and for the paths themselves."""
+    below, for every parent of the paths and for the paths themselves, apart from those that the branch began
+    with, of which there are so many `below` the paths. `unwritten`: paths of files that the branch began with
+    and that have no row yet; `taken`: numbers of edited lanes, if such a file has the same."""
 
     branch_id: str
     seq: int
     rows: dict[str, LaneRow]
     directories: dict[str, int]
+    below: Mapping[str, int] = field(default_factory=dict)
+    unwritten: Set[str] = frozenset()
+    taken: Set[int] = frozenset()
     changed: dict[str, None] = field(default_factory=dict)
     log: dict[LaneKey, list[Operation]] = field(default_factory=dict)
 
@@ -83,9 +88,55 @@ class Frontier:
 
     def clashes(self, path: str) -> bool:
         """Whether a file at `path` would stand under a file or over a directory."""
-        if self.directories.get(path, 0) > 0:
+        if self.holds(path):
             return True
         return any(self.living(parent) is not None for parent in paths.parents(path))
+
+    def holds(self, path: str) -> bool:
+        """Whether files stand below `path`, which is one of the paths concerned."""
+        return self.directories.get(path, 0) + self.below.get(path, 0) > 0
+
+    def collides(self, key: LaneKey, path: str) -> bool:
+        """Whether another lane has the number of the file at `path`, which is of the base and unchanged."""
+        fresh = path in self.unwritten and path not in self.changed
+        return fresh and (key.gen in self.taken or key in self.log)
+
+    def copy(self) -> Frontier:
+        """The same, to be changed; nothing was changed in it yet."""
+        rows, directories = dict(self.rows), dict(self.directories)
+        return replace(self, rows=rows, directories=directories, changed={}, log={})
+
+    def take(self, more: Frontier) -> None:
+        """Add what was loaded of other paths."""
+        self.rows.update(more.rows)
+        self.directories.update(more.directories)
+        self.below = {**self.below, **more.below}
+        self.unwritten = frozenset((*self.unwritten, *more.unwritten))
+        self.taken = frozenset((*self.taken, *more.taken))
+
+    def later(self, began: int, by: int) -> Frontier:
+        """The same changes, where the counter was not `began` before them, but `by` more."""
+        if not by:
+            return self
+
+        def moved(number: int) -> int:
+            return number + by if began < number <= self.seq else number
+
+        rows = dict(self.rows)
+        for path in self.changed:
+            row = rows[path]
+            rows[path] = msgspec.structs.replace(
+                row,
+                gen=moved(row.gen),
+                ver=moved(row.ver),
+                last_seq=moved(row.last_seq),
+                second_seq=moved(row.second_seq),
+            )
+        log = {
+            key: [one._replace(seq=moved(one.seq)) for one in operations]
+            for key, operations in self.log.items()
+        }
+        return replace(self, seq=self.seq + by, rows=rows, log=log)
 
     def next(self) -> int:
         self.seq += 1
@@ -193,6 +244,9 @@ class Batch:
         if not update.typed and row.other(self.replica) > update.base:
             raise LaneMoved(update.path)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
+        if self.frontier.collides(key, update.path):  # once in a million branches: the file begins anew
+            self.frontier.create(row.path, row.kind, row.digest, row.size, 0)
+            raise Refusal("stale")
         made = self.bench.edit(key, row, update.n, operations, self.replica)
         now = self.frontier.edit(key, row, made.digest, made.size, operations, self.replica)
         if made.text is not None:

@@ -10,7 +10,7 @@ import msgspec
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Forbidden, NotFound
+from localstore.core.errors import Forbidden, NotFound, Unavailable
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.ref import StaleHead
@@ -46,6 +46,7 @@ from relay.service.storage import chunked
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
+ATTEMPTS = 5  # at sealing, while other processes change the lanes
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -64,11 +65,10 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         changes = await _changes(load, parent, changed, known)
         if not changes:
             return _unchanged(ref, parent)
-        if ref.seq > limits.TREE_ENTRIES:  # each file took a number of the counter
-            await _require_budget(tx, view, ref)
         built = await _built(load, view, parent, changes, known)
-        if view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE:
-            await _require_budget(tx, view, ref)
+        large = view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE
+        if large or await _may_be_many(load, view, ref, changes):
+            await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
@@ -96,6 +96,16 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
     """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
+    states: epochs.States = {}
+    for _ in range(ATTEMPTS):
+        try:
+            return await _finalized(view, branch, body, states)
+        except epochs.NotWorkedOut as wanted:
+            states = await epochs.states(view, wanted)
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epochs.States) -> shapes.Seal:
     async with view.write() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
@@ -114,12 +124,13 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
         seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
         await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
+        ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
         await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
-        await epochs.begin(tx, view.node, view.repo.id, ref.id, prepared.at_seq)
+        await epochs.begin(tx, view.node, ref.id, ends)
         await view.node.hub.announce(
             tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=made.id
         )
@@ -268,9 +279,29 @@ def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
     )
 
 
-async def _require_budget(tx: Tx, view: View, ref: RefRow) -> None:
-    files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
-    require_budget(view, files, blobs)
+async def _may_be_many(
+    load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
+) -> bool:
+    """Whether the tree may have more files than a seal holds. Each took a number of the branch's counter,
+    but for those that the branch began with."""
+    if ref.base is None or not any(changes.values()):
+        return ref.seq > limits.TREE_ENTRIES
+    files = await view.node.files.count(load, [ref.base])
+    return ref.seq + files[ref.base] > limits.TREE_ENTRIES
+
+
+async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, built: Built) -> None:
+    if ref.base is None:
+        files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
+        require_budget(view, files, blobs)
+        return
+
+    async def either(wanted: list[bytes]) -> dict[bytes, bytes]:
+        here = {one: built.directories[one] for one in wanted if one in built.directories}
+        return {**await load([one for one in wanted if one not in here]), **here}
+
+    found = await trees.drive(tree.walk(built.root), either)
+    require_budget(view, len(found), sum(one.size for one in found.values() if one.kind != "text"))
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:

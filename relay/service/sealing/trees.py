@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
@@ -105,6 +106,10 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(body.prepare_id)
+    return await landing.carry_out(view, partial(_finalized, view, body))
+
+
+async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
     async with view.write() as tx:
         known = await seal.find(tx, view.repo.id, [body.prepare_id])
         if known:
@@ -127,10 +132,10 @@ async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
         await frontier.lock(tx, ref.id)
         await seal.move(tx, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for made, signature in zip(drafts, signatures, strict=True):
             await seal.require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
-        await landing.land(tx, view.node, ref, old_root, drafts[-1].root, view.me.account_id, key.id)
         await view.node.hub.announce(
             tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )

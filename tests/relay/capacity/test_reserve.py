@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+import msgspec
 import pytest
 
-from localstore.core.encoding import digest
+from localstore.core.encoding import b64u, digest
 from localstore.core.errors import NoSpace
+from localstore.core.lane.update import LiveUpdate, signing_bytes
 from relay.capacity.reserve import Reserve, Space
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Relay
@@ -69,6 +72,44 @@ def test_uploads_are_refused_and_the_rest_works(relay, client, account, kept):
     lower(relay, PLENTY)
     assert http.post(f"{repo.url}/packs", **signed(b"".join(pack_of(data).parts()))).status_code == 201
     assert client().get("/readyz").json()["checks"]["space"] == "ok"
+
+
+def test_files_are_deleted_live_while_the_disk_is_full(relay, client, account):
+    mira = account()
+    http = client(mira)
+    repo = create(http, mira, "nearly-full")
+    repo.seal({"a.txt": b"one\n", "b.txt": b"two\n"})
+    url = f"{repo.url}/branches/main/live"
+    start = http.post(f"{url}/bootstrap", json={"device_key_id": mira.key.id}).json()
+    lanes = {row[0]: row for row in start["rows"]}
+
+    def update(n: int, kind: str, path: str, **members: object) -> dict[str, object]:
+        named = {"gen": lanes[path][2], "base": lanes[path][4]} | members
+        made = LiveUpdate(n=n, settled=0, path=path, kind=kind, signature="", **named)
+        place = (http.get(repo.url).json()["id"], start["branch_id"], start["replica"], mira.key.id)
+        return msgspec.to_builtins(
+            msgspec.structs.replace(made, signature=b64u(mira.key.sign(signing_bytes(*place, made))))
+        )
+
+    def send(*updates: dict[str, object]) -> httpx.Response:
+        body = {"device_key_id": mira.key.id, "replica": start["replica"], "updates": list(updates)}
+        return http.post(f"{url}/updates", json=body)
+
+    blob = {"blake3": digest(b"one\n").hex(), "size": 4}
+    lower(relay, Space(2**62, 0))
+    assert send(update(1, "delete", "a.txt"), update(2, "set_blob", "b.txt", **blob)).status_code == 507
+    answer = send(update(3, "delete", "a.txt")).json()
+    assert [one["result"] for one in answer["answers"]] == ["ok"]
+
+
+def test_every_disk_that_holds_something_is_looked_at(tmp_path, monkeypatch):
+    full = tmp_path / "packs"
+    full.mkdir()
+    real = os.statvfs
+    empty = os.statvfs_result([4096, 4096, 1000, 0, 0, 1000, 0, 0, 0, 255])
+    monkeypatch.setattr(os, "statvfs", lambda path: empty if path == full else real(path))
+    assert Reserve(tmp_path, Space(1, 0), [tmp_path / "none"]).lacking() is None
+    assert "0 MiB are free" in str(Reserve(tmp_path, Space(1, 0), [full]).lacking())
 
 
 def test_a_look_at_the_disk_holds_for_a_moment(tmp_path):

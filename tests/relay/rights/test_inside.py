@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from relay.service.once import NEVER_BEFORE
 from sqlalchemy import bindparam, delete, update
 
 from localstore.core.encoding import digest
@@ -129,7 +128,7 @@ async def test_nor_makes_or_restores_a_repository(tmp_path: Path, what: str) -> 
         async def act() -> object:
             if what == "restore":
                 return await repositories.restore(caller, w.repo_id)
-            return await repositories.create(caller, RepoCreate(name="second"), NEVER_BEFORE)
+            return await repositories.create(caller, RepoCreate(name="second"))
 
         with pytest.raises(Unauthorized):
             await act()

@@ -37,6 +37,7 @@ from relay import config
 from relay.base.clock import now_ms
 from relay.base.metrics import Metrics
 from relay.caller import Principal, View
+from relay.capacity import quota
 from relay.db import repo as repos
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
@@ -350,6 +351,7 @@ async def world(folder: Path, kind: str = "app") -> AsyncIterator[World]:
                 created_at=START,
                 updated_at=START,
             )
+            await quota.count_repository(tx, made.owner, made.repo_id, node.config.quota)
             await add(
                 tx,
                 tables["ref"],

@@ -11,7 +11,9 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import LaneState, UpdateAnswer
-from localstore.core.model.ref import StaleHead
+from localstore.core.model.ref import RefCreate, StaleHead
+from relay.service import ref as refs
+from relay.service.storage import verification
 from tests.relay.service.live_world import Device, World, world
 
 PATHS = ("a", "d/b", "d/c")
@@ -123,6 +125,17 @@ class Story:
         assert await self.w.files(made.id) == frozen
         self.chain.append(made.id)
 
+    async def branch_off(self, devices: list[Device]) -> None:
+        """Go on upon a new branch, whose files have no rows yet."""
+        head = (await devices[0].seal()).id
+        await refs.create(devices[0].view, RefCreate(type="branch", name="side", head=head))
+        for device in devices:
+            device.branch, device.replica, device.lanes = "side", 0, {}
+            await device.bootstrap()
+        found = await self.text_now(devices[0])
+        self.acknowledged = {gen: {word.encode() for word in text.decode()} for gen, text in found.values()}
+        self.chain.append(head)
+
     async def check(self, device: Device) -> None:
         found = dict((await self.text_now(device)).values())
         assert found.keys() == self.acknowledged.keys()
@@ -130,11 +143,18 @@ class Story:
             assert sorted(found[gen].decode()) == sorted(word.decode() for word in words)
 
 
+@pytest.mark.parametrize("branched", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-async def test_what_was_acknowledged_survives_and_seals_are_the_frontier(tmp_path: Path, seed: int) -> None:
+async def test_what_was_acknowledged_survives_and_seals_are_the_frontier(
+    tmp_path: Path, seed: int, branched: bool
+) -> None:
     async with world(tmp_path) as w:
         story = Story(w, seed)
         devices = [await w.device(), await w.device(), await w.device(await w.account())]
+        if branched:
+            for path in PATHS * 2:
+                await story.edit(devices[0], path)
+            await story.branch_off(devices)
         for _ in range(STEPS):
             device, other = story.dice.sample(devices, 2)
             dice = story.dice.random()
@@ -147,4 +167,5 @@ async def test_what_was_acknowledged_survives_and_seals_are_the_frontier(tmp_pat
             if story.dice.random() < 0.1:
                 w.node.lanes.forget(list(w.node.lanes._kept))
         await story.check(devices[0])
+        assert [line async for line in verification.frontier.check(w.node.db, w.node.objects)] == []
         assert story.chain

@@ -84,6 +84,15 @@ def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, kept: Path)
     assert one == {"path": str(FILE), "kept_as": str(kept), "lines": "4", "kept_lines": "3", "by": None}
 
 
+def test_status_and_push_say_which_file_is_the_copy_of_a_conflict(alice: Svc, kept: Path) -> None:
+    told = alice("status")
+    assert f"new\t{kept}\tyour version of {FILE}, a conflict; svc resolve {FILE}" in told.out
+    assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
+    told = alice("push", "-m", "Both")
+    assert f"{kept} is sent too: your version of {FILE}, whose conflict is not resolved" in told.err
+    assert "svc resolve" not in alice("status").out
+
+
 def test_theirs_keeps_the_file_and_trashes_the_copy(alice: Svc, kept: Path, tmp_path: Path) -> None:
     told = alice("resolve", str(FILE), "--theirs", "--json")
     assert told.code == 0, told

@@ -17,6 +17,7 @@ from localstore.core.errors import (
     ServerUnreachable,
     SvcError,
     Unauthorized,
+    UsageError,
 )
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import parse, verify
@@ -163,6 +164,24 @@ def test_a_mutation_repeats_itself_under_one_idempotency_key(endpoint: Endpoint[
         talk(server, CREDENTIAL)[0].send(endpoint, {}, **({"id": "r"} if endpoint is CHANGE else {}))
         first, second = (_header(request, b"idempotency-key") for request in server.requests)
         assert first == second != b""
+
+
+def test_requests_of_an_agent_carry_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVC_TURN", "fix the parser, step 3")
+    with hostile(http("200 OK", VERSION)) as server:
+        talk(server)[0].send(node.VERSION)
+        assert _header(server.requests[0], b"svc-turn") == b"fix the parser, step 3"
+
+
+@pytest.mark.parametrize("turn", ["two\nlines", " spaces ", "ü", "x" * 201])
+def test_a_turn_that_no_header_can_carry_is_refused_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch, turn: str
+) -> None:
+    monkeypatch.setenv("SVC_TURN", turn)
+    with hostile(http("200 OK", VERSION)) as server:
+        with pytest.raises(UsageError, match="a turn is named by"):
+            talk(server)[0].send(node.VERSION)
+        assert server.requests == []
 
 
 def test_patience_ends() -> None:

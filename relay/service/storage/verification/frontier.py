@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 
-from localstore.core import paths
+from localstore.core import paths, tree
 from localstore.core.errors import SvcError
 from localstore.core.limits import MIB
+from relay.db import ref as refs
 from relay.db.engine.database import Database, Row, Tx
 from relay.db.live import lane as lanes
 from relay.db.live.lane import LaneRow
+from relay.db.ref import RefRow
 from relay.db.storage import verification as rows
+from relay.memory import trees
 from relay.memory.lanes import LaneKey, Source
 from relay.objects.store import ObjectStore
 
@@ -21,22 +24,28 @@ AT_ONCE = 32 * MIB  # bytes of text
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     async with db.read() as tx:
-        branches = await tx.all(rows.BRANCHES)
-    for branch_id, repo_id, name in branches:
+        branches = [refs.row(one) for one in await tx.all(rows.BRANCHES)]
+    for ref in branches:
         async with db.read(snapshot=True) as tx:
-            for line in await _branch(tx, store, branch_id, repo_id):
-                yield f"branch {name} of repository {repo_id}: {line}"
+            for line in await _branch(tx, store, ref):
+                yield f"branch {ref.name} of repository {ref.repo_id}: {line}"
 
 
-async def _branch(tx: Tx, store: ObjectStore, branch_id: str, repo_id: str) -> list[str]:
+async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
+    branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
-    found = [lanes.row(one) for one in await tx.all(lanes.LIVING, branch_id=branch_id)]
+    try:
+        base = await trees.drive(tree.walk(ref.base), trees.stored(store, tx))
+    except SvcError as error:
+        return [f"the tree that it began with cannot be read ({error.detail})"]
+    changed = [lanes.row(one) for one in await tx.all(lanes.ALL, branch_id=branch_id)]
+    found = [one for one in changed if one.living]
     wrong = [
         f"{one.path} is of change {max(one.ver, one.last_seq)}, the branch has {seq}"
         for one in found
         if max(one.ver, one.last_seq) > seq
     ]
-    wrong += await _wrong_directories(tx, branch_id, found)
+    wrong += await _wrong_directories(tx, branch_id, changed, base)
     wrong += await _wrong_files(tx, repo_id, found)
     edited = [one for one in found if one.kind == "text" and one.edited]
     for lot in _lots(edited):
@@ -46,8 +55,14 @@ async def _branch(tx: Tx, store: ObjectStore, branch_id: str, repo_id: str) -> l
     return wrong
 
 
-async def _wrong_directories(tx: Tx, branch_id: str, found: list[LaneRow]) -> list[str]:
-    counted = Counter(parent for one in found for parent in paths.parents(one.path))
+async def _wrong_directories(
+    tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
+) -> list[str]:
+    """Files are counted apart from those that the branch began with."""
+    counted: Counter[str] = Counter()
+    for one in changed:
+        for parent in paths.parents(one.path):
+            counted[parent] += one.living - (one.path in base)
     stored = {str(one[0]): int(one[1]) for one in await tx.all(rows.DIRECTORIES, branch_id=branch_id)}
     return [
         f"directory {path}: {stored.get(path, 0)} files are counted, {counted[path]} are there"

@@ -16,7 +16,6 @@ from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, TreeDelta
 from relay.service import ref
 from relay.service.history import blame
-from relay.service.once import NEVER_BEFORE
 from relay.service.sealing import trees
 from tests.relay.service.live.test_landing import delta
 from tests.relay.service.live_world import Device, world
@@ -70,7 +69,7 @@ async def test_merged_branches_are_not_each_walked_to_the_beginning(
     async with world(tmp_path) as w:
         a = await w.device()
         base = await sealed(a, "main", None, [await delta(w, {"f": b"%d\n" % n}) for n in range(count)])
-        await ref.create(a.view, RefCreate(type="branch", name="side", head=base[-1]), NEVER_BEFORE)
+        await ref.create(a.view, RefCreate(type="branch", name="side", head=base[-1]))
         other = [await delta(w, {"f": b"0\nside %d\n" % n}) for n in range(count)]
         side = await sealed(a, "side", base[-1], other)
         merges = [

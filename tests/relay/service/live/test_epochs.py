@@ -14,6 +14,7 @@ from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
+from relay.caller import View
 from relay.db.schema import tables
 from relay.memory.lanes import LaneKey
 from relay.service.live import epochs
@@ -137,3 +138,48 @@ async def test_retained_epochs_are_bounded_and_old_logs_go(w: World) -> None:
     state, _ = await a.fetch("x", gen, epoch=0)
     assert sorted(state.finals) == ["2", "3"] and len(state.finals) == limits.EPOCHS_RETAINED
     assert await logged(w) == []
+
+
+async def test_states_of_long_logs_are_made_outside_of_the_transaction(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = await w.device(), await w.device()
+    lanes = {path: await a.text(path, b"short") for path in ("x", "y")}
+    for n in range(12):
+        for path, (gen, lane) in lanes.items():
+            assert (await a.one(a.edit(path, lane, gen, lane.text() + b"%d" % n))).result == "ok"
+    prepared, made, busy = await a.prepare(), epochs.states, []
+
+    async def meanwhile(view: View, wanted: epochs.NotWorkedOut) -> epochs.States:
+        busy.append({row.path for row in wanted.rows})
+        gen, _ = lanes["y"]
+        _, mine = await b.fetch("y", gen)
+        assert (await b.one(b.edit("y", mine, gen, mine.text() + b" later"))).result == "ok"  # nobody waits
+        return await made(view, wanted)
+
+    monkeypatch.setattr(epochs, "states", meanwhile)
+    sealed = await a.finalize(prepared)
+    assert busy == [{"x", "y"}]
+    assert (await w.files(sealed.id))["y"] == b"short" + b"".join(b"%d" % n for n in range(12))
+    rows = {row.path: row for row in (await a.bootstrap()).rows}
+    assert (rows["x"].epoch, rows["y"].epoch) == (1, 0)  # whoever was touched since goes on
+    state, _ = await a.fetch("x", lanes["x"][0], epoch=0)
+    assert Lane.load(unb64u(state.finals["0"].state or "")).text() == lanes["x"][1].text()
+    assert (await b.fetch("y", lanes["y"][0]))[1].text().endswith(b" later")
+
+
+async def test_of_too_many_long_logs_some_stay(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epochs, "STATES_AT_ONCE", 20)
+    a = await w.device()
+    lanes = {path: await a.text(path, text) for path, text in (("x", b"short"), ("y", b"not so short"))}
+    for n in range(5):
+        for path, (gen, lane) in lanes.items():
+            assert (await a.one(a.edit(path, lane, gen, lane.text() + b"%d" % n))).result == "ok"
+    await a.seal()
+    async with w.node.db.read() as tx:
+        final = tables["lane_final"]
+        kept = await tx.all(select(final.c.gen, final.c.state.is_not(None)))
+    assert dict(kept) == {lanes["x"][0]: True, lanes["y"][0]: False}
+    for path, (gen, lane) in lanes.items():
+        state, _ = await a.fetch(path, gen, epoch=0)
+        assert Lane.load(unb64u(state.finals["0"].state or "")).text() == lane.text()

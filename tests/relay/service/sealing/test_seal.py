@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,16 +16,15 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.identity.keys import verify_registration
 from localstore.core.lane.lane import Lane
-from localstore.core.model.ref import StaleHead
+from localstore.core.model.ref import RefCreate, StaleHead
 from localstore.core.model.seal import FinalizeRequest, PrepareExpired, PrepareRequest, SealBudgetExceeded
 from localstore.core.tree import TreeEntry
 from relay.db import seal as seal_rows
-from relay.db.ref import RefRow
 from relay.db.schema import tables
 from relay.memory.lanes import LaneKey
-from relay.service.live import frontier
+from relay.service import ref as refs
 from relay.service.sealing import seal
-from tests.relay.service.live_world import ORIGIN, World, add, world
+from tests.relay.service.live_world import ORIGIN, World, world
 
 
 @pytest.fixture
@@ -263,18 +261,16 @@ async def test_a_branch_made_from_a_seal_has_its_files_as_sealed_lanes(w: World)
     a = await w.device()
     await a.send(await a.create("d/x", b"1"), await a.create("y", b"2"))
     made = await a.seal()
-    side = RefRow("f" * 32, w.repo_id, "branch", "side", made.id, 0, 0)
-    async with w.node.db.write() as tx:
-        await add(tx, tables["ref"], **dataclasses.asdict(side), created_at=1, updated_at=1)
-        await frontier.start(tx, w.node, side)
+    await refs.create(a.view, RefCreate(type="branch", name="side", head=made.id))
     b = await w.device()
     b.branch, b.replica = "side", 0
     start = await b.bootstrap()
-    assert [(row.path, row.gen) for row in start.rows] == [("d/x", 1), ("y", 2)]
-    assert (start.seq, start.sealed_head) == (2, made.id)
+    gens = {row.path: row.gen for row in start.rows}
+    assert gens.keys() == {"d/x", "y"} and len(set(gens.values())) == 2
+    assert (start.seq, start.sealed_head) == (1, made.id)
     assert (await b.prepare(made.id)).unchanged
     assert (await b.one(await b.create("d", b"clash"))).result == "stale"
-    assert (await b.one(b.delete("y", 2, 2))).result == "ok"
+    assert (await b.one(b.delete("y", gens["y"], 1))).result == "ok"
     assert await w.files((await b.seal(made.id)).id) == {"d/x": b"1"}
 
 

@@ -1,0 +1,135 @@
+"""The files that a branch began with (docs/design/004): on its frontier without a row, until somebody changes
+them. So a branch costs what is changed on it, however many files it has.
+
+A file of the base is a lane like any other. Its number is made of branch and path, so that nobody has to
+write it down; it lies above all numbers that the branch counts, and below those that devices use themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from localstore.core import tree
+from localstore.core.encoding import digest, length_prefixed
+from localstore.core.model.live import Row
+from localstore.core.tree import Child, TreeEntry
+from relay.db.engine.database import Tx
+from relay.db.live import lane as rows
+from relay.db.live.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.memory import trees
+from relay.node import Node
+
+START = 1  # what the counter of a branch with a base begins with; each file of the base is of this change
+NUMBERS = 1 << 51  # of lanes: from here on they are of a base
+
+
+@dataclass(slots=True)
+class Base:
+    """What was looked up. A branch keeps its base for good, so that this holds for every later transaction.
+
+    `files`: those among the paths `seen`; `directories`: likewise, each with its digest; `below`: how many
+    files stand below a directory, where that was counted."""
+
+    seen: set[str] = field(default_factory=set)
+    files: dict[str, LaneRow] = field(default_factory=dict)
+    directories: dict[str, bytes] = field(default_factory=dict)
+    below: dict[str, int] = field(default_factory=dict)
+
+
+class Lacking(Exception):
+    """These paths have to be looked up in the base, and the files below `counted`, before a transaction can
+    go on; it has changed nothing."""
+
+    def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
+        super().__init__()
+        self.paths, self.counted = paths, counted
+
+
+def _first_number(branch_id: str, directory: str) -> int:
+    """The number of the lane of the first child of this directory of the base; that of the next is the next,
+    and after the last of all comes the first of all."""
+    return int.from_bytes(
+        digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
+    )
+
+
+def _number(first: int, place: int) -> int:
+    return NUMBERS | (first + place) % NUMBERS
+
+
+async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, known: Base) -> None:
+    """Add what `lacking` asks for to `known`. Best done outside of a write transaction."""
+    load = trees.stored(node.objects, tx)
+    found = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
+    known.seen.update(lacking.paths)
+    for path, (place, child) in found.items():
+        if child.kind == "dir":
+            known.directories[path] = child.digest
+        else:
+            first = _first_number(ref.id, path.rpartition("/")[0])
+            known.files[path] = _row(path, _number(first, place), child.entry)
+    wanted = {path: known.directories[path] for path in lacking.counted if path in known.directories}
+    counts = await node.files.count(load, wanted.values())
+    known.below.update({path: counts[one] for path, one in wanted.items()})
+
+
+async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
+    """Every file of the frontier, as `replica` is told of it."""
+    changed = [rows.row(one) for one in await tx.all(rows.ALL, branch_id=ref.id)]
+    there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
+    found, many = await asyncio.to_thread(_listed, ref.id, changed, there, replica)
+    if ref.base is not None:
+        node.files.learn(ref.base, many)
+    return found
+
+
+def row_to_wire(row: LaneRow, replica: int) -> Row:
+    return Row(
+        path=row.path,
+        kind=row.kind,  # type: ignore[arg-type]
+        gen=row.gen,
+        epoch=row.epoch,
+        ver=row.ver,
+        other=row.other(replica),
+        digest=row.digest.hex(),
+        size=row.size,
+        live=row.edited,
+    )
+
+
+async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
+    """Paths of the files of the frontier below a directory."""
+    found = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
+    changed = {str(one[0]): one[1] for one in found}
+    living = [one for one, kind in changed.items() if kind != "gone"]
+    if ref.base is None:
+        return living
+    steps = tree.walk(ref.base, path)
+    there = await trees.drive(steps, trees.stored(node.objects, tx))
+    return living + [one for one in there if one not in changed and one != path]
+
+
+def _listed(
+    branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
+) -> tuple[list[Row], int]:
+    """Every file of the frontier, and how many the base has."""
+    known = {row.path for row in changed}
+    found = [row_to_wire(row, replica) for row in changed if row.living]
+    many = 0
+    for directory, children in base.items():
+        first, above = _first_number(branch_id, directory), directory and f"{directory}/"
+        for place, child in enumerate(children):
+            if (kind := child.kind) == "dir":
+                continue
+            many += 1
+            if (path := above + child.name) not in known:
+                number = _number(first, place)
+                found.append(Row(path, kind, number, 0, START, START, child.digest.hex(), child.size))
+    return found, many
+
+
+def _row(path: str, number: int, file: TreeEntry) -> LaneRow:
+    return LaneRow(path, file.kind, number, 0, START, file.digest, file.size, file.digest, False, 0, START, 0)

@@ -1,0 +1,93 @@
+"""What repositories and accounts use, counted again and compared with what was counted along the way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import NamedTuple
+
+from relay.caller import repo_name
+from relay.db.engine.database import Database, Tx
+from relay.db.storage import usage as rows
+from relay.objects.store import ObjectStore
+
+NAMES = ("bytes", "objects", "repositories", "deleted bytes", "deleted objects", "deleted repositories")
+NOTHING = (0,) * len(NAMES)
+Sums = tuple[int, ...]
+"""In the order of NAMES."""
+
+
+class Repo(NamedTuple):
+    """Of one repository; `counted`: bytes, objects, and whether among what is deleted."""
+
+    owner_id: str
+    real: tuple[int, int, bool]
+    counted: tuple[int, int, bool] | None
+
+
+async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
+    """One line for each account and repository whose numbers are wrong."""
+    async with db.read(snapshot=True) as tx:
+        repos, counted = await _read(tx, None), await _counted(tx)
+    for repo_id, one in repos.items():
+        if one.counted != one.real and not (one.counted is None and one.real[:2] == (0, 0)):
+            numbers = one.counted[:2] if one.counted else "no"
+            yield f"repository {repo_id}: {numbers} bytes and objects are counted, {one.real[:2]} are there"
+    for account_id, sums in _of_accounts(repos).items():
+        there = dict(zip(NAMES, zip(counted.get(account_id, NOTHING), sums, strict=True), strict=True))
+        for name, (said, real) in there.items():
+            if said != real:
+                yield f"account {account_id}: {said} {name} are counted, {real} are there"
+
+
+async def repair(db: Database) -> int:
+    """Write down what is there; how many accounts had wrong numbers. Nobody writes to their repositories
+    meanwhile."""
+    async with db.read(snapshot=True) as tx:
+        repos, counted = await _read(tx, None), await _counted(tx)
+    owned: dict[str, list[str]] = defaultdict(list)
+    wrong = {one.owner_id for one in repos.values() if one.counted != one.real}
+    wrong |= {who for who, sums in _of_accounts(repos).items() if counted.get(who, NOTHING) != sums}
+    for repo_id, one in repos.items():
+        owned[one.owner_id].append(repo_id)
+    for account_id in sorted(wrong):
+        async with db.write(*map(repo_name, owned[account_id])) as tx:
+            await _repair(tx, account_id, owned[account_id])
+    return len(wrong)
+
+
+async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
+    now = await _read(tx, repo_ids)
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id) for repo_id in now])
+    for repo_id, one in now.items():
+        size, objects, deleted = one.real
+        await tx.run(rows.SET_REPO, of_repo=repo_id, new_bytes=size, new_objects=objects, new_deleted=deleted)
+    sums = _of_accounts(now).get(account_id, NOTHING)
+    members = (name.replace(" ", "_") for name in NAMES)
+    named = {f"new_{member}": value for member, value in zip(members, sums, strict=True)}
+    await tx.run(rows.SET_ACCOUNT, of_account=account_id, **named)
+
+
+async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
+    """The repositories, or `only` these."""
+    found: dict[str, Repo] = {}
+    every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
+    for repo_id, owner_id, deleted, size, objects, said, said_objects, said_deleted in await every:
+        counted = None if said is None else (int(said), int(said_objects), bool(said_deleted))
+        found[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
+    return found
+
+
+async def _counted(tx: Tx) -> dict[str, Sums]:
+    return {row[0]: tuple(map(int, row[1:])) for row in await tx.all(rows.COUNTED)}
+
+
+def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
+    for one in repos.values():
+        size, objects, deleted = one.real
+        start = 3 if deleted else 0
+        for at, more in enumerate((size, objects, 1), start):
+            found[one.owner_id][at] += more
+    return {account_id: tuple(sums) for account_id, sums in found.items()}
