@@ -36,4 +36,6 @@ class ReleaseCalls:
     ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
         """A context with the bytes from `start` on, and where they really begin: 0 if the server sends all.
         They are not verified."""
-        return self._http.stream_from(releases.DOWNLOAD, start, ASSET_FILE, id=repo_id, v=version, name=name)
+        return self._http.stream_from(
+            releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
+        )

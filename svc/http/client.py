@@ -162,22 +162,16 @@ class Http:
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
         """A context with the answer in pieces, at most `cap` bytes in all. Not repeated once it has begun."""
-        outgoing = self._request(endpoint, path, body, query_of(query))
-        response = self._attempt(outgoing, answer.opened, keep=True)
-        try:
-            yield answer.pieces(response, cap)
-        finally:
-            response.close()
+        with self.stream_from(endpoint, 0, cap, body, query, **path) as (_, pieces):
+            yield pieces
 
     @contextmanager
     def stream_from(
-        self, endpoint: Endpoint[bytes], start: int, cap: int, **path: str
+        self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """As `stream`, with the bytes from `start` on: where the answer begins, which is 0 if the server
-        sends all, and its pieces."""
-        outgoing = self._request(endpoint, path)
-        if start:
-            outgoing.headers["Range"] = f"bytes={start}-"
+        """As `stream`, with the bytes from `start` on: where they begin (at 0 if all came), and pieces."""
+        outgoing = self._request(endpoint, path, body, query_of(query))
+        outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
             yield answer.begins(response, start), answer.pieces(response, cap)
@@ -195,8 +189,7 @@ class Http:
         media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed, as this Content-Type. `parts` yields
-        them again for each attempt."""
+        """Send `length` bytes whose BLAKE3 (raw) is signed. `parts` yields them again for each attempt."""
         outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
         outgoing.headers["Content-Type"] = media
