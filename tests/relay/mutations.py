@@ -53,9 +53,12 @@ class Try:
     json: Any = None
     data: Any = None
     http: httpx.Client | None = None
+    content: bytes | None = None
 
     def send(self, world: World, method: str, headers: dict[str, str] | None = None) -> httpx.Response:
         http = self.http or world.http
+        if self.content is not None:
+            return http.request(method, self.path, content=self.content, headers=headers)
         return http.request(method, self.path, json=self.json, data=self.data, headers=headers)
 
 
@@ -150,6 +153,26 @@ def _restored(world: World) -> Try:
     return Try(f"{repo.url}/restore")
 
 
+def _release(world: World) -> str:
+    """The address of a release."""
+    repo = world.repo
+    (seal,) = repo.seal({"f": b"1\n"})
+    made = ok(world.http.post(f"{repo.url}/releases", json={"version": "v1", "seal_id": seal}))
+    return f"{repo.url}/releases/{made['version']}"
+
+
+def _released(world: World) -> Try:
+    repo = world.repo
+    (seal,) = repo.seal({"f": b"1\n"})
+    return Try(f"{repo.url}/releases", {"version": name(), "seal_id": seal})
+
+
+def _asset(world: World) -> Try:
+    url = f"{_release(world)}/assets"
+    ok(world.http.post(url, params={"name": "a.bin"}, content=b"abc"))
+    return Try(f"{url}/a.bin")
+
+
 def _bootstrap(world: World) -> Try:
     return Try(f"{world.repo.url}/branches/main/live/bootstrap", {"device_key_id": world.who.key.id})
 
@@ -174,6 +197,13 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", f"{REPO}/restore"): _restored,
     ("POST", f"{REPO}/refs"): lambda world: Try(f"{world.repo.url}/refs", {"type": "branch", "name": name()}),
     ("POST", f"{REPO}/labels"): lambda world: Try(f"{world.repo.url}/labels", {"name": name()}),
+    ("POST", f"{REPO}/releases"): _released,
+    ("PATCH", f"{REPO}/releases/{{v}}"): lambda world: Try(_release(world), {"notes": name()}),
+    ("DELETE", f"{REPO}/releases/{{v}}"): lambda world: Try(_release(world)),
+    ("POST", f"{REPO}/releases/{{v}}/assets"): lambda world: Try(
+        f"{_release(world)}/assets?name=a.bin", content=b"abc"
+    ),
+    ("DELETE", f"{REPO}/releases/{{v}}/assets/{{name}}"): _asset,
     ("PATCH", f"{REPO}/refs/{{type}}/{{name...}}"): _moved,
     ("DELETE", f"{REPO}/refs/{{type}}/{{name...}}"): _deleted,
     ("POST", f"{BRANCH}/live/bootstrap"): _bootstrap,

@@ -73,6 +73,9 @@ class Hidden:
         self.seals += self.repo.seal({"vault/plan.txt": changed})
         self.private |= {"vault/taken-in.txt": inside, "vault/plan.txt ": changed}
         ok(self.http.post(f"{self.repo.url}/refs", json={"type": "tag", "name": "v1", "head": self.seals[1]}))
+        release = f"{self.repo.url}/releases"
+        ok(self.http.post(release, json={"version": "v1", "seal_id": self.seals[1], "notes": "The first"}))
+        ok(self.http.post(f"{release}/v1/assets", params={"name": "a.bin"}, content=b"asset"))
         self.paths = [*map(str.strip, self.private), *shown, "open/published.txt"]
         self.paths += ["vault", "vault/deep", "secret", "secret/except", "mixed", "open"]
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
@@ -195,6 +198,10 @@ class Hidden:
             ),
             "GET /refs": lambda: _get(["/refs"]),
             "GET /labels": lambda: _get(["/labels"]),
+            "GET /releases": lambda: _get(["/releases"]),
+            "GET /releases/{v}": lambda: _get(["/releases/v1"]),
+            "GET /releases/{v}/assets": lambda: _get(["/releases/v1/assets"]),
+            "GET /releases/{v}/assets/{name}": lambda: _get(["/releases/v1/assets/a.bin"]),
             "GET /refs/{type}/{name...}": lambda: _get(["/refs/branch/main", "/refs/tag/v1"]),
             "GET /payloads/{blake3}": lambda: _get(f"/payloads/{one}" for one in hexes),
             "GET /payloads/{blake3}/manifest": lambda: _get(f"/payloads/{one}/manifest" for one in hexes),

@@ -14,8 +14,8 @@ routes.load()
 
 WITHOUT_ROUTE = """
 access.decline access.grant access.list access.request advisory.get advisory.list advisory.publish
-api_key.create api_key.get api_key.list api_key.revoke api_key.rotate api_key.validate asset.delete
-asset.get asset.list asset.upload audit.list billing.checkout billing.invoices billing.portal
+api_key.create api_key.get api_key.list api_key.revoke api_key.rotate api_key.validate
+audit.list billing.checkout billing.invoices billing.portal
 billing.subscription blog.categories blog.posts catalog.apps catalog.model_packs check.disable
 check.enable check.list checkpoint.create checkpoint.frontiers checkpoint.head checkpoint.list
 checkpoint.travel cloud.launch cloud.list cloud.status cloud.stop collaborator.list
@@ -31,7 +31,7 @@ path.remove path.set path.timeline proposal.auto_merge proposal.close proposal.c
 proposal.get proposal.list proposal.merge_finalize proposal.merge_prepare proposal.ready
 proposal.reopen proposal.reviewers proposal.update proposal.update_branch proposal.versions
 protection.clear protection.list protection.set publication.create reaction.add reaction.remove
-release.create release.delete release.edit release.get release.list repo.dependencies report.create
+repo.dependencies report.create
 report.decide report.list review.create review.dismiss run.cancel run.create run.get run.list
 run.rerun run.update seal.artifacts session.callback session.export_key social.listing star.clear
 star.set suggestion.prepare thread.comment thread.create thread.list thread.resolve transfer.accept
