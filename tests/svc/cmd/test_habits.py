@@ -77,7 +77,7 @@ def test_what_is_specified_and_not_built_says_so(svc: Svc) -> None:
             told = svc(*path.split(), *more)
             assert (told.code, told.out) == (2, ""), (path, told)
             assert f"svc {path} is not in this version" in told.err
-    for group in ("pr", "pr nonsense", "issue --help", "repo release", *OTHER_NAMES):
+    for group in ("pr", "pr nonsense", "issue --help", "repo run", *OTHER_NAMES):
         told = svc(*group.split())
         assert told.code == 2
         assert "is not in this version" in told.err
