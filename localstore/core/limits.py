@@ -12,6 +12,7 @@ TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes
 BLOB_FILE = 16 * MIB  # one binary file pushed into `app` and `lib` repositories
 BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree
 APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here
+ASSET_FILE = 128 * MIB  # one asset of a release
 CHUNK_MIN, CHUNK_TARGET, CHUNK_MAX = 8 * KIB, 64 * KIB, 128 * KIB
 CHUNKED_FILE = 16 * GIB  # one file stored as chunks: its manifest, about 1/700 of it, is one object
 CHUNK_MANIFEST = 32 * MIB  # one manifest; no more than a frame holds
@@ -27,6 +28,8 @@ MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
+RELEASES, VERSION_CHARS, NOTES_BYTES = 10_000, 100, 64 * KIB  # of a repository; of one release
+ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of one asset
 
 # --- issues
 ISSUES = 1_000_000  # numbers of one repository, for issues and proposals

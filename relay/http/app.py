@@ -102,7 +102,7 @@ class _Entry:
         stream: Any = request.stream
         stream.request_max_size = math.inf
         try:
-            answer = in_pieces(await self._answer(request))
+            answer = in_pieces(request, await self._answer(request))
             response = answer.response
             if response is None:
                 return

@@ -84,11 +84,16 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
     return reply.section(*part)
 
 
-def in_pieces(answer: Answer) -> Answer:
+def in_pieces(request: Request, answer: Answer) -> Answer:
     """A large body is sent as a stream, so that a slow reader has a part of it in the connection's buffer
-    and not all of it for as long as it likes."""
+    and not all of it for as long as it likes. HEAD sends none of it."""
     response = answer.response
-    if response is None or answer.stream is not None or len(response.body or b"") <= LARGE:
+    if (
+        request.method == "HEAD"
+        or response is None
+        or answer.stream is not None
+        or len(response.body or b"") <= LARGE
+    ):
         return answer
     body, response.body = response.body, b""
     assert body is not None  # noqa: S101  # it is large

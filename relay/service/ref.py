@@ -19,7 +19,7 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
-from relay.service.live import base, frontier, landing
+from relay.service.live import branch_base, frontier, landing
 
 NO_KEY = "relay00"  # stands for the device key of a session without one, also in the names of conflict copies
 FREE = "free_branches"  # the job that takes away the rows of a deleted branch
@@ -148,7 +148,7 @@ async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
         raise NotFound
     if root == tree.EMPTY_ROOT:
         return made
-    return dataclasses.replace(made, seq=base.START, sealed_seq=base.START, base=root)
+    return dataclasses.replace(made, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
 
 
 async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:

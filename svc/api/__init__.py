@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from localstore.core.model.base import Page
     from svc.api.history import HistoryCalls
     from svc.api.payload import PayloadCalls
+    from svc.api.release import ReleaseCalls
     from svc.api.repo import RepoCalls
     from svc.api.sync import SyncCalls
     from svc.http.client import Http
@@ -68,6 +69,12 @@ class Api:
         from svc.api.payload import PayloadCalls
 
         return PayloadCalls(self.http)
+
+    @cached_property
+    def release(self) -> ReleaseCalls:
+        from svc.api.release import ReleaseCalls
+
+        return ReleaseCalls(self.http)
 
     @cached_property
     def repo(self) -> RepoCalls:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 RAW_MAX = 256 * MIB
 PROBLEM_MAX = 1 * MIB
 DETAIL_CHARS = 2000
-SWITCHING_PROTOCOLS = 101
+SWITCHING_PROTOCOLS, PARTIAL_CONTENT = 101, 206
 BODY = "svc.body"  # extension of a response: what it held, or the error that reading it ended with
 NOTHING_HERE = "it does not exist, or you may not see it; check the name, or sign in: svc login"  # a bare 404
 REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sent again
@@ -115,6 +115,16 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     except httpx.TransportError as error:
         why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _interrupted(response, why) from None
+
+
+def begins(response: httpx.Response, start: int) -> int:
+    """Where the bytes of an answer begin that was asked for those from `start` on: there, or at 0. Raises
+    ServerMisbehaved for another range."""
+    if response.status_code != PARTIAL_CONTENT:
+        return 0
+    if not response.headers.get("content-range", "").startswith(f"bytes {start}-"):
+        raise _misbehaved(response, "sent other bytes than it was asked for")
+    return start
 
 
 def problem(response: httpx.Response) -> SvcError:

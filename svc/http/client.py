@@ -162,10 +162,19 @@ class Http:
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
         """A context with the answer in pieces, at most `cap` bytes in all. Not repeated once it has begun."""
+        with self.stream_from(endpoint, 0, cap, body, query, **path) as (_, pieces):
+            yield pieces
+
+    @contextmanager
+    def stream_from(
+        self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
+    ) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """As `stream`, with the bytes from `start` on: where they begin (at 0 if all came), and pieces."""
         outgoing = self._request(endpoint, path, body, query_of(query))
+        outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)
         try:
-            yield answer.pieces(response, cap)
+            yield answer.begins(response, start), answer.pieces(response, cap)
         finally:
             response.close()
 
@@ -175,13 +184,15 @@ class Http:
         parts: Callable[[], Iterable[bytes]],
         length: int,
         digest: bytes,
+        *,
+        query: Any = None,
+        media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes whose BLAKE3 (32 raw bytes) is signed. `parts` yields them again for each
-        attempt."""
-        outgoing = self._request(endpoint, path)
+        """Send `length` bytes whose BLAKE3 (raw) is signed. `parts` yields them again for each attempt."""
+        outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
-        outgoing.headers["Content-Type"] = "application/octet-stream"
+        outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:

@@ -245,3 +245,11 @@ def _the_history_of_no_file(place: Place) -> None:
     first_push(place)
     refused(place.ann, "log", "--follow", says="log --follow PATH")
     place.ann.ok("log", "--follow", "a.txt")
+
+
+@row("invalid", "log")
+def _a_release_of_a_seal_that_is_not_here(place: Place) -> None:
+    first_push(place)
+    refused(place.ann, "repo", "release", "create", "v1", "--seal", "f" * 64, says="log")
+    seal = place.ann.ok("log", "--json", "id", "--jq", ".[0].id").out.strip()
+    place.ann.ok("repo", "release", "create", "v1", "--seal", seal)

@@ -1,13 +1,14 @@
 """How each route that changes something is tried: a request that succeeds, made anew for each call.
 
-A new route fails the tests that walk the route table until it stands here.
+A new route fails the tests that walk the route table until it stands here or in `tests.relay.nouns`.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import httpx
@@ -17,46 +18,16 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.device_grant import Purpose, fingerprint
 from relay import routes
 from relay.http.routing import TABLE
+from tests.relay import nouns
 from tests.relay.auth.people import PASSWORD, Browser, Device
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create, ok
+from tests.relay.histories import ok
+from tests.relay.world import REPO, Named, Try, World, name
 
 routes.load()
 CHANGING = {(route.method, route.path): route for route in TABLE if route.changes}
-REPO = "/api/v1/repos/{id}"
 BRANCH = f"{REPO}/branches/{{branch}}"
 KEYS = "/api/v1/repos/device-keys"
-Named = tuple[str, str]
-
-
-@dataclass
-class World:
-    """Somebody with a repository, at two doors: signed requests and a browser."""
-
-    relay: Relay
-    who: Account
-    http: httpx.Client
-    browser: Browser
-    handle: str
-
-    @property
-    def repo(self) -> Repository:
-        """A new repository, whose branch is empty."""
-        return create(self.http, self.who, f"r{secrets.token_hex(6)}")
-
-
-@dataclass
-class Try:
-    """One request. `http` None: that of the world, signed."""
-
-    path: str
-    json: Any = None
-    data: Any = None
-    http: httpx.Client | None = None
-
-    def send(self, world: World, method: str, headers: dict[str, str] | None = None) -> httpx.Response:
-        http = self.http or world.http
-        return http.request(method, self.path, json=self.json, data=self.data, headers=headers)
 
 
 @pytest.fixture
@@ -67,10 +38,6 @@ def world(
     browser = Browser(relay.url).sign_up(handle)
     yield World(relay, who, client(who), browser, handle)
     browser.close()
-
-
-def name() -> str:
-    return f"n{secrets.token_hex(6)}"
 
 
 def _approval(world: World) -> dict[str, Any]:
@@ -167,72 +134,12 @@ def _sign_in(world: World) -> Try:
     return Try("/auth/login", data={"handle": world.handle, "password": PASSWORD}, http=world.browser)
 
 
-def _issue(world: World) -> str:
-    """The address of a new issue in a repository with the label `bug`."""
-    repo = world.repo
-    ok(repo.http.post(f"{repo.url}/labels", json={"name": "bug"}))
-    ok(repo.http.post(f"{repo.url}/issues", json={"title": name()}))
-    return f"{repo.url}/issues/1"
-
-
-def _on_issue(path: str, json: Any = None, *before: tuple[str, str]) -> Callable[[World], Try]:
-    """A request below a new issue, after these others."""
-
-    def act(world: World) -> Try:
-        issue = _issue(world)
-        for method, sub in before:
-            ok(world.http.request(method, issue + sub))
-        return Try(issue + path, json)
-
-    return act
-
-
-def _on_comment(path: str, json: Any = None, *before: tuple[str, str]) -> Callable[[World], Try]:
-    def act(world: World) -> Try:
-        comments = f"{_issue(world)}/comments"
-        one = f"{comments}/{ok(world.http.post(comments, json={'body': 'first'}))['id']}"
-        for method, sub in before:
-            ok(world.http.request(method, one + sub))
-        return Try(one + path, json)
-
-    return act
-
-
-def _on_label(json: Any = None) -> Callable[[World], Try]:
-    return lambda world: Try(f"{_issue(world).removesuffix('/issues/1')}/labels/bug", json)
-
-
-def _cloned(world: World) -> Try:
-    source = world.repo
-    ok(world.http.post(f"{source.url}/labels", json={"name": "bug"}))
-    return Try(f"{world.repo.url}/labels/clone", {"source": source.body["full_name"]})
-
-
-ISSUE = f"{REPO}/issues/{{n}}"
-_HEART = "/reactions/heart"
 MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", "/api/v1/repos"): lambda world: Try("/api/v1/repos", {"name": name()}),
     ("PATCH", REPO): lambda world: Try(world.repo.url, {"description": name()}),
     ("DELETE", REPO): lambda world: Try(world.repo.url),
     ("POST", f"{REPO}/restore"): _restored,
     ("POST", f"{REPO}/refs"): lambda world: Try(f"{world.repo.url}/refs", {"type": "branch", "name": name()}),
-    ("POST", f"{REPO}/labels"): lambda world: Try(f"{world.repo.url}/labels", {"name": name()}),
-    ("PATCH", f"{REPO}/labels/{{name}}"): _on_label({"color": "00ff00"}),
-    ("DELETE", f"{REPO}/labels/{{name}}"): _on_label(),
-    ("POST", f"{REPO}/labels/clone"): _cloned,
-    ("POST", f"{REPO}/issues"): lambda world: Try(f"{world.repo.url}/issues", {"title": name()}),
-    ("PATCH", ISSUE): _on_issue("", {"state": "closed"}),
-    ("PUT", f"{ISSUE}/labels/{{name}}"): _on_issue("/labels/bug"),
-    ("DELETE", f"{ISSUE}/labels/{{name}}"): _on_issue("/labels/bug", None, ("PUT", "/labels/bug")),
-    ("POST", f"{ISSUE}/comments"): _on_issue("/comments", {"body": "a word"}),
-    ("PATCH", f"{ISSUE}/comments/{{comment}}"): _on_comment("", {"body": "another"}),
-    ("DELETE", f"{ISSUE}/comments/{{comment}}"): _on_comment(""),
-    ("PUT", f"{ISSUE}/reactions/{{reaction}}"): _on_issue(_HEART),
-    ("DELETE", f"{ISSUE}/reactions/{{reaction}}"): _on_issue(_HEART, None, ("PUT", _HEART)),
-    ("PUT", f"{ISSUE}/comments/{{comment}}/reactions/{{reaction}}"): _on_comment(_HEART),
-    ("DELETE", f"{ISSUE}/comments/{{comment}}/reactions/{{reaction}}"): _on_comment(
-        _HEART, None, ("PUT", _HEART)
-    ),
     ("PATCH", f"{REPO}/refs/{{type}}/{{name...}}"): _moved,
     ("DELETE", f"{REPO}/refs/{{type}}/{{name...}}"): _deleted,
     ("POST", f"{BRANCH}/live/bootstrap"): _bootstrap,
@@ -301,3 +208,12 @@ QUIET: dict[Named, str] = {
     ("POST", "/auth/refresh"): "the same session, every hour",
 }
 """Routes that succeed without an event, and why."""
+
+QUESTIONS: dict[str, list[str]] = {}
+"""What the crawl for hidden paths asks of each route that reads below a repository, by method and path."""
+
+for _noun in iter_modules(nouns.__path__):
+    _module = import_module(f"tests.relay.nouns.{_noun.name}")
+    MUTATIONS |= getattr(_module, "MUTATIONS", {})
+    QUIET |= getattr(_module, "QUIET", {})
+    QUESTIONS |= getattr(_module, "QUESTIONS", {})

@@ -8,6 +8,7 @@ from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
 
 from relay.db.schema.live import lane, lane_final
 from relay.db.schema.ref import ref
+from relay.db.schema.release import release_asset
 from relay.db.schema.repo import repo
 from relay.db.schema.seal import prepare, seal
 from relay.db.schema.storage import frame, object_, pack, repo_object
@@ -34,6 +35,7 @@ FINALS = (
     .distinct()
 )
 PREPARED = select(prepare.c.seals)
+ASSETS = select(release_asset.c.digest).distinct()
 
 # --- what nobody refers to
 

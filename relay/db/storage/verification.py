@@ -11,9 +11,10 @@ from relay.db.schema.account import device_key
 from relay.db.schema.event import event
 from relay.db.schema.live import lane_dir, lane_final
 from relay.db.schema.ref import ref
+from relay.db.schema.release import release, release_asset
 from relay.db.schema.repo import repo
 from relay.db.schema.seal import seal, seal_parent
-from relay.db.schema.storage import frame, object_, pack, repo_object
+from relay.db.schema.storage import chunked_file, frame, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
 
 _IDS: Any = bindparam("ids", expanding=True)
@@ -96,4 +97,28 @@ SEQ = select(ref.c.seq).where(ref.c.id == _BRANCH)
 DIRECTORIES = select(lane_dir.c.path, lane_dir.c.files).where(lane_dir.c.branch_id == _BRANCH)
 FINALS = select(lane_final.c.gen, lane_final.c.epoch, lane_final.c.genesis, lane_final.c.state).where(
     lane_final.c.branch_id == _BRANCH
+)
+
+# --- releases: assets whose bytes their repository holds neither as an object nor as chunks
+_HOLDS = and_(object_.c.digest == repo_object.c.digest, ~object_.c.directory)
+LOST_ASSETS = (
+    select(release.c.repo_id, release.c.version, release_asset.c.name, release_asset.c.digest)
+    .select_from(release_asset.join(release, release.c.id == release_asset.c.release_id))
+    .where(
+        ~select(object_.c.digest)
+        .select_from(object_.join(repo_object, _HOLDS))
+        .where(
+            repo_object.c.repo_id == release.c.repo_id,
+            repo_object.c.digest == release_asset.c.digest,
+            object_.c.size == release_asset.c.size,
+        )
+        .exists(),
+        ~select(chunked_file.c.digest)
+        .where(
+            chunked_file.c.repo_id == release.c.repo_id,
+            chunked_file.c.digest == release_asset.c.digest,
+            chunked_file.c.size == release_asset.c.size,
+        )
+        .exists(),
+    )
 )

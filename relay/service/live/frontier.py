@@ -23,7 +23,7 @@ from relay.db.ref import RefRow
 from relay.memory.lanes import Desk, LaneKey, Source
 from relay.node import Node
 from relay.service.history import content
-from relay.service.live.base import Base, Lacking, look_up
+from relay.service.live.branch_base import Base, Lacking, look_up
 from relay.service.live.rules import Frontier
 
 R = TypeVar("R")

@@ -35,7 +35,7 @@ from relay.memory.lanes import LaneKey, Source
 from relay.node import Node
 from relay.service.history import content
 from relay.service.live import frontier
-from relay.service.live.base import Base, Lacking, below
+from relay.service.live.branch_base import Base, Lacking, below
 from relay.service.live.rules import Frontier
 
 R = TypeVar("R")

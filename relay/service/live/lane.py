@@ -17,7 +17,7 @@ from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import Desk, LaneKey, Lanes, Source
 from relay.service.live import epochs, frontier
-from relay.service.live.base import Base
+from relay.service.live.branch_base import Base
 from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000

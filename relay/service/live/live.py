@@ -34,10 +34,10 @@ from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import LaneKey, Source
 from relay.service.history import content, live_updates
-from relay.service.live import base, frontier, lane_work
+from relay.service.live import branch_base, frontier, lane_work
 from relay.service.live import checkpoint as checkpoints
 from relay.service.live import replica as replicas
-from relay.service.live.base import Base, Lacking
+from relay.service.live.branch_base import Base, Lacking
 from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live.rules import Asked, Batch, Frontier
 from relay.service.storage import chunked
@@ -82,9 +82,9 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
 async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
     if since:
         changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
-        found = [base.row_to_wire(rows.row(one), replica) for one in changed]
+        found = [branch_base.row_to_wire(rows.row(one), replica) for one in changed]
     else:
-        found = await base.to_wire(view.node, tx, ref, replica)
+        found = await branch_base.to_wire(view.node, tx, ref, replica)
     live_by = await frontier.live_by(tx, ref, key.id)
     return Bootstrap(
         branch_id=ref.id,
@@ -144,7 +144,7 @@ async def _landed(
                 tx.after_commit(keep)
         except Lacking as lacking:
             async with view.read() as tx:
-                await base.look_up(view.node, tx, ref, lacking, began)
+                await branch_base.look_up(view.node, tx, ref, lacking, began)
             continue
         except _Costly as costly:
             known = await _worked_out(view, costly.work, asked)

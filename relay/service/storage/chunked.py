@@ -5,7 +5,7 @@
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
 A row of `chunked_file` stands for a file that was read whole. The collector drops a row that no frontier,
-seal or prepare names and that was not seen for GC_GRACE, and keeps what `listed` gives for the others.
+seal, prepare or asset names and that was not seen for GC_GRACE, and keeps what `listed` gives for the others.
 """
 
 from __future__ import annotations
@@ -166,13 +166,19 @@ def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[Chunk
 # --- giving it out
 
 
-def reply(view: View, digest: bytes, size: int, headers: Mapping[str, str] = MappingProxyType({})) -> Reply:
+def reply(
+    view: View,
+    digest: bytes,
+    size: int,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    media: str = BYTES,
+) -> Reply:
     """An answer that streams the file, or the range of it that is asked for."""
     return Reply(
         stream=read(view, digest),
         section=lambda start, end: read(view, digest, start, end),
         length=size,
-        content_type=BYTES,
+        content_type=media,
         etag=f'"{digest.hex()}"',
         headers=headers,
     )

@@ -100,7 +100,7 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
-    """How many large files go (could go) that no frontier, seal or prepare of any repository names."""
+    """How many large files go (could go) that no frontier, seal, prepare or asset of any repository names."""
     gone, repo_id, digest = 0, "", b""
     while True:
         async with db.read() as tx:

@@ -52,7 +52,7 @@ async def store(view: View, upload: Upload) -> PackStored:
     if upload.length is None:
         raise BadRequest("a pack is sent with a Content-Length")
     intake = _Intake(view)
-    async for step in _steps(upload.chunks()):
+    async for step in steps(upload.chunks()):
         await intake.take(step, upload)
     intake.reader.close()
     await upload.finish()
@@ -173,7 +173,7 @@ class _Intake:
         return frames, texts
 
 
-async def _steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+async def steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """The same bytes in lots of STEP or a little more."""
     waiting: list[bytes] = []
     size = 0

@@ -1,11 +1,11 @@
 """Every object that something refers to: where the collector and the audit begin.
 
 Roots are all seals with their trees and files, what is prepared for sealing, the files that live frontiers
-have now, the genesis texts of their lanes in this epoch and of the older epochs that are kept. A file that
-was deleted before any seal is no root, nor is the frontier of a deleted branch, nor a checkpoint. The lists
-of roots are read in one snapshot; the trees below them afterwards, since nothing but the collector takes
-objects away. The collector adds the chunks of large files, when it has dropped those that none of this
-names.
+have now, the genesis texts of their lanes in this epoch and of the older epochs that are kept, and the
+assets of releases. A file that was deleted before any seal is no root, nor is the frontier of a deleted
+branch, nor a checkpoint. The lists of roots are read in one snapshot; the trees below them afterwards, since
+nothing but the collector takes objects away. The collector adds the chunks of large files, when it has
+dropped those that none of this names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
         drafts = _DRAFTS.decode(raw)
         trees += [draft.root for draft in drafts]
         await marks.add(digest for draft in drafts for _, kind, digest, _ in draft.changes if kind)
-    for statement in (rows.LANES, rows.FINALS):
+    for statement in (rows.LANES, rows.FINALS, rows.ASSETS):
         lot: list[bytes] = []
         async for row in tx.stream(statement):
             lot += [bytes(digest) for digest in row if digest is not None]

@@ -18,10 +18,12 @@ import pytest
 from localstore.errors import CopyBusy, DiskError
 from localstore.folder.lock import QUEUE, Holder, holder, own_working_copy, wanted
 
+# A process started in the background may ignore SIGINT, and so would its children.
 HOLD = """
-import sys
+import signal, sys
 from pathlib import Path
 from localstore.folder.lock import own_working_copy
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with own_working_copy(Path(sys.argv[1]), Path(sys.argv[1]).parent, sys.argv[2], 60):
     print("mine", flush=True)
     sys.stdin.readline()

@@ -266,6 +266,7 @@ def test_filters(world: World) -> None:
 
 
 def test_a_page_is_a_fixed_number_of_statements(world: World) -> None:
+    """The least of five pages: jobs and followers of the node run statements of their own beside them."""
     from relay.db.engine import sqlite
 
     if world.relay.node.db.dialect != "sqlite":
@@ -276,12 +277,15 @@ def test_a_page_is_a_fixed_number_of_statements(world: World) -> None:
         for _ in range(8):
             number = world.open(labels=["bug"], assignees=["@me"])["number"]
             ok(world.http.put(f"{world.issues}/{number}/reactions/eyes"))
-        ran: list[str] = []
-        with pytest.MonkeyPatch.context() as patch:
-            for name in ("all", "one", "value"):
-                _counting(patch, sqlite, name, ran)
-            world.listed()
-        counts.append(len(ran))
+        pages = []
+        for _ in range(5):
+            ran: list[str] = []
+            with pytest.MonkeyPatch.context() as patch:
+                for name in ("all", "one", "value"):
+                    _counting(patch, sqlite, name, ran)
+                world.listed()
+            pages.append(len(ran))
+        counts.append(min(pages))
     assert counts[0] == counts[1]
     assert 4 <= counts[0] <= 8
 

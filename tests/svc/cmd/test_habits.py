@@ -77,10 +77,14 @@ def test_what_is_specified_and_not_built_says_so(svc: Svc) -> None:
             told = svc(*path.split(), *more)
             assert (told.code, told.out) == (2, ""), (path, told)
             assert f"svc {path} is not in this version" in told.err
-    for group in ("pr", "pr nonsense", "issue --help", "repo release", *OTHER_NAMES):
+    built = {name for name, ours in OTHER_NAMES.items() if ours in GROUPS}
+    for group in ("pr", "pr nonsense", "issue --help", "repo run", *(OTHER_NAMES.keys() - built)):
         told = svc(*group.split())
         assert told.code == 2
         assert "is not in this version" in told.err
+    for name in built:
+        told = svc(name, "list")
+        assert (told.code, f"did you mean: svc {OTHER_NAMES[name]}" in told.err) == (2, True), told
 
 
 @pytest.mark.parametrize("path", [path for path in SPECIFIED if path in COMMANDS])

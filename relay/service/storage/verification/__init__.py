@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
-from relay.service.storage.verification import chunked, frontier, packs, seals, trees, usage
+from relay.service.storage.verification import assets, chunked, frontier, packs, seals, trees, usage
 
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     packs.check,
@@ -19,6 +19,7 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     trees.check,
     chunked.check,
     frontier.check,
+    assets.check,
     usage.check,
 )
 

@@ -26,7 +26,15 @@ def nonce(name: str) -> dict[str, Any]:
 
 def ref(**members: Any) -> dict[str, Any]:
     """A branch of a repository that does not exist."""
-    known = {"id": "b", "repo_id": "r", "type": "branch", "name": "main", "head": None, "seq": 0}
+    known = {
+        "id": "b",
+        "repo_id": "r",
+        "type": "branch",
+        "name": "main",
+        "head": None,
+        "base": None,
+        "seq": 0,
+    }
     return {**known, "sealed_seq": 0, "created_at": 1, "updated_at": 1, "deleted_at": None, **members}
 
 

@@ -19,7 +19,7 @@ from relay.caller import View
 from relay.db.schema import tables
 from relay.service import ref as refs
 from relay.service import upkeep
-from relay.service.live import base, landing, lane
+from relay.service.live import branch_base, landing, lane
 from relay.service.storage import verification
 from tests.relay.service.live.test_landing import Tree, finalize, land, now, prepare
 from tests.relay.service.live_world import Device, World, world
@@ -101,7 +101,9 @@ async def test_files_of_the_base_are_edited_deleted_and_replaced_as_others_are(w
     b = await branched(a, head)
     found = await rows_of(b)
     assert len({gen for gen, _ in found.values()}) == len(FILES)
-    assert all(base.NUMBERS <= gen < 2 * base.NUMBERS and ver == 1 for gen, ver in found.values())
+    assert all(
+        branch_base.NUMBERS <= gen < 2 * branch_base.NUMBERS and ver == 1 for gen, ver in found.values()
+    )
     gen = found["a/x"][0]
     text = Lane.genesis(b.branch_id, gen, 0, b"ax")
     assert (await b.one(b.edit("a/x", text, gen + 1, b"axe"))).result == "stale"
@@ -147,7 +149,7 @@ async def test_a_directory_of_the_base_is_a_file_once_nothing_is_left_in_it(w: W
 
 
 async def test_two_lanes_with_one_number_are_kept_apart(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_first_number", lambda branch_id, directory: 5)
+    monkeypatch.setattr(branch_base, "_first_number", lambda branch_id, directory: 5)
     a = await w.device()
     head = await land(a, None, {"a/x": b"same", "b/x": b"same", "c/x": b"same"})
     b = await branched(a, head)

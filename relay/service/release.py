@@ -1,0 +1,239 @@
+"""Rules of releases: a version is one release of one seal, and an asset of a name is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
+from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES
+from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.release import (
+    Asset,
+    AssetExists,
+    Release,
+    ReleaseCreate,
+    ReleaseExists,
+    check_asset_name,
+)
+from localstore.core.paths import case_key
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View
+from relay.db import release as rows
+from relay.db.engine.database import Tx
+from relay.db.release import AssetRow, ReleaseRow
+from relay.http import paging
+from relay.http.routing import Reply, Upload
+from relay.service.storage import file
+from relay.service.storage.pack import require_plaintext
+
+# A browser saves an asset and never runs it, whatever type its uploader gave it.
+POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "default-src 'none'; sandbox"}
+
+
+async def page(view: View, query: PageQuery) -> Page[Release]:
+    """Newest first."""
+    async with view.read() as tx:
+        found = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
+        return Page(items=await _to_wire(tx, found.items), next_cursor=found.next_cursor)
+
+
+async def get(view: View, version: str) -> Release:
+    async with view.read() as tx:
+        return await _whole(tx, await _find(tx, view, version))
+
+
+async def create(view: View, body: ReleaseCreate) -> Release:
+    _check_notes(body.notes)
+    async with view.write() as tx:
+        of_repo = view.repo.id
+        if await tx.value(rows.SEALED, of_repo=of_repo, seal_id=body.seal_id) is None:
+            raise Invalid(
+                f"{body.seal_id[:12]} is no seal of {view.repo.full_name}; see: svc log", pointer="/seal_id"
+            )
+        if await tx.one(rows.ONE, of_repo=of_repo, version=body.version) is not None:
+            raise ReleaseExists(f"{view.repo.full_name} already has a release {body.version}")
+        if await tx.value(rows.COUNT, of_repo=of_repo) >= RELEASES:
+            raise Conflict(f"{view.repo.full_name} has {RELEASES} releases, and no repository has more")
+        await tx.run(
+            rows.INSERT,
+            id=new_id(),
+            repo_id=of_repo,
+            version=body.version,
+            seal_id=body.seal_id,
+            notes=body.notes,
+            author_id=view.me.account_id,
+            created_at=now_ms(),
+        )
+        await _announce(tx, view, "release.create", body.version, seal=body.seal_id)
+        return await _whole(tx, await _find(tx, view, body.version))
+
+
+async def edit(view: View, version: str, notes: str) -> Release:
+    """The notes change; what the release names does not."""
+    _check_notes(notes)
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        await tx.run(rows.EDIT, of_release=found.id, new_notes=notes)
+        await _announce(tx, view, "release.edit", version)
+        return await _whole(tx, await _find(tx, view, version))
+
+
+async def delete(view: View, version: str) -> None:
+    """With its assets, whose bytes the collector frees."""
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        await tx.run(rows.ASSETS_DELETE, of_release=found.id)
+        await tx.run(rows.DELETE, of_release=found.id)
+        await _announce(tx, view, "release.delete", version)
+
+
+# --- assets
+
+
+async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
+    """By name, upper and lower case alike."""
+    async with view.read() as tx:
+        found = await _find(tx, view, version)
+        return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=found.id)
+
+
+async def upload(view: View, version: str, name: str, media: str, body: Upload) -> Asset:
+    """Take a file in. Nothing of it is reachable unless all of it arrived and is what was signed. AssetExists
+    before the body is read."""
+    require_plaintext(view)
+    check_asset_name(name)
+    async with view.read() as tx:
+        await _require_free(tx, await _find(tx, view, version), name)
+    taken = await file.take(view, body)
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        await _require_free(tx, found, name)
+        await taken.admit(tx, view)
+        await tx.run(
+            rows.ASSET_INSERT,
+            release_id=found.id,
+            folded=case_key(name),
+            name=name,
+            digest=taken.digest,
+            size=taken.size,
+            content_type=media,
+            uploader_id=view.me.account_id,
+            created_at=now_ms(),
+        )
+        await _announce(tx, view, "asset.upload", version, name=name)
+        return _asset(await _find_asset(tx, found, name))
+
+
+async def download(view: View, version: str, name: str) -> Reply:
+    """The bytes, to be saved. Another asset may come under this name, so that caches ask again."""
+    require_plaintext(view)
+    async with view.read() as tx:
+        found = await _find_asset(tx, await _find(tx, view, version), name)
+    headers = {
+        **POLICY,
+        "cache-control": "public, no-cache" if view.repo.public else "private, no-cache",
+        "content-disposition": disposition(found.name),
+    }
+    return await file.reply(view, found.digest, found.size, found.content_type, headers)
+
+
+async def delete_asset(view: View, version: str, name: str) -> None:
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        asset = await _find_asset(tx, found, name)
+        await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=asset.folded)
+        await _announce(tx, view, "asset.delete", version, name=name)
+
+
+def disposition(name: str) -> str:
+    """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and as it is."""
+    plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
+    whole = quote(name, safe="")
+    return f'attachment; filename="{plain}"' + ("" if plain == name else f"; filename*=UTF-8''{whole}")
+
+
+# --- rows
+
+
+async def _find(tx: Tx, view: View, version: str) -> ReleaseRow:
+    found = await tx.one(rows.ONE, of_repo=view.repo.id, version=version)
+    if found is None:
+        raise NotFound
+    return rows.release_row(found)
+
+
+async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
+    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    asset = rows.asset_row(found) if found is not None else None
+    if asset is None or asset.name != name:
+        raise NotFound
+    return asset
+
+
+async def _require_free(tx: Tx, of: ReleaseRow, name: str) -> None:
+    """AssetExists for a name that is taken, Conflict for a release that is full."""
+    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    if found is not None:
+        there = rows.asset_row(found)
+        raise AssetExists(
+            f"release {of.version} already has an asset {there.name}; delete it first, or add --clobber",
+            name=there.name,
+            blake3=bytes(there.digest).hex(),
+            size=there.size,
+        )
+    if await tx.value(rows.ASSET_COUNT, of_release=of.id) >= ASSETS:
+        raise Conflict(f"release {of.version} has {ASSETS} assets, and no release has more")
+
+
+def _check_notes(notes: str) -> None:
+    if len(notes.encode("utf-8", "surrogatepass")) > NOTES_BYTES:
+        raise TooLarge(f"notes have at most {NOTES_BYTES} bytes")
+
+
+async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) -> None:
+    await view.node.hub.announce(tx, view.repo.id, kind, version=version, **data)
+
+
+async def _whole(tx: Tx, found: ReleaseRow) -> Release:
+    return (await _to_wire(tx, [found]))[0]
+
+
+async def _to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
+    """The wire form, with the assets of all of them in one statement."""
+    by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
+    for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:
+        asset = rows.asset_row(row)
+        by_release[asset.release_id].append(_asset(asset))
+    return [
+        Release(
+            version=one.version,
+            seal_id=one.seal_id,
+            notes=one.notes,
+            author=_actor(one.author_id, one.author_handle, one.author_kind),
+            assets=by_release[one.id],
+            created_at=rfc3339(one.created_at),
+        )
+        for one in found
+    ]
+
+
+def _listed(row: Any) -> Asset:
+    return _asset(rows.asset_row(row))
+
+
+def _asset(found: AssetRow) -> Asset:
+    return Asset(
+        name=found.name,
+        size=found.size,
+        blake3=bytes(found.digest).hex(),
+        content_type=found.content_type,
+        uploaded_by=_actor(found.uploader_id, found.uploader_handle, found.uploader_kind),
+        created_at=rfc3339(found.created_at),
+    )
+
+
+def _actor(id: str, handle: str | None, kind: str) -> Actor:
+    return Actor(id=id, handle=handle, kind=kind)  # type: ignore[arg-type]

@@ -1,0 +1,41 @@
+"""Releases: assets go up as they are on the disk, and come down from where a download broke off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+
+from localstore.core.limits import ASSET_FILE
+from localstore.core.model import release as releases
+from localstore.core.model.release import Asset, AssetUpload
+from svc.http.client import Http
+
+
+class ReleaseCalls:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def upload(
+        self,
+        repo_id: str,
+        version: str,
+        name: str,
+        media: str,
+        parts: Callable[[], Iterable[bytes]],
+        length: int,
+        digest: bytes,
+    ) -> Asset:
+        """Send a file of `length` bytes with this BLAKE3; `parts` yields it again for each attempt."""
+        query = AssetUpload(name=name)
+        return self._http.upload(
+            releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
+        )
+
+    def download(
+        self, repo_id: str, version: str, name: str, start: int
+    ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
+        """A context with the bytes from `start` on, and where they really begin: 0 if the server sends all.
+        They are not verified."""
+        return self._http.stream_from(
+            releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
+        )

@@ -1,0 +1,107 @@
+"""`svc repo release upload|download|delete-asset`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.model import release as releases
+from localstore.core.model.release import Asset
+from svc.cmd.frame.context import Ctx
+from svc.cmd.release.release import LIST, Version, find
+from svc.console import Column, answers
+from svc.flows.place.refs import explained_not_found
+
+COLUMNS = (
+    Column("name", kind="name"),
+    Column("size", kind="size"),
+    Column("blake3", kind="id"),
+    Column("uploaded"),
+)
+RECEIVED = (Column("path", kind="name"), Column("size", kind="size"), Column("downloaded"))
+
+
+@answers(COLUMNS, Asset)
+def upload(
+    ctx: Ctx,
+    version: Version,
+    paths: Annotated[list[str], typer.Argument(metavar="FILES...", help="The files")],
+    clobber: Annotated[bool, typer.Option("--clobber", help="Replace assets of the same names")] = False,
+) -> None:
+    """Upload files to a release
+
+    An asset has at most 128 MiB. A file that the release has already is not sent again.
+
+    Examples:
+    svc repo release upload v1.0.0 dist/*.tar.gz
+    svc repo release upload v1.0.0 dist/app.zip --clobber
+    """
+    from svc.flows.assets import local_files
+    from svc.flows.assets import upload as send
+
+    files = local_files(paths)
+    repo = ctx.repo
+    with explained_not_found(repo, f"release {version}", LIST):
+        ctx.api.send(releases.GET, id=repo.id, v=version)
+    sent = list(send(ctx.api, repo.id, version, files, clobber, ctx.obj.progress))
+    rows = [{**_built(one.asset), "uploaded": one.uploaded} for one in sent]
+    ctx.out.rows(rows, COLUMNS, Asset)
+
+
+@answers(RECEIVED, Asset)
+def download(
+    ctx: Ctx,
+    version: Annotated[str, typer.Argument(metavar="[VERSION]", help="The version; else the newest")] = "",
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--pattern", metavar="GLOB", help="Only assets whose names match; repeatable"),
+    ] = None,
+    folder: Annotated[str, typer.Option("-D", "--dir", metavar="DIR", help="Where they go")] = ".",
+    clobber: Annotated[bool, typer.Option("--clobber", help="Overwrite files of the same names")] = False,
+) -> None:
+    """Download assets into a folder
+
+    Each file has its name when all of it is there and is what the release names. Run again after an
+    interruption, it goes on where it stopped.
+
+    Examples:
+    svc repo release download v1.0.0 -R alice/notes -D dist
+    svc repo release download --pattern '*.tar.gz'
+    """
+    from svc.flows import assets
+
+    repo = ctx.readable_repo
+    found = find(ctx, repo, version)
+    wanted = assets.chosen(found, pattern or [])
+    received = assets.download(
+        ctx.reader, repo.id, found.version, wanted, Path(folder), clobber, ctx.obj.progress
+    )
+    rows = [{**_built(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received]
+    ctx.out.rows(rows, RECEIVED, Asset)
+
+
+@answers((Column("version"), Column("name")))
+def delete_asset(ctx: Ctx, version: Version, name: Annotated[str, typer.Argument(help="The asset")]) -> None:
+    """Remove an asset of a release
+
+    Examples:
+    svc repo release delete-asset v1.0.0 app.zip --yes
+    """
+    repo = ctx.repo
+    with explained_not_found(repo, f"asset {name} in release {version}", f"svc repo release view {version}"):
+        found = ctx.api.send(releases.GET, id=repo.id, v=version)
+        if any(one.name == name for one in found.assets):
+            ctx.confirm(f"Removing {name} from release {version} of {repo.full_name}")
+        ctx.api.send(releases.DELETE_ASSET, id=repo.id, v=version, name=name)
+    done = {"version": version, "name": name}
+    columns = (Column("version"), Column("name"))
+    ctx.out.done(f"Removed {name} from release {version}", done, columns, value=name)
+
+
+def _built(asset: Asset) -> dict[str, Any]:
+    import msgspec
+
+    built: dict[str, Any] = msgspec.to_builtins(asset)
+    return built

@@ -1,0 +1,182 @@
+"""`svc repo release list|create|view|edit|delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.model import release as releases
+from localstore.core.model.release import Release, ReleaseCreate, ReleaseEdit
+from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.release.notes import Notes, NotesFile, notes_of
+from svc.console import Column, answers
+from svc.console.table import size
+from svc.flows.place.refs import abbreviated, default_ref, explained_not_found, seal_of
+from svc.http.checked import checked
+
+LIST = "svc repo release list"
+
+
+def author(record: dict[str, Any]) -> str:
+    who = record["author"]
+    return str(who.get("handle") or who["id"])
+
+
+def files(record: dict[str, Any]) -> int:
+    return len(record["assets"])
+
+
+COLUMNS = (
+    Column("version", kind="name"),
+    Column("seal_id", kind="id"),
+    Column("files", files),
+    Column("author", author, spare=1),
+    Column("created_at", kind="time"),
+)
+Version = Annotated[str, typer.Argument(help="The version, such as v1.0.0")]
+
+
+@answers(COLUMNS, Release)
+def list_releases(ctx: Ctx, limit: Limit = 30) -> None:
+    """List releases
+
+    Newest first.
+
+    Examples:
+    svc repo release list -R alice/notes
+    """
+    repo = ctx.readable_repo
+    found = ctx.reader.items(releases.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(found, COLUMNS, Release, empty="no releases")
+
+
+@answers(COLUMNS, Release)
+def create(
+    ctx: Ctx,
+    version: Version,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[FILES]...", help="Files to upload")] = None,
+    seal: Annotated[
+        str, typer.Option("--seal", "--commit", metavar="SEAL", help="The seal that it names, by its id")
+    ] = "",
+    ref: Annotated[
+        str,
+        typer.Option(
+            "--from", "--target", metavar="REF", help="The newest seal of a branch, or that of a tag"
+        ),
+    ] = "",
+    notes: Notes = None,
+    notes_file: NotesFile = None,
+) -> None:
+    """Create a release of an exact seal
+
+    Without --seal or --from it is the newest seal of this folder's branch. What the release names never
+    changes; its notes can be rewritten.
+
+    Examples:
+    svc repo release create v1.0.0 --notes "First release" dist/app.tar.gz
+    svc repo release create v1.0.1 --seal 3f2a91 --notes-file CHANGES.md
+    """
+    from svc.flows.assets import local_files, upload
+
+    if seal and ref:
+        raise UsageError("--seal and --from both name a seal; use one of them")
+    text = notes_of(notes, notes_file) or ""
+    local = local_files(paths or [])
+    repo = ctx.repo
+    at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
+    body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
+    made = ctx.api.send(releases.CREATE, body, id=repo.id)
+    try:
+        for _ in upload(ctx.api, repo.id, version, local, False, ctx.obj.progress):
+            pass
+    except SvcError:
+        ctx.out.note(f"svc: release {version} is there without all of its files; upload them again")
+        raise
+    if local:
+        made = ctx.api.send(releases.GET, id=repo.id, v=version)
+    what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
+    sentence = f"Created release {made.version} of {made.seal_id[:12]}{what}"
+    ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
+
+
+@answers(COLUMNS, Release)
+def view(
+    ctx: Ctx,
+    version: Annotated[str, typer.Argument(metavar="[VERSION]", help="The version; else the newest")] = "",
+) -> None:
+    """Show a release
+
+    Its seal, its notes and its files.
+
+    Examples:
+    svc repo release view v1.0.0
+    svc repo release view --json assets
+    """
+    found = find(ctx, ctx.readable_repo, version)
+    lines = [found.notes.rstrip()] if found.notes.strip() else []
+    if found.assets:
+        width = max(len(terminal_safe(one.name)) for one in found.assets)
+        listed = (
+            f"{terminal_safe(one.name):{width}}  {size(one.size):>9}  {one.blake3[:12]}"
+            for one in found.assets
+        )
+        lines.append("\n".join(listed))
+    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines))
+
+
+@answers(COLUMNS, Release)
+def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile = None) -> None:
+    """Rewrite the notes of a release
+
+    Examples:
+    svc repo release edit v1.0.0 --notes "Mends the parser"
+    svc repo release edit v1.0.0 --notes-file CHANGES.md
+    """
+    text = notes_of(notes, notes_file)
+    if text is None:
+        raise UsageError("say the new notes: --notes TEXT or --notes-file FILE")
+    repo = ctx.repo
+    with explained_not_found(repo, f"release {version}", LIST):
+        made = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
+    ctx.out.done(f"Rewrote the notes of release {version}", made, COLUMNS, Release, value=version)
+
+
+@answers((Column("version"),))
+def delete(ctx: Ctx, version: Version) -> None:
+    """Delete a release and its assets
+
+    The seal it names stays.
+
+    Examples:
+    svc repo release delete v1.0.0 --yes
+    """
+    repo = ctx.repo
+    with explained_not_found(repo, f"release {version}", LIST):
+        found = ctx.api.send(releases.GET, id=repo.id, v=version)
+        ctx.confirm(f"Deleting release {version} of {repo.full_name} and its {len(found.assets)} assets")
+        ctx.api.send(releases.DELETE, id=repo.id, v=version)
+    ctx.out.done(f"Deleted release {version}", {"version": version}, (Column("version"),), value=version)
+
+
+def find(ctx: Ctx, repo: Repo, version: str) -> Release:
+    """The release of this version; the newest for an empty one. NotFound."""
+    if version:
+        with explained_not_found(repo, f"release {version}", LIST):
+            return ctx.reader.send(releases.GET, id=repo.id, v=version)
+    for newest in ctx.reader.items(releases.LIST, limit=1, id=repo.id):
+        return newest
+    raise NotFound(f"{repo.full_name} has no releases")
+
+
+def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
+    """The full id of a seal. NotFound for what names none."""
+    found = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
+    if found is None:
+        raise NotFound(f"{repo.full_name} has no seal {typed}; --from takes the names of branches and tags")
+    return found

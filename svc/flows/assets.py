@@ -1,0 +1,303 @@
+"""Assets of releases: files up, and down into a folder, where an interrupted download continues."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mimetypes
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core.errors import ClientError, Conflict, Invalid, NotFound, ServerMisbehaved, UsageError
+from localstore.core.limits import ASSET_FILE, MIB
+from localstore.core.model import release as releases
+from localstore.core.model.release import BYTES, Asset, AssetExists, Release, check_asset_name
+from localstore.core.paths import case_key, terminal_safe
+from localstore.disk_errors import translated_disk_errors
+from localstore.progress import Progress
+from svc.api import Api
+
+PIECE = 1 * MIB
+_ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+
+class LocalFile(msgspec.Struct, frozen=True):
+    """A file that is to be an asset. `size`: bytes; `digest`: their BLAKE3."""
+
+    path: Path
+    name: str
+    size: int
+    digest: bytes
+    media: str
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """`uploaded` False: the release had these bytes under this name already."""
+
+    asset: Asset
+    uploaded: bool
+
+
+class Received(msgspec.Struct, frozen=True):
+    """`path`: where the asset lies. `downloaded` False: it lay there already."""
+
+    asset: Asset
+    path: Path
+    downloaded: bool
+
+
+# --- up
+
+
+def local_files(paths: Sequence[str]) -> list[LocalFile]:
+    """The files of these paths, each read once. UsageError for what can be no asset."""
+    found: dict[str, LocalFile] = {}
+    for typed in paths:
+        one = _local(Path(typed))
+        if case_key(one.name) in found:
+            raise UsageError(f"{typed} and {found[case_key(one.name)].path} would be one asset {one.name}")
+        found[case_key(one.name)] = one
+    return list(found.values())
+
+
+def _local(path: Path) -> LocalFile:
+    shown = terminal_safe(str(path))
+    try:
+        name = check_asset_name(path.name)
+        with path.open("rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                raise UsageError(f"{shown} is no file")
+            if info.st_size > ASSET_FILE:
+                raise UsageError(f"{shown} has {info.st_size} bytes; an asset has at most {ASSET_FILE}")
+            whole, size = blake3(), 0
+            while piece := file.read(PIECE):
+                whole.update(piece)
+                size += len(piece)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be read ({error.strerror})") from None
+    return LocalFile(path, name, size, whole.digest(), media_of(name))
+
+
+def media_of(name: str) -> str:
+    """The media type that a file's name suggests."""
+    guessed, encoding = mimetypes.guess_type(name)
+    return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES
+
+
+def upload(
+    api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
+) -> Iterator[Sent]:
+    """Send the files. One that is there with these bytes stays; AssetExists for one with others, unless
+    `clobber`: then the old one is deleted first."""
+    for at, file in enumerate(files):
+        progress("sending", at, len(files))
+        try:
+            yield Sent(_send(api, repo_id, version, file), True)
+            continue
+        except AssetExists as error:
+            there = _there(api, repo_id, version, error, file.name)
+            if there.name == file.name and there.blake3 == file.digest.hex():
+                yield Sent(there, False)
+                continue
+            if not clobber:
+                raise
+        api.send(releases.DELETE_ASSET, id=repo_id, v=version, name=there.name)
+        yield Sent(_send(api, repo_id, version, file), True)
+    progress("sending", len(files), len(files))
+
+
+def _send(api: Api, repo_id: str, version: str, file: LocalFile) -> Asset:
+    return api.release.upload(
+        repo_id, version, file.name, file.media, lambda: _pieces(file), file.size, file.digest
+    )
+
+
+def _pieces(file: LocalFile) -> Iterator[bytes]:
+    """As many bytes as were counted; if the file changed since, the server finds them to be others."""
+    left = file.size
+    with file.path.open("rb") as opened:
+        while left and (piece := opened.read(min(PIECE, left))):
+            left -= len(piece)
+            yield piece
+    if left:
+        raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
+
+
+def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
+    key = case_key(name)
+    for one in api.items(releases.ASSETS, id=repo_id, v=version):
+        if case_key(one.name) == key:
+            return one
+    raise refused
+
+
+# --- down
+
+
+def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
+    """The assets that match one of the patterns, all without any. NotFound for none, ServerMisbehaved for
+    names that are not those of files."""
+    found = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
+    if not found:
+        what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
+        raise NotFound(f"release {terminal_safe(release.version)} has no asset {what}")
+    names = set()
+    for one in found:
+        try:
+            names.add(case_key(check_asset_name(one.name)))
+        except Invalid as error:
+            raise ServerMisbehaved(
+                f"the server sent an asset that cannot be written: {error.detail}"
+            ) from None
+    if len(names) < len(found):
+        raise ServerMisbehaved("the server sent two assets of one name")
+    return found
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def download(
+    api: Api,
+    repo_id: str,
+    version: str,
+    assets: Sequence[Asset],
+    folder: Path,
+    clobber: bool,
+    progress: Progress,
+) -> Iterator[Received]:
+    """Write the assets into the folder, each under its name once all of it is there and verified. Conflict,
+    before anything is written, for a file that is there with other bytes, unless `clobber`."""
+    with translated_disk_errors(folder, folder):
+        here = {one.name for one in assets if _holds(folder / one.name, one, clobber)}
+        folder.mkdir(parents=True, exist_ok=True)
+        for at, one in enumerate(assets):
+            target = folder / one.name
+            if one.name not in here:
+                done = _counted(progress, at, len(assets))
+                _fetch(api, repo_id, version, one, target, done)
+            yield Received(one, target, one.name not in here)
+        progress("receiving", len(assets), len(assets))
+
+
+def _counted(progress: Progress, at: int, total: int) -> Callable[[int], None]:
+    return lambda size: progress("receiving", at, total, size)
+
+
+def _holds(target: Path, asset: Asset, clobber: bool) -> bool:
+    """Whether the file is the asset already."""
+    try:
+        info = target.lstat()
+    except FileNotFoundError:
+        return False
+    regular = stat.S_ISREG(info.st_mode)
+    if regular and info.st_size == asset.size:
+        with target.open("rb") as file:
+            if _digest(file.fileno()).hexdigest() == asset.blake3:
+                return True
+    if clobber and regular:
+        return False
+    raise Conflict(
+        f"{terminal_safe(str(target))} is there with other content; move it away, or add --clobber"
+        if regular
+        else f"{terminal_safe(str(target))} is there and no file; move it away"
+    )
+
+
+def _fetch(
+    api: Api, repo_id: str, version: str, asset: Asset, target: Path, done: Callable[[int], None]
+) -> None:
+    """Continue, or begin, the part file beside the target; rename it when it is the asset."""
+    part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
+    with _opened(part) as fd:
+        whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
+        if whole is None or not _is(whole, fd, asset):
+            whole = _receive(api, repo_id, version, asset, fd, whole, done)
+        if not _is(whole, fd, asset):
+            with suppress(FileNotFoundError):
+                part.unlink()
+            raise ServerMisbehaved(
+                f"the bytes of {asset.name} are not those that the release names; nothing was written"
+            )
+        os.fsync(fd)
+        part.replace(target)
+
+
+def _is(whole: blake3, fd: int, asset: Asset) -> bool:
+    return os.fstat(fd).st_size == asset.size and bool(whole.hexdigest() == asset.blake3)
+
+
+def _receive(
+    api: Api,
+    repo_id: str,
+    version: str,
+    asset: Asset,
+    fd: int,
+    whole: blake3 | None,
+    done: Callable[[int], None],
+) -> blake3:
+    """Append what is missing; `whole` is the digest of what is there. What was there and is no beginning of
+    the asset is received anew."""
+    start = os.fstat(fd).st_size if whole is not None else 0
+    if start == asset.size:
+        start, whole = 0, None
+    with api.release.download(repo_id, version, asset.name, start) as (begins, pieces):
+        if whole is None or begins != start:
+            whole = blake3()
+            os.ftruncate(fd, 0)
+        size = os.lseek(fd, 0, os.SEEK_END)
+        for piece in pieces:
+            size += len(piece)
+            if size > asset.size:
+                break
+            whole.update(piece)
+            _write(fd, piece)
+            done(size)
+    if start and not _is(whole, fd, asset):
+        return _receive(api, repo_id, version, asset, fd, None, done)
+    return whole
+
+
+def _write(fd: int, piece: bytes) -> None:
+    left = memoryview(piece)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+@contextmanager
+def _opened(part: Path) -> Iterator[int]:
+    """The part file, for this process alone. ClientError while another one writes it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(part, flags, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(part))
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ClientError(
+                f"another process downloads into {terminal_safe(str(part.parent))}; wait for it"
+            ) from None
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _digest(fd: int) -> blake3:
+    """Of the whole file."""
+    whole, at = blake3(), 0
+    while piece := os.pread(fd, PIECE, at):
+        whole.update(piece)
+        at += len(piece)
+    return whole
