@@ -31,6 +31,12 @@ LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
 RELEASES, VERSION_CHARS, NOTES_BYTES = 10_000, 100, 64 * KIB  # of a repository; of one release
 ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of one asset
 
+# --- issues
+ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
+ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
+ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
+POSTS_STRANGER, POSTS_MEMBER = 20, 120  # issues and comments of an account within a minute; members: triage
+
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256

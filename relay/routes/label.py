@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from localstore.core.model import label as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.label import Label, LabelCreate
+from localstore.core.model.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from relay.caller import View
-from relay.http.routing import serves
+from relay.http.routing import Reply, serves
 from relay.service import label as labels
 
+FLAG = "TR_REPOS_ENABLED"
 
-@serves(endpoints.LIST, operation="label.list", flag="TR_REPOS_ENABLED")
+
+@serves(endpoints.LIST, operation="label.list", flag=FLAG)
 async def list_labels(view: View, query: PageQuery) -> Page[Label]:
     """Labels by name"""
     return await labels.page(view, query)
 
 
-@serves(endpoints.CREATE, operation="label.create", flag="TR_REPOS_ENABLED", errors=(409,))
+@serves(endpoints.CREATE, operation="label.create", flag=FLAG, errors=(409,))
 async def create_label(view: View, body: LabelCreate) -> Label:
     """Create a label"""
     return await labels.create(view, body)
+
+
+@serves(endpoints.CLONE, operation="label.clone", flag=FLAG, errors=(409,))
+async def clone_labels(view: View, body: LabelClone) -> LabelsCloned:
+    """Copy the labels of another repository"""
+    return await labels.clone(view, body)
+
+
+@serves(endpoints.UPDATE, operation="label.edit", flag=FLAG, errors=(409,))
+async def update_label(view: View, name: str, body: LabelPatch) -> Label:
+    """Change a label wherever it is"""
+    return await labels.update(view, name, body)
+
+
+@serves(endpoints.DELETE, operation="label.delete", flag=FLAG)
+async def delete_label(view: View, name: str) -> Reply:
+    """Delete a label and take it off everything"""
+    await labels.delete(view, name)
+    return Reply(status=204)

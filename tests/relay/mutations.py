@@ -1,13 +1,14 @@
 """How each route that changes something is tried: a request that succeeds, made anew for each call.
 
-A new route fails the tests that walk the route table until it stands here.
+A new route fails the tests that walk the route table until it stands here or in `tests.relay.nouns`.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import httpx
@@ -17,49 +18,16 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.device_grant import Purpose, fingerprint
 from relay import routes
 from relay.http.routing import TABLE
+from tests.relay import nouns
 from tests.relay.auth.people import PASSWORD, Browser, Device
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create, ok
+from tests.relay.histories import ok
+from tests.relay.world import REPO, Named, Try, World, name
 
 routes.load()
 CHANGING = {(route.method, route.path): route for route in TABLE if route.changes}
-REPO = "/api/v1/repos/{id}"
 BRANCH = f"{REPO}/branches/{{branch}}"
 KEYS = "/api/v1/repos/device-keys"
-Named = tuple[str, str]
-
-
-@dataclass
-class World:
-    """Somebody with a repository, at two doors: signed requests and a browser."""
-
-    relay: Relay
-    who: Account
-    http: httpx.Client
-    browser: Browser
-    handle: str
-
-    @property
-    def repo(self) -> Repository:
-        """A new repository, whose branch is empty."""
-        return create(self.http, self.who, f"r{secrets.token_hex(6)}")
-
-
-@dataclass
-class Try:
-    """One request. `http` None: that of the world, signed."""
-
-    path: str
-    json: Any = None
-    data: Any = None
-    http: httpx.Client | None = None
-    content: bytes | None = None
-
-    def send(self, world: World, method: str, headers: dict[str, str] | None = None) -> httpx.Response:
-        http = self.http or world.http
-        if self.content is not None:
-            return http.request(method, self.path, content=self.content, headers=headers)
-        return http.request(method, self.path, json=self.json, data=self.data, headers=headers)
 
 
 @pytest.fixture
@@ -70,10 +38,6 @@ def world(
     browser = Browser(relay.url).sign_up(handle)
     yield World(relay, who, client(who), browser, handle)
     browser.close()
-
-
-def name() -> str:
-    return f"n{secrets.token_hex(6)}"
 
 
 def _approval(world: World) -> dict[str, Any]:
@@ -153,26 +117,6 @@ def _restored(world: World) -> Try:
     return Try(f"{repo.url}/restore")
 
 
-def _release(world: World) -> str:
-    """The address of a release."""
-    repo = world.repo
-    (seal,) = repo.seal({"f": b"1\n"})
-    made = ok(world.http.post(f"{repo.url}/releases", json={"version": "v1", "seal_id": seal}))
-    return f"{repo.url}/releases/{made['version']}"
-
-
-def _released(world: World) -> Try:
-    repo = world.repo
-    (seal,) = repo.seal({"f": b"1\n"})
-    return Try(f"{repo.url}/releases", {"version": name(), "seal_id": seal})
-
-
-def _asset(world: World) -> Try:
-    url = f"{_release(world)}/assets"
-    ok(world.http.post(url, params={"name": "a.bin"}, content=b"abc"))
-    return Try(f"{url}/a.bin")
-
-
 def _bootstrap(world: World) -> Try:
     return Try(f"{world.repo.url}/branches/main/live/bootstrap", {"device_key_id": world.who.key.id})
 
@@ -196,14 +140,6 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("DELETE", REPO): lambda world: Try(world.repo.url),
     ("POST", f"{REPO}/restore"): _restored,
     ("POST", f"{REPO}/refs"): lambda world: Try(f"{world.repo.url}/refs", {"type": "branch", "name": name()}),
-    ("POST", f"{REPO}/labels"): lambda world: Try(f"{world.repo.url}/labels", {"name": name()}),
-    ("POST", f"{REPO}/releases"): _released,
-    ("PATCH", f"{REPO}/releases/{{v}}"): lambda world: Try(_release(world), {"notes": name()}),
-    ("DELETE", f"{REPO}/releases/{{v}}"): lambda world: Try(_release(world)),
-    ("POST", f"{REPO}/releases/{{v}}/assets"): lambda world: Try(
-        f"{_release(world)}/assets?name=a.bin", content=b"abc"
-    ),
-    ("DELETE", f"{REPO}/releases/{{v}}/assets/{{name}}"): _asset,
     ("PATCH", f"{REPO}/refs/{{type}}/{{name...}}"): _moved,
     ("DELETE", f"{REPO}/refs/{{type}}/{{name...}}"): _deleted,
     ("POST", f"{BRANCH}/live/bootstrap"): _bootstrap,
@@ -272,3 +208,12 @@ QUIET: dict[Named, str] = {
     ("POST", "/auth/refresh"): "the same session, every hour",
 }
 """Routes that succeed without an event, and why."""
+
+QUESTIONS: dict[str, list[str]] = {}
+"""What the crawl for hidden paths asks of each route that reads below a repository, by method and path."""
+
+for _noun in iter_modules(nouns.__path__):
+    _module = import_module(f"tests.relay.nouns.{_noun.name}")
+    MUTATIONS |= getattr(_module, "MUTATIONS", {})
+    QUIET |= getattr(_module, "QUIET", {})
+    QUESTIONS |= getattr(_module, "QUESTIONS", {})

@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import LABEL_NAME_CHARS
+from localstore.core.limits import HANDLE_CHARS, LABEL_NAME_CHARS
 from localstore.core.model.base import Description, Model, Page, PageQuery, visible
 
 
@@ -18,6 +18,17 @@ class LabelExists(Conflict):
     code = "label_exists"
 
 
+_NAME = visible(LABEL_NAME_CHARS)
+Name = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=LABEL_NAME_CHARS,
+        # Not a segment of a path that leads elsewhere.
+        pattern=rf"^(?!\.{{1,2}}$){(_NAME.pattern or '^').removeprefix('^')}",
+        description=f"{_NAME.description}, and neither . nor ..",
+    ),
+]
 Color = msgspec.Meta(pattern=r"^#?[0-9A-Fa-f]{6}(?!\n)$", description="six hex digits, such as d73a4a")
 
 
@@ -32,10 +43,37 @@ class Label(Model, frozen=True):
 class LabelCreate(Model, frozen=True):
     """`color` with or without a hash sign, in any case."""
 
-    name: Annotated[str, visible(LABEL_NAME_CHARS)]
+    name: Name
     color: Annotated[str, Color] = "ededed"
     description: Description | None = None
 
 
+class LabelPatch(Model, frozen=True):
+    """What is None stays."""
+
+    name: Name | None = None
+    color: Annotated[str, Color] | None = None
+    description: Description | None = None
+
+
+class LabelClone(Model, frozen=True):
+    """`source`: OWNER/NAME of the repository whose labels are copied. `force`: those that are here already
+    become as they are there."""
+
+    source: Annotated[str, msgspec.Meta(min_length=3, max_length=2 * HANDLE_CHARS + 1)]
+    force: bool = False
+
+
+class LabelsCloned(Model, frozen=True):
+    """How many labels were created, changed, and left as they were."""
+
+    created: int
+    changed: int
+    left: int
+
+
 LIST = Endpoint("GET", f"{REPO}/labels", query=PageQuery, returns=Page[Label])
 CREATE = Endpoint("POST", f"{REPO}/labels", body=LabelCreate, returns=Label, status=201)
+UPDATE = Endpoint("PATCH", f"{REPO}/labels/{{name}}", body=LabelPatch, returns=Label)
+DELETE: Endpoint[None] = Endpoint("DELETE", f"{REPO}/labels/{{name}}", status=204)
+CLONE = Endpoint("POST", f"{REPO}/labels/clone", body=LabelClone, returns=LabelsCloned)

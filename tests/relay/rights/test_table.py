@@ -13,31 +13,143 @@ from relay.http.routing import TABLE, route
 routes.load()
 
 WITHOUT_ROUTE = """
-access.decline access.grant access.list access.request advisory.get advisory.list advisory.publish
-api_key.create api_key.get api_key.list api_key.revoke api_key.rotate api_key.validate
-audit.list billing.checkout billing.invoices billing.portal
-billing.subscription blog.categories blog.posts catalog.apps catalog.model_packs check.disable
-check.enable check.list checkpoint.create checkpoint.frontiers checkpoint.head checkpoint.list
-checkpoint.travel cloud.launch cloud.list cloud.status cloud.stop collaborator.list
-collaborator.remove collaborator.role comment.create comment.delete comment.edit comment.list
-device.list device.pair device.revoke distribution.get document.archive document.create
-document.delete document.get document.list document.put document.unarchive file.delete file.list
-file.retired fork.create fork.list git_proxy.get history.proof inbox.list inbox.update invite.accept
-invite.cancel invite.create invite.decline invite.list issue.assign issue.close issue.create
-issue.edit issue.get issue.label issue.list issue.reopen issue.timeline issue.update label.clone
-label.delete label.edit listing.get listing.set merge.merge merge.preview
-organisation.create organisation.get organisation.members page.repository path.list path.price
-path.remove path.set path.timeline proposal.auto_merge proposal.close proposal.create proposal.edit
-proposal.get proposal.list proposal.merge_finalize proposal.merge_prepare proposal.ready
-proposal.reopen proposal.reviewers proposal.update proposal.update_branch proposal.versions
-protection.clear protection.list protection.set publication.create reaction.add reaction.remove
-repo.dependencies report.create
-report.decide report.list review.create review.dismiss run.cancel run.create run.get run.list
-run.rerun run.update seal.artifacts session.callback session.export_key social.listing star.clear
-star.set suggestion.prepare thread.comment thread.create thread.list thread.resolve transfer.accept
-transfer.cancel transfer.create transfer.decline transfer.list upstream.get upstream.remove
-upstream.set watch.clear watch.set webhook.create webhook.delete webhook.deliveries webhook.list
-webhook.ping webhook.redeliver
+access.decline
+access.grant
+access.list
+access.request
+advisory.get
+advisory.list
+advisory.publish
+api_key.create
+api_key.get
+api_key.list
+api_key.revoke
+api_key.rotate
+api_key.validate
+audit.list
+billing.checkout
+billing.invoices
+billing.portal
+billing.subscription
+blog.categories
+blog.posts
+catalog.apps
+catalog.model_packs
+check.disable
+check.enable
+check.list
+checkpoint.create
+checkpoint.frontiers
+checkpoint.head
+checkpoint.list
+checkpoint.travel
+cloud.launch
+cloud.list
+cloud.status
+cloud.stop
+collaborator.list
+collaborator.remove
+collaborator.role
+device.list
+device.pair
+device.revoke
+distribution.get
+document.archive
+document.create
+document.delete
+document.get
+document.list
+document.put
+document.unarchive
+file.delete
+file.list
+file.retired
+fork.create
+fork.list
+git_proxy.get
+history.proof
+inbox.list
+inbox.update
+invite.accept
+invite.cancel
+invite.create
+invite.decline
+invite.list
+issue.assign
+issue.close
+issue.edit
+issue.reopen
+issue.timeline
+listing.get
+listing.set
+merge.merge
+merge.preview
+organisation.create
+organisation.get
+organisation.members
+page.repository
+path.list
+path.price
+path.remove
+path.set
+path.timeline
+proposal.auto_merge
+proposal.close
+proposal.create
+proposal.edit
+proposal.get
+proposal.list
+proposal.merge_finalize
+proposal.merge_prepare
+proposal.ready
+proposal.reopen
+proposal.reviewers
+proposal.update
+proposal.update_branch
+proposal.versions
+protection.clear
+protection.list
+protection.set
+publication.create
+repo.dependencies
+report.create
+report.decide
+report.list
+review.create
+review.dismiss
+run.cancel
+run.create
+run.get
+run.list
+run.rerun
+run.update
+seal.artifacts
+session.callback
+session.export_key
+social.listing
+star.clear
+star.set
+suggestion.prepare
+thread.comment
+thread.create
+thread.list
+thread.resolve
+transfer.accept
+transfer.cancel
+transfer.create
+transfer.decline
+transfer.list
+upstream.get
+upstream.remove
+upstream.set
+watch.clear
+watch.set
+webhook.create
+webhook.delete
+webhook.deliveries
+webhook.list
+webhook.ping
+webhook.redeliver
 """
 TO_COME = frozenset(WITHOUT_ROUTE.split())
 ALL = list(OPERATIONS.values())

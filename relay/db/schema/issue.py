@@ -1,0 +1,90 @@
+"""Tables of issues. Proposals share the numbers, and what hangs on a number: labels, people, comments,
+reactions. `kind` and `state` are repeated where a list is filtered by them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, String, Table, Text
+
+from relay.db.schema.base import BY_KEY, at, metadata
+
+numbering = Table(
+    "numbering",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("last", BigInteger, nullable=False),  # the number that was given last
+    **BY_KEY,
+)
+
+subject = Table(
+    "subject",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String, nullable=False),  # issue
+    Column("state", String, nullable=False),  # open, closed
+    Column("state_reason", String),  # completed, not_planned
+    Column("title", Text, nullable=False),
+    Column("folded_title", Text, nullable=False),  # whatever its case
+    Column("body", Text, nullable=False),
+    Column("author_id", ForeignKey("account.id"), nullable=False),
+    Column("comments", BigInteger, nullable=False),
+    at("created_at"),
+    at("updated_at"),
+    at("closed_at", True),
+    Index("ix_subject_of_state", "repo_id", "kind", "state", "number"),
+    Index("ix_subject_of_author", "repo_id", "author_id", "kind", "state", "number"),
+    Index("ix_subject_posted", "author_id", "created_at"),
+)
+
+subject_label = Table(
+    "subject_label",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("folded", String, primary_key=True),  # of `label`
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Index("ix_subject_label_listed", "repo_id", "folded", "kind", "state", "number"),
+    **BY_KEY,
+)
+
+# Who takes part in an issue.
+part = Table(
+    "part",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("account_id", ForeignKey("account.id"), primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("posted", Boolean, nullable=False),  # opened it, or commented on it
+    Column("assigned", Boolean, nullable=False),
+    Index("ix_part_listed", "account_id", "repo_id", "kind", "state", "number"),
+    **BY_KEY,
+)
+
+comment = Table(
+    "comment",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("repo_id", ForeignKey("repo.id"), nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("author_id", ForeignKey("account.id"), nullable=False),
+    Column("body", Text, nullable=False),  # empty once it is deleted
+    at("created_at"),
+    at("updated_at"),
+    at("deleted_at", True),
+    Index("ix_comment_listed", "repo_id", "number", "created_at", "id"),
+    Index("ix_comment_posted", "author_id", "created_at"),
+)
+
+reaction = Table(
+    "reaction",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("comment_id", String, primary_key=True),  # empty: on the issue itself
+    Column("name", String, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), primary_key=True),
+    **BY_KEY,
+)

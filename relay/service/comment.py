@@ -1,0 +1,117 @@
+"""Rules of comments on issues: the text is its author's, and moderators'."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.issue import Comment, CommentBody
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View, account_name
+from relay.db import comment as rows
+from relay.db import issue as issues
+from relay.db.engine.database import Row, Tx
+from relay.http.paging import Cursor, page_size
+from relay.service import posting
+from relay.service import reaction_counts as reaction
+from relay.service.issue import actor
+from relay.service.issue import find as find_issue
+
+
+async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
+    """The oldest first."""
+    size = page_size(query.limit)
+    async with view.read() as tx:
+        issue = await find_issue(tx, view, number)
+        values = {"of_repo": view.repo.id, "of_number": issue[0], "limit": size + 1}
+        if query.cursor is None:
+            found = await tx.all(rows.PAGE.first, **values)
+        else:
+            after = dict(zip(rows.PAGE.names, Cursor.read(query.cursor, *rows.PAGE.blank), strict=True))
+            found = await tx.all(rows.PAGE.next, **values, **after)
+        items = await _to_wire(tx, view, issue[0], found[:size])
+    more = len(found) > size
+    return Page(items=items, next_cursor=Cursor.write(*rows.PAGE.key(found[size - 1])) if more else None)
+
+
+async def create(view: View, number: str, body: CommentBody) -> Comment:
+    posting.require_short(body.body, "/body")
+    now, me = now_ms(), view.me.account_id
+    async with view.write(account_name(me)) as tx:
+        issue = await find_issue(tx, view, number)
+        if issue[8] >= limits.COMMENTS:
+            raise Conflict(f"#{issue[0]} has {limits.COMMENTS} comments, and no issue has more")
+        await posting.require_room(tx, view)
+        comment_id = new_id()
+        await tx.run(
+            rows.INSERT,
+            id=comment_id,
+            repo_id=view.repo.id,
+            number=issue[0],
+            author_id=me,
+            body=body.body,
+            created_at=now,
+            updated_at=now,
+            deleted_at=None,
+        )
+        await _count(tx, view, issue[0], 1)
+        await posting.take_part(tx, view, issue[0], issue[3])
+        return await _changed(tx, view, "comment.create", issue[0], comment_id)
+
+
+async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comment:
+    posting.require_short(body.body, "/body")
+    async with view.write() as tx:
+        issue, row = await find(tx, view, number, comment)
+        view.require_author(row[1])
+        values = {"of_repo": view.repo.id, "of_number": issue[0], "comment": row[0]}
+        await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
+        return await _changed(tx, view, "comment.edit", issue[0], row[0])
+
+
+async def delete(view: View, number: str, comment: str) -> None:
+    """Its text and its reactions are gone; that there was one stays, so that deleting makes no room to post
+    more."""
+    async with view.write() as tx:
+        issue, row = await find(tx, view, number, comment)
+        view.require_author(row[1])
+        values = {"of_repo": view.repo.id, "of_number": issue[0], "comment": row[0]}
+        await tx.run(rows.DELETE, **values, now=now_ms())
+        await tx.run(rows.DROP, **values)
+        await _count(tx, view, issue[0], -1)
+        await view.node.hub.announce(tx, view.repo.id, "comment.delete", number=issue[0], id=row[0])
+
+
+async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Row, Row]:
+    """The rows of an issue and of a comment on it. NotFound."""
+    issue = await find_issue(tx, view, number)
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue[0], comment=comment)
+    if row is None:
+        raise NotFound
+    return issue, row
+
+
+async def _count(tx: Tx, view: View, number: int, more: int) -> None:
+    await tx.run(issues.COMMENTED, of_repo=view.repo.id, of_number=number, more=more, now=now_ms())
+
+
+async def _changed(tx: Tx, view: View, kind: str, number: int, comment: str) -> Comment:
+    await view.node.hub.announce(tx, view.repo.id, kind, number=number, id=comment)
+    _, row = await find(tx, view, str(number), comment)
+    return (await _to_wire(tx, view, number, [row]))[0]
+
+
+async def _to_wire(tx: Tx, view: View, number: int, found: list[Row]) -> list[Comment]:
+    reactions = await reaction.on_comments(tx, view, number, [row[0] for row in found])
+    return [
+        Comment(
+            id=comment_id,
+            author=actor(author, handle, kind),
+            body=body,
+            reactions=reactions[comment_id],
+            created_at=rfc3339(created),
+            updated_at=rfc3339(updated),
+        )
+        for comment_id, author, handle, kind, body, created, updated in found
+    ]

@@ -1,0 +1,47 @@
+"""Rules of reactions to issues and comments: one of each kind for each account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core.errors import NotFound
+from localstore.core.model.issue import REACTIONS, Reacted
+from relay.caller import View
+from relay.db import comment as rows
+from relay.service import comment as comments
+from relay.service import issue as issues
+from relay.service import reaction_counts as counts
+
+
+async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
+    """`comment` None: to the issue itself."""
+    return await _set(view, number, name, comment, given=True)
+
+
+async def remove(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
+    """Takes back the caller's own."""
+    return await _set(view, number, name, comment, given=False)
+
+
+async def _set(view: View, number: str, name: str, comment: str | None, given: bool) -> Reacted:
+    if name not in REACTIONS:
+        raise NotFound
+    me, key = view.me.account_id, comment or ""
+    async with view.write() as tx:
+        if comment is None:
+            n = (await issues.find(tx, view, number))[0]
+        else:
+            n = (await comments.find(tx, view, number, comment))[0][0]
+        about: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "comment": key}
+        has = await tx.one(rows.HAS_REACTED, **about, reaction=name, me=me) is not None
+        if given and not has:
+            await tx.run(rows.REACT, repo_id=view.repo.id, number=n, comment_id=key, name=name, account_id=me)
+        elif has and not given:
+            await tx.run(rows.UNREACT, **about, reaction=name, me=me)
+        if has != given:
+            kind = "reaction.add" if given else "reaction.remove"
+            data = {"name": name, "comment": comment} if comment else {"name": name}
+            await view.node.hub.announce(tx, view.repo.id, kind, number=n, **data)
+        if comment is None:
+            return Reacted(reactions=(await counts.on_issues(tx, view, [n]))[n])
+        return Reacted(reactions=(await counts.on_comments(tx, view, n, [key]))[key])
