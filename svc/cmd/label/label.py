@@ -11,6 +11,7 @@ from localstore.core.model import label as labels
 from localstore.core.model.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.queueing import queueable
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import drop_label, listing_labels
 from svc.flows.place.refs import explained_not_found
@@ -22,6 +23,7 @@ CLONED = (Column("created"), Column("changed"), Column("left"))
 Name = Annotated[str, typer.Argument(help="The label")]
 
 
+@queueable
 @answers(COLUMNS, Label)
 def create(
     ctx: Ctx,
