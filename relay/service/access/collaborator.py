@@ -10,7 +10,7 @@ from relay.caller import View
 from relay.db import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
-from relay.service.access.shared import account_of, actor
+from relay.service.access.access import account_of, actor
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:

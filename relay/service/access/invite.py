@@ -13,7 +13,7 @@ from relay.db import access as rows
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
-from relay.service.access.shared import (
+from relay.service.access.access import (
     OFFER_MS,
     account_of,
     actor,

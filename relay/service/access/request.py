@@ -24,7 +24,7 @@ from relay.db.engine.database import Author, Row, Tx
 from relay.http import paging
 from relay.http.limiter import Attempts
 from relay.node import Node
-from relay.service.access.shared import actor, add_collaborator
+from relay.service.access.access import actor, add_collaborator
 
 KIND = "access_request"
 _ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)

@@ -16,7 +16,7 @@ from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
 from relay.http import paging
-from relay.service.access.shared import OFFER_MS, account_of, actor, repo_name_of, require_pending
+from relay.service.access.access import OFFER_MS, account_of, actor, repo_name_of, require_pending
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:

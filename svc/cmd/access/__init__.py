@@ -20,6 +20,7 @@ COMMANDS: dict[str, Registration] = {
     "repo invite list": Registration("access.invite:list_invites", "List your open invitations"),
     "repo invite accept": Registration("access.invite:accept", "Accept an invitation"),
     "repo invite decline": Registration("access.invite:decline", "Decline an invitation"),
+    "repo invite cancel": Registration("access.invite:cancel", "Take an invitation of yours back"),
     "repo access list": Registration("access.request:list_requests", "List who asks for access"),
     "repo access request": Registration("access.request:request", "Ask the owner of a repository for access"),
     "repo access grant": Registration("access.request:grant", "Give access to somebody who asked"),

@@ -61,6 +61,26 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     ctx.out.done(f"Declined the invitation to {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
 
+@answers(COLUMNS, Invite)
+def cancel(
+    ctx: Ctx, which: Annotated[str, typer.Argument(metavar="ID|HANDLE", help="Which one, or who is invited")]
+) -> None:
+    """Take an invitation of yours back
+
+    Examples:
+    svc repo invite cancel bob -R alice/notes
+    """
+    repo = ctx.repo
+
+    def names(invite: Invite) -> Iterable[str]:
+        return invite.id, invite.account.handle or ""
+
+    found = ctx.api.items(access.INVITES, id=repo.id)
+    one = named(found, which, names, "invitation", "svc repo collaborator list")
+    done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=one.id)
+    ctx.out.done(f"Took back the invitation of @{one.account.handle}", done, COLUMNS, Invite, value=done.id)
+
+
 def _mine(ctx: Ctx, typed: str) -> Invite:
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.repo.full_name

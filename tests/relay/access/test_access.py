@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localstore.core import limits
-from relay.service.access import shared
+from relay.service.access import access as shared
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
