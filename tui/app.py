@@ -22,7 +22,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from localstore.outbox import Entry
 from svc.flows.editor import editor, run
-from svc.flows.outbox import Report, described
+from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after

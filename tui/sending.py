@@ -15,7 +15,7 @@ from localstore.core.errors import Unauthorized
 from localstore.home import Home
 from localstore.outbox import Entry, Outbox
 from svc.api import Api
-from svc.flows.outbox import Queue, Report, replay
+from svc.flows.outbox.actions import Queue, Report, replay
 from svc.http.session import Session
 
 

@@ -49,8 +49,8 @@ def _open(run: Run, theme: str, plain: bool) -> None:
 
         Plain(client, time.time, sys.stdin, sys.stdout).run()
         return
-    from svc.flows.outbox import open_outbox
-    from svc.flows.place.sending import account_api
+    from svc.flows.outbox.account import account_api
+    from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
     from tui.app import Place, SvcApp
     from tui.screens.tables import require_keys

@@ -10,7 +10,7 @@ import pytest
 
 from localstore.known import FILE, Store
 from svc.api import Api, connect
-from svc.flows.outbox import open_outbox
+from svc.flows.outbox.actions import open_outbox
 from svc.flows.place.where import Where
 from svc.http.session import Sessions
 from tests.svc.conftest import Svc

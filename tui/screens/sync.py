@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 
 from localstore.outbox import Entry
-from svc.flows.outbox import described
+from svc.flows.outbox.actions import described
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.text import Part, ago, safe

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from typer.core import TyperOption
 
+from localstore.core.errors import UsageError
+
 if TYPE_CHECKING:
+    from svc.cmd.frame.context import Ctx
     from svc.console import Out
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +34,13 @@ def queueable(function: F) -> F:
 
 def is_queueable(function: Callable[..., Any]) -> bool:
     return bool(getattr(function, _NAME, False))
+
+
+def require_one_change(ctx: Ctx, one: bool, instead: str) -> None:
+    """Raises UsageError if the command is to be queued and what was typed is more than one change, or needs
+    the server before it. `instead`: what can be queued."""
+    if ctx.obj.queues and not one:
+        raise UsageError(f"--queue keeps one change and asks the server nothing; {instead}")
 
 
 def queue_option() -> TyperOption:
@@ -52,7 +62,7 @@ def queue_option() -> TyperOption:
 @contextmanager
 def catching_queued(out: Out) -> Iterator[None]:
     """Print the action that was queued; with `--json` as data."""
-    from svc.flows.outbox import Queued, described
+    from svc.flows.outbox.actions import Queued, described
 
     try:
         yield
