@@ -18,7 +18,10 @@ routes.load()
 READS = [
     route
     for route in TABLE
-    if route.about_repo and route.operation.allows("read") and "socket" not in route.wants
+    if route.about_repo
+    and route.operation.allows("read")
+    and route.operation.needs == "read"
+    and "socket" not in route.wants
 ]
 CALLERS = ["triage", "read", "stranger", "guest", "anonymous"]
 
