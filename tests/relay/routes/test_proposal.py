@@ -240,10 +240,10 @@ def test_a_deleted_head_closes_and_the_same_head_opens_again(world: World) -> No
     assert world.get()["state"] == "closed"
     assert world.versions()[0]["head"] == head
     refused = world.patch(state="open")
-    assert code(refused) == (409, "branch_gone")
+    assert code(refused) == (409, "proposal_branch_gone")
     assert f"svc repo branch topic --from {head}" in refused.json()["detail"]  # type: ignore[index]
     world.repo.branch("topic", world.first)
-    assert code(world.patch(state="open")) == (409, "branch_gone")  # another branch of that name
+    assert code(world.patch(state="open")) == (409, "proposal_branch_gone")  # another branch of that name
     assert world.http.delete(f"{world.repo.url}/refs/branch/topic").status_code == 204
     world.repo.branch("topic", head or "")
     assert ok(world.patch(state="open"))["state"] == "open"
@@ -268,7 +268,7 @@ def test_a_deleted_base_closes(world: World) -> None:
     assert stacked["depends_on"] == [1]
     assert world.http.delete(f"{world.repo.url}/refs/branch/lower").status_code == 204
     assert (world.get(1)["state"], world.get(2)["state"]) == ("closed", "closed")
-    assert code(world.patch(2, state="open")) == (409, "branch_gone")
+    assert code(world.patch(2, state="open")) == (409, "proposal_branch_gone")
     assert ok(world.patch(2, base="main"))["base"] == "main"
     assert ok(world.patch(2, state="open"))["state"] == "open"
 
