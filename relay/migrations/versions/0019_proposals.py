@@ -25,7 +25,6 @@ def upgrade() -> None:
         _count("version"),
         _text("head_seal"),
         _text("merged_seal", True),
-        by_key=True,
     )
     _index("proposal", "of_state", "repo_id", "state", "number")
     _index("proposal", "of_head", "repo_id", "head", "state", "number")
