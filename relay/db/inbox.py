@@ -30,6 +30,7 @@ from relay.db.schema.access import invite, transfer
 from relay.db.schema.account import account
 from relay.db.schema.attention import inbox, watch
 from relay.db.schema.issue import comment, part, subject
+from relay.db.schema.proposal import review
 from relay.db.schema.repo import collaborator, repo
 
 # --- one's own
@@ -159,4 +160,5 @@ CLEAR = delete(inbox).where(
     inbox.c.account_id == bindparam("who"), _THIS, inbox.c.reason == bindparam("reason")
 )
 COMMENTS = select(comment.c.id, comment.c.body).where(comment.c.id.in_(bindparam("ids", expanding=True)))
+REVIEWS = select(review.c.id, review.c.body).where(review.c.id.in_(bindparam("ids", expanding=True)))
 BODY = select(subject.c.body).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)

@@ -39,6 +39,10 @@ _ISSUES = (
     .where(subject.c.repo_id == _REPO, subject.c.kind == ISSUE)
 )
 ONE = _ISSUES.where(subject.c.number == _NUMBER)
+# An issue or a proposal: what they have in common.
+SUBJECT = select(
+    subject.c.number, subject.c.kind, subject.c.state, subject.c.author_id, subject.c.comments
+).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
 
 
 # What is filtered by a row beside the issue, in the order in which one of them leads: the list then walks its

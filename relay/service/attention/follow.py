@@ -14,6 +14,7 @@ from relay.service.attention.reasons import RULES, Rule
 
 NAME = "inbox"
 KINDS = tuple(sorted(RULES))
+_POSTS = {"comment": rows.COMMENTS, "review": rows.REVIEWS}
 TURN = 20  # events of one transaction: each may reach a thousand watchers, and writers wait for its end
 
 
@@ -32,7 +33,7 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
                 await _to_one(tx, rule, about, event, str(who))
             if rule.text is None:
                 continue
-            if rule.text == "comment":
+            if rule.text in _POSTS:
                 text = bodies.get(str(data.get("id")), "")
             else:
                 text = await tx.value(rows.BODY, **about) or ""
@@ -49,9 +50,13 @@ def _by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Logged]]
 
 
 async def _comments(tx: Tx, events: Sequence[Logged]) -> dict[str, str]:
-    """The texts of the comments that were posted; none of those that are deleted by now."""
-    ids = [str(one.fields().get("id")) for one in events if RULES[one.kind].text == "comment"]
-    return {row[0]: row[1] for row in await tx.all(rows.COMMENTS, ids=ids)} if ids else {}
+    """The texts of the comments and reviews that were posted; none of comments that are deleted by now."""
+    found: dict[str, str] = {}
+    for kind, statement in _POSTS.items():
+        ids = [str(one.fields().get("id")) for one in events if RULES[one.kind].text == kind]
+        if ids:
+            found |= {row[0]: row[1] for row in await tx.all(statement, ids=ids)}
+    return found
 
 
 async def _to_all(

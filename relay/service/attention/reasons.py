@@ -15,7 +15,7 @@ class Rule(NamedTuple):
 
     watchers: bool = False
     parts: bool = False
-    text: Literal["subject", "comment"] | None = None
+    text: Literal["subject", "comment", "review"] | None = None
     to: Reason | None = None
     outside: bool = False
     clears: bool = False
@@ -48,4 +48,7 @@ RULES: Final[dict[str, Rule]] = {
     "transfer.decline": _UNOFFERED,
     "transfer.cancel": _UNOFFERED,
     "repo.transfer": _UNOFFERED,
+    "review.request": Rule(to="review_requested"),
+    "review.unrequest": Rule(to="review_requested", clears=True),
+    "review.create": Rule(watchers=True, parts=True, text="review"),
 }
