@@ -113,14 +113,22 @@ def draft(
 
 
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
-    """Insert the signed seal, its parents and what it changed against them."""
-    above = await tx.all(rows.HEADS, repo_id=view.repo.id, ids=made.parents) if made.parents else []
+    """Insert the signed seal, its parents, what it was merged from, and what it changed against them."""
+    merge = seals.decode(made.payload).provenance.merge
+    sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
+    above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
+    parents = [above[one] for one in made.parents if one in above]
+    ranks = [rank for _, _, rank in above.values()]
+    merged = bool(sources) or any(rank is not None for rank in ranks)
     await tx.run(
         rows.INSERT,
         id=made.id,
         repo_id=view.repo.id,
         branch=ref.name,
-        generation=1 + max((generation for _, generation, _ in above), default=0),
+        generation=1 + max((generation for _, generation, _ in parents), default=0),
+        rank=1 + max(generation if rank is None else rank for _, generation, rank in above.values())
+        if merged
+        else None,
         root=made.root,
         payload=made.payload,
         signature=signature,
@@ -132,6 +140,10 @@ async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes,
     await tx.many(
         rows.INSERT_PARENT,
         [{"seal_id": made.id, "position": at, "parent_id": parent} for at, parent in enumerate(made.parents)],
+    )
+    await tx.many(
+        rows.INSERT_SOURCE,
+        [{"seal_id": made.id, "position": at, "source_id": one} for at, one in enumerate(sources)],
     )
     await tx.many(
         rows.INSERT_CHANGE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ import msgspec
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Forbidden, NotFound, Unavailable
+from localstore.core.errors import Forbidden, Invalid, NotFound, Unavailable
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.ref import StaleHead
@@ -22,6 +23,7 @@ from localstore.core.model.seal import (
     SealBudgetExceeded,
     SealChange,
 )
+from localstore.core.seal import MergeOrigin
 from localstore.core.storage.chunks import BULK_KINDS
 from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
@@ -63,15 +65,17 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         changed = [lanes.row(one) for one in found]
         load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes(load, parent, changed, known)
-        if not changes:
+        if not changes and not body.merged:
             return _unchanged(ref, parent)
+        await require_seals(tx, view, body.merged, "/merged")
         built = await _built(load, view, parent, changes, known)
         large = view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
-    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
+    merged = MergeOrigin("merge", body.merged) if body.merged else None
+    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged)
     plan = Plan("seal", ref, key, [made], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
@@ -247,6 +251,16 @@ def require_same(view: View, row: SealRow, device_key_id: str) -> None:
         raise NotFound
     if row.device_key_id != device_key_id:
         raise Forbidden("another device sealed this")
+
+
+async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
+    """Invalid unless all are seals of this repository."""
+    if not named:
+        return
+    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for one in named:
+        if one not in known:
+            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
 def _require_head(ref: RefRow, body: PrepareRequest) -> None:

@@ -252,9 +252,7 @@ async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
         return
     if not all(map(is_hex_digest, named)):
         raise Invalid("a parent is a full seal id", pointer="/seals")
-    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(named))}
-    if named - known:
-        raise Invalid(f"no seal {min(named - known)[:12]} in {view.repo.full_name}", pointer="/seals")
+    await seal.require_seals(tx, view, sorted(named), "/seals")
 
 
 async def _require_budget(chain: _Chain, root: bytes) -> None:
