@@ -46,8 +46,8 @@ class _UnconfirmedSeal(msgspec.Struct):
 def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Sequence[str] = ()) -> Sealed:
     """Seal the branch's live frontier. `merged`: seals that were merged into it.
 
-    Raises StaleHead if another seal came first, and ServerMisbehaved, with nothing signed, if a prepared field
-    differs from the request.
+    Raises StaleHead if another seal came first, and ServerMisbehaved, with nothing signed, if a prepared
+    field differs from the request.
     """
     if copy.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")

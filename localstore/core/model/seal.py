@@ -13,7 +13,6 @@ from localstore.core.model.base import Count, Model, Page
 from localstore.core.model.history import Seal
 from localstore.core.seal import SOURCES_MAX
 
-
 SealId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$", description="64 digits 0-9, a-f")]
 
 
