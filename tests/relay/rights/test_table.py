@@ -79,7 +79,6 @@ issue.assign
 issue.close
 issue.edit
 issue.reopen
-issue.timeline
 listing.get
 listing.set
 merge.merge
@@ -95,18 +94,13 @@ path.set
 path.timeline
 proposal.auto_merge
 proposal.close
-proposal.create
 proposal.edit
-proposal.get
-proposal.list
 proposal.merge_finalize
 proposal.merge_prepare
 proposal.ready
 proposal.reopen
 proposal.reviewers
-proposal.update
 proposal.update_branch
-proposal.versions
 protection.clear
 protection.list
 protection.set
@@ -115,8 +109,6 @@ repo.dependencies
 report.create
 report.decide
 report.list
-review.create
-review.dismiss
 run.cancel
 run.create
 run.get
