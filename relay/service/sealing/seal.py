@@ -332,8 +332,8 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 
 def _bytes_of(built: Built) -> int:
-    """What all files of the tree add up to."""
-    if built.root == tree.EMPTY_ROOT:
+    """What all files of the tree add up to; 0 for a tree that is here already."""
+    if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)
 
