@@ -3,9 +3,9 @@
     python -m scripts.tree_merges --histories 500 --seed 1
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and merge each
-other now and then. svc looks for no moved files, and git cannot be told so in all its versions; therefore each new
-file has lines of its own, and git finds none. Histories with several merge bases are counted apart: there svc
-may conflict where git does not, or the reverse, and never merges to other files.
+other now and then. svc looks for no moved files, and git cannot be told so in all its versions; therefore
+each new file has lines of its own, and git finds none. Histories with several merge bases are counted apart:
+there svc may conflict where git does not, or the reverse, and never merges to other files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from localstore.core.encoding import digest
 from localstore.core.merge.base import Node, relation
-from localstore.core.merge.three_way import Merged, agreed, finish, plan
+from localstore.core.merge.three_way import Merged, agreed, finish, merged_texts, plan
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
@@ -115,7 +115,8 @@ class History:
     def _over(self, base: str, ours: str, theirs: str) -> Merged:
         sides = [_changes(self.files[base], self.files[side]) for side in (ours, theirs)]
         contents = {digest(data): data for one in (base, ours, theirs) for data in self.files[one].values()}
-        return finish(plan(*sides), contents)
+        planned = plan(*sides)
+        return finish(planned, dict(merged_texts(planned, contents)))
 
 
 def _entry(data: bytes | None) -> TreeEntry | None:

@@ -10,7 +10,7 @@ merged over each of them, and a path whose results differ is a conflict: nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -77,15 +77,23 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
     return found
 
 
-def finish(planned: Plan, contents: Mapping[bytes, bytes]) -> Merged:
-    """Merge the texts. `contents`: bytes by digest of what `Plan.digests` names."""
+def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
+    """Each text of the plan with its merged bytes, None in conflict. `contents`: bytes by digest of what
+    `Plan.digests` names."""
+    for path, one in planned.texts.items():
+        base = contents[one.base.digest] if one.base is not None else b""
+        text = merge_lines(base, contents[one.ours.digest], contents[one.theirs.digest])
+        yield path, None if text is None or len(text) > TEXT_FILE else text
+
+
+def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
+    """The merge, with its texts as `merged_texts` made them."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
     merged: list[str] = []
     for path, one in planned.texts.items():
-        base = contents[one.base.digest] if one.base is not None else b""
-        text = merge_lines(base, contents[one.ours.digest], contents[one.theirs.digest])
-        if text is None or len(text) > TEXT_FILE:
+        text = found[path]
+        if text is None:
             conflicts.append(path)
             continue
         entry = TreeEntry("text", digest(text), len(text))

@@ -368,9 +368,10 @@ async def store(
     texts: Texts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
+    files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories and what was prepared, let the repository reach `texts`, and drop the
-    answers that `settling` needs no more; when what was prepared expires."""
+    """Write the directories, new `files` and what was prepared, let the repository reach `texts`, and drop
+    the answers that `settling` needs no more; when what was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
@@ -379,6 +380,8 @@ async def store(
             await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
         if directories:
             await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+        if files:
+            await view.node.objects.put_many(view.repo.id, files, tx=tx)
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)

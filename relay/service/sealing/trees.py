@@ -46,14 +46,16 @@ _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
 @dataclass(slots=True, frozen=True)
-class _Wish:
+class Said:
+    """What a caller says about a seal."""
+
     message: str
     device_key_id: str
-    author: str | None
+    author: str | None = None
 
 
 @dataclass(slots=True)
-class _Chain:
+class Chain:
     """Trees built one on the other; directories of earlier ones are read from memory."""
 
     view: View
@@ -89,9 +91,9 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
             raise StaleHead(ref.name, ref.head)
         await _require_content(tx, view, wanted)
         await _require_parents(tx, view, body.seals)
-        chain = _Chain(view, tx)
+        chain = Chain(view, tx)
         drafts = await _drafts(chain, ref, body, wanted)
-        await _require_budget(chain, drafts[-1].root)
+        await require_budget(chain, drafts[-1].root)
     expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
@@ -144,7 +146,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
 
 
 async def _drafts(
-    chain: _Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
+    chain: Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
 ) -> list[Draft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
@@ -152,7 +154,7 @@ async def _drafts(
     for delta, changes in zip(body.seals, wanted, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
-        said: Wish = _Wish(delta.message, body.device_key_id, delta.author)
+        said: Wish = Said(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as its own.
@@ -210,7 +212,7 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
     return TreeEntry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 
 
-async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
+async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
     """TooLarge for a file over the cap that the manifest in its own tree gives. What the tree before (`root`)
     has at this path stays, whatever the cap is by now."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
@@ -255,7 +257,7 @@ async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
     await seal.require_seals(tx, view, sorted(named), "/seals")
 
 
-async def _require_budget(chain: _Chain, root: bytes) -> None:
+async def require_budget(chain: Chain, root: bytes) -> None:
     """Sum the binaries only where all files together pass their cap."""
     if root == tree.EMPTY_ROOT:
         return

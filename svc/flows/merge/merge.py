@@ -129,7 +129,8 @@ def abort(copy: WorkingCopy) -> Merging:
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
     work = _Work(Merging(source.seal, source.name))
     touched = sorted({path for one in plans for path in (*one.taken, *one.texts, *one.conflicts)})
-    folders = {above for path in touched for above in parents(path)}
+    conflicts = any(one.conflicts for one in plans)
+    folders = {above for path in (*ours, *theirs) for above in parents(path)} if conflicts else set()
     _fetch(copy, plans)
     for path in touched:
         if path in folders and _clashes(path, plans, ours, theirs):

@@ -10,7 +10,15 @@ from localstore.core.diff.line_merge import merge_lines
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.merge.base import Node, Relation, relation
-from localstore.core.merge.three_way import BASES_MAX, Merged, agreed, finish, plan, require_bases
+from localstore.core.merge.three_way import (
+    BASES_MAX,
+    Merged,
+    agreed,
+    finish,
+    merged_texts,
+    plan,
+    require_bases,
+)
 from localstore.core.tree.directory import TreeEntry
 from scripts import tree_merges
 
@@ -34,7 +42,8 @@ def merged(base: Files, ours: Files, theirs: Files) -> Merged:
         for side in (ours, theirs)
     ]
     contents = {digest(data): data for side in (base, ours, theirs) for data in side.values()}
-    return finish(plan(*changed), contents)
+    planned = plan(*changed)
+    return finish(planned, dict(merged_texts(planned, contents)))
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
