@@ -32,7 +32,11 @@ GARBAGE = b'{"no": "such", "member'
 # Tried on a repository of their own.
 DELETING = {"repo.delete", "release.delete", "asset.delete", "label.delete", "comment.delete"}
 # Somebody without the role may be the author, which the service proves once it has read a good body.
-BODIES = {"issue.update": b'{"state": "open"}', "comment.edit": b'{"body": "other"}'}
+BODIES = {
+    "issue.update": b'{"state": "open"}',
+    "comment.edit": b'{"body": "other"}',
+    "proposal.update": b'{"state": "open"}',
+}
 # A large file takes 16 MiB; without one the answer to whoever may ask is the one for what is missing.
 MISSING = {"GET /api/v1/repos/{id}/payloads/{blake3}/manifest"}
 
@@ -43,7 +47,7 @@ def name(route: Route) -> str:
 
 @dataclass
 class Place:
-    """A repository in one of STATES. `role`: the callers who have one in it."""
+    """A repository in one of STATES. `role`: the callers who have one in it. #2 is the author's proposal."""
 
     repo: Repository
     state: str
@@ -84,6 +88,10 @@ class World:
         ok(self.clients["author"].post(f"{repo.url}/issues", json={"title": "first"}))
         comments = f"{repo.url}/issues/1/comments"
         made.comment = ok(self.clients["author"].post(comments, json={"body": "text"}))["id"]
+        repo.branch("topic", made.seal)
+        repo.seal({"a.txt": b"another\n"}, branch="topic")
+        wish = {"head": "topic", "base": "main", "title": "second"}
+        ok(self.clients["author"].post(f"{repo.url}/proposals", json=wish))
         if made.archived:
             ok(self.clients["owner"].patch(repo.url, json={"archived": True}))
         if state == "suspended":
@@ -155,7 +163,8 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
         "name": "main",
         "v": "v1",
         "blake3": blake3(TEXT).hexdigest(),
-        "n": "1",
+        "n": "2" if "/proposals/" in route.path else "1",
+        "review": "none",
         "comment": place.comment,
         "reaction": "eyes",
     }
