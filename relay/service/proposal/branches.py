@@ -70,7 +70,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         if head is None or head.head != row.head_seal:
             raise BranchGone(
                 f"#{row.number} stays closed: its branch {row.head} is gone; "
-                f"run: svc repo branch {row.head} --from {row.head_seal[:12]}"
+                f"run: svc repo branch {row.head} --from {row.head_seal}"
             )
         await tx.run(rows.SET_HEAD, **of, new_head=head.name, new_head_id=head.id)
     if base.id != row.base_id:
