@@ -81,8 +81,6 @@ issue.edit
 issue.reopen
 listing.get
 listing.set
-merge.merge
-merge.preview
 organisation.create
 organisation.get
 organisation.members
@@ -95,12 +93,9 @@ path.timeline
 proposal.auto_merge
 proposal.close
 proposal.edit
-proposal.merge_finalize
-proposal.merge_prepare
 proposal.ready
 proposal.reopen
 proposal.reviewers
-proposal.update_branch
 protection.clear
 protection.list
 protection.set

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import httpx
 import pytest
 from blake3 import blake3
 
 from localstore.core.encoding import b64u, unb64u
+from relay.caller import View
 from tests.relay import merges
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, _delta, create, ok
 from tests.relay.merges import PAGE, apart, files, prepare, propose, put
-from tests.relay.rights.waiting import Write, behind
+from tests.relay.rights.waiting import Write, held
 from tests.relay.world import name
 
 OURS = {"page": put(1, b"ONE")}
@@ -74,11 +77,25 @@ def place(relay: Relay) -> Iterator[Place]:
     made.close()
 
 
-def at_once(place: Place, first: Write, second: Write) -> tuple[httpx.Response, httpx.Response]:
-    """The answers of two requests that both passed the gate, and queue in this order."""
-    team: Any = SimpleNamespace(relay=place.relay, repo=place.repo)
-    one, (other,) = behind(team, first, [second])
-    return one, other
+def at_once(place: Place, *writes: Write) -> list[httpx.Response]:
+    """The answers of requests that all passed the gate, and queue at the repository's lock in this order."""
+    waiting: list[View] = []
+    about = View._about
+
+    def counting(view: View) -> list[str]:
+        waiting.append(view)
+        return about(view)
+
+    with ThreadPoolExecutor(len(writes)) as pool:
+        with held(place.relay, place.repo.id), mock.patch.object(View, "_about", counting):
+            asked = []
+            for write in writes:
+                asked.append(pool.submit(write))
+                deadline = time.monotonic() + 60
+                while len(waiting) < len(asked):
+                    assert time.monotonic() < deadline, "the request does not wait where it should"
+                    time.sleep(0.01)
+        return [one.result(60) for one in asked]
 
 
 def landed(place: Place, answer: httpx.Response) -> bool:
@@ -178,8 +195,7 @@ def test_of_two_proposals_for_one_base_one_lands(place: Place) -> None:
 
 
 def test_one_merge_sent_many_times_lands_once(place: Place) -> None:
-    team: Any = SimpleNamespace(relay=place.relay, repo=place.repo)
-    _, answers = behind(team, None, [place.merge] * 8)
+    answers = at_once(place, *[place.merge] * 8)
     assert [one.status_code for one in answers] == [200] * 8
     assert len({one.json()["merged_seal"] for one in answers}) == 1
     assert len(place.repo.get("/commits", ref="main")["items"]) == 3
