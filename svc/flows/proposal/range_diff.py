@@ -27,7 +27,7 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and what it changes: a line for each file and each line removed or added, without positions.
+    """A seal and what it changes: a line for each file, and those of its patch without positions.
     `whole`: all of it can be compared."""
 
     seal: str
@@ -60,7 +60,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
         if seal.id in (version.merge_base, version.base):
             break
         if len(found) == SEALS:
-            raise UsageError(f"version {version.n} has more than {SEALS} seals; compare them with svc log")
+            raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
         lines, whole = change_of(changes_of_seal(where, repo, seal.id))
         found.append(Step(seal.id, seal.message, tuple(lines), whole))
     return found[::-1]
@@ -73,7 +73,7 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
         body = (file.patch or "").splitlines()
         start = next((at for at, line in enumerate(body) if line.startswith("@@")), len(body))
-        lines += [line for line in body[start:] if line[:1] in ("+", "-")]
+        lines += ["@@" if line.startswith("@@") else line for line in body[start:]]
     return lines, all(file.patch is not None for file in files)
 
 
