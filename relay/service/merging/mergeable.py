@@ -4,7 +4,7 @@ lands it."""
 from __future__ import annotations
 
 from localstore.core.model.merge import BaseMoved, NotMergeable
-from localstore.core.model.proposal import BranchGone, Draft, ProposalMerged
+from localstore.core.model.proposal import Draft, ProposalBranchGone, ProposalMerged
 from localstore.core.model.review import HeadMoved
 from relay.caller import View
 from relay.db import ref as refs
@@ -43,14 +43,14 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
-    """(base, head), both living, with seals. BranchGone."""
+    """(base, head), both living, with seals. ProposalBranchGone."""
     return await _branch(tx, view, row.base_id, row.base), await _branch(tx, view, row.head_id, row.head)
 
 
 async def _branch(tx: Tx, view: View, ref_id: str, name: str) -> RefRow:
     found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
     if found is None or refs.row(found).head is None:
-        raise BranchGone(f"branch {name} was deleted, so nothing can be merged; see: svc repo branch")
+        raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged; see: svc repo branch")
     return refs.row(found)
 
 
