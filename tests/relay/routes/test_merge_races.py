@@ -37,6 +37,7 @@ class Place:
         self.repo = create(self.http, owner, "thing")
         merges.grant(relay, self.repo, self.other)
         self.theirs = Repository(self.work, self.other, self.repo.body)
+        ok(self.work.get(self.repo.url))  # the first use of a session is noted, which would queue too
         self.n = apart(self.repo, OURS, THEIRS)
         self.base, self.head = self.repo.head(), self.repo.head("topic")
         self.merge = self.merging(self.repo, self.n)
