@@ -14,7 +14,7 @@ from relay.db.ref import RefRow
 from relay.service.proposal import wire
 
 BLOCKED = {
-    "changes_requested": "changes are requested",
+    "changes_requested": "changes are requested, until that reviewer approves or an admin dismisses it",
     "review_required": "it needs an approval",
 }
 
@@ -37,7 +37,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     if shown.blocked_by:
         reasons = ", ".join(BLOCKED.get(code, code.replace("_", " ")) for code in shown.blocked_by)
         raise NotMergeable(
-            f"#{row.number} cannot be merged yet: {reasons}; see: svc pr view {row.number}",
+            f"#{row.number} cannot be merged yet: {reasons}",
             blocked_by=shown.blocked_by,
         )
 
@@ -50,7 +50,7 @@ async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, Ref
 async def _branch(tx: Tx, view: View, ref_id: str, name: str) -> RefRow:
     found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
     if found is None or refs.row(found).head is None:
-        raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged; see: svc repo branch")
+        raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged")
     return refs.row(found)
 
 

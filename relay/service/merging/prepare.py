@@ -124,7 +124,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         base = refs.row(found)
         theirs = await sealed.head(view, tx, body.head)
         if base.head is None or theirs is None:
-            raise NotMergeable("a branch without a seal is not merged; push first: svc push", ["no_seal"])
+            raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
         both = await sides(tx, base.head, theirs)
         if theirs in both.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
