@@ -39,6 +39,12 @@ REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merg
 MENTIONS = 50  # accounts that one text tells by naming them
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 
+# --- access
+COLLABORATORS = 1000  # of a repository, with those invited
+INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
+OPEN_ACCESS_REQUESTS = 1000  # of a repository
+OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
+
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
