@@ -18,7 +18,8 @@ from localstore.core.model.merge import (
 from localstore.core.model.proposal import Proposal
 from relay.caller import View
 from relay.http.routing import serves
-from relay.service.merging import finalize, prepare
+from relay.service.merging import merge as finalize
+from relay.service.merging import prepare
 
 FLAG = "TR_REPO_SEALING"
 GUARDED = "TR_REPO_MERGE_ENABLED"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,6 +22,8 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.service.history import content
+from relay.service.storage import chunked
 
 
 class Wish(Protocol):
@@ -110,6 +112,23 @@ def draft(
         for path, entry in sorted(changes.items())
     ]
     return Draft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
+
+
+async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
+    """What the seal names is still there, and stays: a collector may have passed since prepare."""
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
+    await content.require_files(view.node, tx, view.repo.id, files)
+
+
+async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
+    """Invalid unless all are seals of this repository."""
+    if not named:
+        return
+    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for one in named:
+        if one not in known:
+            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +10,7 @@ import msgspec
 from localstore.core import limits, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
-from localstore.core.errors import Forbidden, Invalid, NotFound, Unavailable
+from localstore.core.errors import Forbidden, NotFound, Unavailable
 from localstore.core.model import history as shapes
 from localstore.core.model.base import Actor
 from localstore.core.model.ref import StaleHead
@@ -39,13 +38,20 @@ from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealRow
 from relay.memory import trees
-from relay.service.history import content, live_updates
+from relay.service.history import live_updates
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
 from relay.service.proposal import branches
-from relay.service.sealing.payload import Draft, check_message, draft, record, require_same_capability
-from relay.service.storage import chunked
+from relay.service.sealing.payload import (
+    Draft,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
@@ -255,16 +261,6 @@ def require_same(view: View, row: SealRow, device_key_id: str) -> None:
         raise Forbidden("another device sealed this")
 
 
-async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
-    """Invalid unless all are seals of this repository."""
-    if not named:
-        return
-    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
-    for one in named:
-        if one not in known:
-            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
-
-
 def _require_head(ref: RefRow, body: PrepareRequest) -> None:
     if body.expected_head != ref.head:
         raise StaleHead(ref.name, ref.head)
@@ -400,10 +396,3 @@ async def store(
             expires_at=expires,
         )
     return expires
-
-
-async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
-    """What the seal names is still there, and stays: a collector may have passed since prepare."""
-    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
-    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
-    await content.require_files(view.node, tx, view.repo.id, files)

@@ -39,7 +39,16 @@ from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
 from relay.service.sealing import seal
-from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
+from relay.service.sealing.payload import (
+    Draft,
+    Wish,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
@@ -136,7 +145,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for made, signature in zip(drafts, signatures, strict=True):
-            await seal.require_bytes(tx, view, made)
+            await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await view.node.hub.announce(
             tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
@@ -254,7 +263,7 @@ async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
         return
     if not all(map(is_hex_digest, named)):
         raise Invalid("a parent is a full seal id", pointer="/seals")
-    await seal.require_seals(tx, view, sorted(named), "/seals")
+    await require_seals(tx, view, sorted(named), "/seals")
 
 
 async def require_budget(chain: Chain, root: bytes) -> None:

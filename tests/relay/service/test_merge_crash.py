@@ -19,7 +19,8 @@ from localstore.core.model.proposal import ProposalCreate
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, SealChange, TreeDelta
 from relay.service import ref
-from relay.service.merging import finalize, prepare
+from relay.service.merging import merge as finalize
+from relay.service.merging import prepare
 from relay.service.proposal import proposal
 from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, opened, world

@@ -38,7 +38,7 @@ from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act
 from relay.service.proposal import branches, states, wire
 from relay.service.sealing import seal, trees
-from relay.service.sealing.payload import Draft, record, require_same_capability
+from relay.service.sealing.payload import Draft, record, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -183,7 +183,7 @@ async def _land(
     before = await rows.root_of(tx, view.repo.id, onto.head) if onto.head else None
     await landing.land(tx, view, onto, before, last.root, key.id, worked)
     for made, signature in zip(drafts, signatures, strict=True):
-        await seal.require_bytes(tx, view, made)
+        await require_bytes(tx, view, made)
         await record(tx, view, onto, made, unb64u(signature, 64), key)
     await view.node.hub.announce(
         tx, view.repo.id, "seal.create", branch=onto.name, branch_id=onto.id, head=last.id
