@@ -117,6 +117,68 @@ class EditsConflict(ClientError):
         )
 
 
+class MergeOpen(ClientError):
+    """A merge was brought into this folder and is not sealed yet. `name`: what was merged."""
+
+    code = "merge_open"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the merge of {name} is not sealed yet; finish it: svc merge --continue; "
+            "or undo it: svc merge --abort",
+            name=name,
+        )
+
+
+class MergeUnresolved(ClientError):
+    """Conflicts of a merge stand in this folder. `paths` lists them."""
+
+    code = "merge_unresolved"
+
+    def __init__(self, name: str, paths: list[str]) -> None:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        super().__init__(
+            f"not sealed: {', '.join(paths[:3])}{more} conflict with {name}; run: svc resolve {paths[0]}, "
+            "then: svc merge --continue",
+            paths=paths,
+        )
+
+
+class MergeInterrupted(ClientError):
+    """A merge was interrupted while it was written to this folder."""
+
+    code = "merge_interrupted"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the merge of {name} was interrupted and is here in part; "
+            "undo it: svc merge --abort, then merge again"
+        )
+
+
+class NoMerge(ClientError):
+    """No merge is open in this folder."""
+
+    code = "no_merge"
+
+    def __init__(self) -> None:
+        super().__init__("no merge is open in this folder; begin one: svc merge BRANCH")
+
+
+class MergeCollides(ClientError):
+    """A merge would change files that have edits which no seal holds. `paths` lists them."""
+
+    code = "merge_collides"
+
+    def __init__(self, name: str, paths: list[str]) -> None:
+        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        super().__init__(
+            f"merging {name} would change {shown}, which no seal holds as they are here; nothing was "
+            "changed; seal them first: svc push",
+            paths=paths,
+        )
+
+
 class LinkDamaged(ClientError):
     """A file in `.svc/` cannot be read."""
 

@@ -25,6 +25,8 @@ UNCALLED = {
     "history.LOG": "other programs",
     "history.SEAL_UPDATES": "other programs",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
+    "merge.MERGE": "other programs",
+    "merge.PREVIEW": "other programs",
     "node.CONFIG": "other programs",
     "node.HEALTH": "monitors",
     "node.READY": "monitors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast, get_args
 
 import msgspec
@@ -14,6 +15,7 @@ from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import LanesRequest, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
+from localstore.core.seal import MergeOrigin
 from localstore.record.database import SealedFile, SealedTree
 from localstore.record.entry import Kind, PathRecord
 from localstore.sync import sealed_tree
@@ -41,9 +43,12 @@ class _UnconfirmedSeal(msgspec.Struct):
     changes: list[SealChange]
 
 
-def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
-    """Seal the branch's live frontier. Raises StaleHead if another seal came first, and ServerMisbehaved,
-    with nothing signed, if a prepared field differs from the request."""
+def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Sequence[str] = ()) -> Sealed:
+    """Seal the branch's live frontier. `merged`: seals that were merged into it.
+
+    Raises StaleHead if another seal came first, and ServerMisbehaved, with nothing signed, if a prepared
+    field differs from the request.
+    """
     if copy.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")
     request = PrepareRequest(
@@ -53,6 +58,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
         author=author,
         replica=copy.replica,
         settled=_settled(copy),
+        merged=list(merged),
     )
     prepared = copy.transport.prepare(request)
     if prepared.unchanged:
@@ -74,6 +80,10 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None) -> Sealed:
     )
     copy.record_seal(promise.seal, changes, whole=False, tree=tree)
     return Sealed(promise.seal, sorted(changes), prepared.live_by)
+
+
+def _origin(request: PrepareRequest) -> MergeOrigin | None:
+    return MergeOrigin("merge", request.merged) if request.merged else None
 
 
 def _settled(copy: WorkingCopy) -> int:
@@ -126,7 +136,7 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
         "tree key": (payload.tree_key_id, copy.db.text("tree_key_id")),
         "author": (payload.provenance.author, request.author),
         "git origin": (payload.provenance.git, None),
-        "merge origin": (payload.provenance.merge, None),
+        "merge origin": (payload.provenance.merge, _origin(request)),
         "content digest": (payload.content_digest, prepared.content_digest),
         "id": (seals.seal_id(raw), prepared.digest),
     }

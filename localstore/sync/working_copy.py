@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -274,11 +274,11 @@ class WorkingCopy:
         self.conflicts.append((path, name))
         return name
 
-    def free_name(self, path: str) -> str:
-        """A conflict name that no file has."""
+    def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
+        """A conflict name that no file has, and that is not `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self._taken(name):
+        while self._taken(name) or name in claimed:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name

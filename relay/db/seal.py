@@ -12,7 +12,7 @@ from relay.db.engine.database import Row, Tx
 from relay.db.schema.account import account, device_key
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo
-from relay.db.schema.seal import prepare, seal, seal_change, seal_parent
+from relay.db.schema.seal import prepare, seal, seal_change, seal_parent, seal_source
 
 Purpose = Literal["seal", "seals", "merge"]
 """Of what is prepared: a seal of the frontier, seals from explicit trees, a proposal's merge."""
@@ -103,6 +103,16 @@ PARENTS = (
     .order_by(seal_parent.c.seal_id, seal_parent.c.position)
 )
 INSERT_PARENT = insert(seal_parent)
+SOURCES = (
+    select(seal_source.c.seal_id, seal_source.c.source_id)
+    .where(seal_source.c.seal_id.in_(bindparam("ids", expanding=True)))
+    .order_by(seal_source.c.seal_id, seal_source.c.position)
+)
+INSERT_SOURCE = insert(seal_source)
+# (id, generation, rank or None)
+RANKS = select(seal.c.id, seal.c.generation, seal.c.rank).where(
+    seal.c.id.in_(bindparam("ids", expanding=True))
+)
 INSERT_CHANGE = insert(seal_change)
 
 PREPARE = insert(prepare)

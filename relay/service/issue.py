@@ -94,6 +94,14 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         return await shown(tx, view, await find(tx, view, number))
 
 
+async def close(tx: Tx, view: View, number: int, by: int) -> None:
+    """Close an open issue, because the proposal `by` was merged. Rules are the caller's."""
+    old = await find(tx, view, str(number))
+    if old[3] == "open":
+        await _edit(tx, view, old, IssuePatch(), "closed", "completed")
+        await subject.announce(tx, view, "issue.close", number, proposal=by)
+
+
 async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
     """`create`: make the label if the repository lacks it."""
     async with view.write() as tx:

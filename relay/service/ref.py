@@ -110,12 +110,23 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
                 f"branch {name} has live edits to {unsealed} files that no seal holds; "
                 "push them, or add --discard-live"
             )
-        await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
-        await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
-        if ref.type == "branch":
-            await view.node.jobs.add(tx, FREE, {})
-            await branches.deleted(tx, view, ref.id)
-        await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=name, head=None)
+        await _drop(tx, view, ref)
+
+
+async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
+    """Delete a branch that was merged. The default branch, and one with unsealed edits, stay."""
+    unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    if not unsealed and ref.name != view.repo.default_branch:
+        await _drop(tx, view, ref)
+
+
+async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
+    await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
+    await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    if ref.type == "branch":
+        await view.node.jobs.add(tx, FREE, {})
+        await branches.deleted(tx, view, ref.id)
+    await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=ref.name, head=None)
 
 
 async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:

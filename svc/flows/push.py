@@ -16,6 +16,7 @@ from localstore.errors import EditsConflict, FolderShowsSeal, NotSealed, Unpulle
 from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.dry_run import DryRunCopy, dry_run_copy
+from localstore.sync.open_merge import keep, sources_to_seal
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.working_copy import WorkingCopy
@@ -36,7 +37,8 @@ class Pushed(msgspec.Struct):
     repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
     some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
     files. `executable`, of a first push: files whose executable bit is lost. `unresolved`: sent copies of
-    unresolved conflicts → the path that each conflicts with."""
+    unresolved conflicts → the path that each conflicts with. `merges`: seals that the seal names as
+    merged."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -57,6 +59,7 @@ class Pushed(msgspec.Struct):
     ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
+    merges: list[str] = msgspec.field(default_factory=list)
 
 
 def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
@@ -72,7 +75,7 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     if dry_run:
         with dry_run_copy(copy) as trial:
             result = _sent(trial, no_delete)
-            result.unsealed = _unsealed(trial)
+            result.unsealed = bool(result.merges) or _unsealed(trial)
         result.dry_run, result.bytes = True, 0
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
@@ -80,9 +83,11 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     result = _sent(copy, no_delete)
     result.tracked = newly_tracked_by_git(copy)
     try:
-        sealed = seal(copy, message)
+        sealed = seal(copy, message, merged=result.merges)
     except StaleHead:
         raise NotSealed(copy.repo.branch) from None
+    if result.merges:
+        keep(copy, None)
     result.seal, result.live_by = sealed.seal, sealed.live_by
     return result
 
@@ -92,8 +97,9 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
+    merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
-    result = Pushed(kind=kind if head is None else None)
+    result = Pushed(kind=kind if head is None else None, merges=merges)
     sealed_before = copy.db.sealed()
     _send_all(copy, result, not no_delete)
     new = [path for path in result.sent if path not in sealed_before]

@@ -13,10 +13,11 @@ from localstore.core.model.live import BootstrapRequest
 from localstore.core.model.ref import NoBranch
 from localstore.core.names import ref_name
 from localstore.core.paths import parents
-from localstore.errors import BranchGone, BranchReplaced, LocalEdits
+from localstore.errors import BranchGone, BranchReplaced, LocalEdits, MergeOpen
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify
+from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
@@ -58,11 +59,15 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
 
     Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
     all, `force` moves them to the trash. If the old branch was deleted, everything beyond the last seal
-    counts as edits. Raises NotFound, before anything changes, if the target does not exist.
+    counts as edits. Raises NotFound, before anything changes, if the target does not exist; MergeOpen while a
+    merge is not sealed.
     """
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()
+    merging = open_merge(copy)
+    if merging is not None:
+        raise MergeOpen(merging.name)
     left, detached = "", False
     try:
         trash, carried = _ready(copy, target, mode)

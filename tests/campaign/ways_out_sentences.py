@@ -27,6 +27,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "… is damaged; remove it": _KEPT,
     },
     ("client", "resolve"): {"changed meanwhile": ROW, "choose one version": ROW},
+    ("not_mergeable", "pr close"): {
+        "has everything of": ROW,
+        "has the change of every seal": "the same, seal by seal, when a rebase finds nothing to do",
+    },
     ("expired_token", "login"): {
         "nobody approved the sign-in in time": "the relay says it, and the client gives up as in the row",
         "the sign-in took too long": ROW,

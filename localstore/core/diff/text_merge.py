@@ -11,14 +11,13 @@ and the result is the text of theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from heapq import merge as in_order
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import Hunk
 from localstore.core.diff.git_alignment import as_git, common_ends
 from localstore.core.diff.line_diff import lines
 from localstore.core.diff.list_merge import both_added
+from localstore.core.diff.stretches import Stretch, span, stretches
 from localstore.core.diff.word_merge import both_changed
 
 # At the start of a line. The words behind the signs set our markers apart from those of other tools.
@@ -40,15 +39,6 @@ class Merged(NamedTuple):
 
     text: bytes
     conflicts: list[Conflict]
-
-
-class _Stretch(NamedTuple):
-    """base[start:end] and the changes of each side in it; at least one side has some."""
-
-    start: int
-    end: int
-    theirs: list[Hunk]
-    mine: list[Hunk]
 
 
 class _Resolved(NamedTuple):
@@ -154,7 +144,7 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     base, theirs, mine = map(lines, texts)
     pieces: list[bytes | Conflict] = []
     done = 0
-    for stretch in _stretches(as_git(base, theirs), as_git(base, mine)):
+    for stretch in stretches(as_git(base, theirs), as_git(base, mine)):
         pieces += base[done : stretch.start]
         pieces += _joined(stretch, base, theirs, mine)
         done = stretch.end
@@ -162,36 +152,16 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     return _Resolved(pieces, (theirs, mine), ending, unended)
 
 
-def _stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[_Stretch]:
-    """The changed runs of the base, ascending; changes that overlap or touch are in one."""
-    open_ = None
-    for hunk, is_mine in in_order(((hunk, False) for hunk in theirs), ((hunk, True) for hunk in mine)):
-        if open_ is None or hunk.old_start > open_.end:
-            if open_ is not None:
-                yield open_
-            open_ = _Stretch(hunk.old_start, hunk.old_end, [], [])
-        (open_.mine if is_mine else open_.theirs).append(hunk)
-        open_ = open_._replace(end=max(open_.end, hunk.old_end))
-    if open_ is not None:
-        yield open_
-
-
-def _span(stretch: _Stretch, changes: list[Hunk]) -> tuple[int, int]:
-    """The lines of the side with these changes that correspond to the stretch."""
-    first, last = changes[0], changes[-1]
-    return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)
-
-
 def _joined(
-    stretch: _Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
+    stretch: Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
 ) -> list[bytes | Conflict]:
     """The merged lines of the stretch, or its conflict."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
-        return [*theirs[slice(*_span(stretch, stretch.theirs))]]
+        return [*theirs[slice(*span(stretch, stretch.theirs))]]
     if not stretch.theirs:
-        return [*mine[slice(*_span(stretch, stretch.mine))]]
-    conflict = Conflict((start, end), _span(stretch, stretch.theirs), _span(stretch, stretch.mine))
+        return [*mine[slice(*span(stretch, stretch.mine))]]
+    conflict = Conflict((start, end), span(stretch, stretch.theirs), span(stretch, stretch.mine))
     their_lines, my_lines = theirs[slice(*conflict.theirs)], mine[slice(*conflict.mine)]
     if their_lines == my_lines:
         return [*their_lines]

@@ -167,7 +167,9 @@ class ChangedFile(Model, frozen=True):
 
 class Compare(Model, frozen=True):
     """`files`: changes from the merge base to `head`, or from `base` itself if asked for. `base` None:
-    changes of the seal `head` from its first parent."""
+    changes of the seal `head` from its first parent. `merge_base`: the first of `merge_bases`, the nearest
+    common ancestors; to these, what a seal was merged from is an ancestor. `ahead`, `behind`: counted along
+    parents."""
 
     base: str | None
     head: str
@@ -175,6 +177,7 @@ class Compare(Model, frozen=True):
     ahead: Count
     behind: Count
     files: list[ChangedFile]
+    merge_bases: list[str] = msgspec.field(default_factory=list)
 
 
 Shortened = Annotated[

@@ -11,6 +11,9 @@ from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
 from localstore.core.limits import LARGE_ANSWER, SEALS_PER_REQUEST
 from localstore.core.model.base import Count, Model, Page
 from localstore.core.model.history import Seal
+from localstore.core.seal import SOURCES_MAX
+
+SealId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$", description="64 digits 0-9, a-f")]
 
 
 class PrepareExpired(Gone):
@@ -48,7 +51,9 @@ class SealChange(Model, array_like=True, frozen=True):
 
 class PrepareRequest(Model, frozen=True):
     """`expected_head`: the seal that this device has; `expected_frontier`: refuse if the frontier is beyond
-    it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number."""
+    it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number.
+    `merged`: seals that were merged into the frontier; they are named in provenance, and the tree is sealed
+    even if it equals the parent's."""
 
     message: str
     device_key_id: str
@@ -57,6 +62,9 @@ class PrepareRequest(Model, frozen=True):
     author: str | None = None
     replica: Count | None = None
     settled: Count = 0
+    merged: Annotated[list[SealId], msgspec.Meta(max_length=SOURCES_MAX)] = msgspec.field(
+        default_factory=list
+    )
 
 
 class Prepared(Model, frozen=True):

@@ -57,7 +57,7 @@ OPERATIONS: tuple[Operation, ...] = (
     reading("history.pack"),
     reading("history.compare", anonymous=False),
     reading("history.blame", anonymous=False),
-    reading("merge.preview", "write"),
+    writing("merge.preview", grows=True),
     writing("merge.merge", grows=True),
     # --- people and protection
     reading("collaborator.list", "triage"),

@@ -13,6 +13,7 @@ seal = Table(
     Column("repo_id", ForeignKey("repo.id"), nullable=False, index=True),
     Column("branch", String, nullable=False),
     Column("generation", BigInteger, nullable=False),  # 1 + the parents' highest: ancestors have a lower one
+    Column("rank", BigInteger),  # above all that it came from; None: as the generation, nothing was merged
     Column("root", LargeBinary, nullable=False),  # content digest
     Column("payload", LargeBinary, nullable=False),
     Column("signature", LargeBinary, nullable=False),
@@ -28,6 +29,16 @@ seal_parent = Table(
     Column("seal_id", ForeignKey("seal.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("parent_id", String, nullable=False, index=True),
+    **BY_KEY,
+)
+
+# What a seal was merged from and has not as a parent. It counts as an ancestor for merge bases only.
+seal_source = Table(
+    "seal_source",
+    metadata,
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("source_id", String, nullable=False),
     **BY_KEY,
 )
 

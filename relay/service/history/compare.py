@@ -14,7 +14,7 @@ from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
-from relay.service.history import renames, sealed
+from relay.service.history import merge_base, renames, sealed
 from relay.service.history.ancestry import Relation, relation
 
 
@@ -60,18 +60,28 @@ async def compare(view: View, base: str | None, head: str, direct: bool = False)
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
         found: Relation = await relation(tx, base_id, head_id)
-        start = base_root if direct or found.merge_base == base_id else None
-        if found.merge_base is not None and start is None:
-            start = (await sealed.seal(view, found.merge_base, tx)).root
+        bases = await _bases(tx, found, base_id, head_id)
+        start = base_root if direct or base_id in bases else None
+        if bases and start is None:
+            start = (await sealed.seal(view, bases[0], tx)).root
     pairs = await _pairs(view, await sealed.changes(view, start, head_root))
     return Compare(
         base=base_id,
         head=head_id,
-        merge_base=found.merge_base,
+        merge_base=bases[0] if bases else None,
+        merge_bases=bases,
         ahead=found.ahead,
         behind=found.behind,
         files=await _files(view, pairs),
     )
+
+
+async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
+    """The nearest common ancestors. The walk of parents alone knows the only one there is, unless seals with
+    several parents, or merged from others, are about."""
+    if found.merge_base in (base, head):
+        return [found.merge_base]
+    return (await merge_base.merge_bases(tx, base, head)).bases
 
 
 async def _brought(view: View, head: str) -> Compare:

@@ -26,7 +26,7 @@ from relay.http import paging
 from relay.memory import trees
 from relay.node import Node
 from relay.service import subject
-from relay.service.history.ancestry import relation
+from relay.service.history.merge_base import merge_bases
 
 JOB = "version"
 AT_ONCE = 20  # versions that one call settles
@@ -89,7 +89,8 @@ async def _worked_out(
 ) -> tuple[str | None, str | None]:
     """The merge base, None for unrelated histories; the change id, None where no file can be read."""
     async with node.db.read(snapshot=True) as tx:
-        merge_base = (await relation(tx, base, head)).merge_base
+        bases = (await merge_bases(tx, base, head)).bases
+        merge_base = bases[0] if bases else None
         start = await seals.root_of(tx, repo_id, merge_base) if merge_base else None
         end = await seals.root_of(tx, repo_id, head)
     if not plain or end is None:

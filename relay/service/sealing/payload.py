@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,6 +22,8 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.service.history import content
+from relay.service.storage import chunked
 
 
 class Wish(Protocol):
@@ -112,15 +114,40 @@ def draft(
     return Draft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
 
 
+async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
+    """What the seal names is still there, and stays: a collector may have passed since prepare."""
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
+    await content.require_files(view.node, tx, view.repo.id, files)
+
+
+async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
+    """Invalid unless all are seals of this repository."""
+    if not named:
+        return
+    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for one in named:
+        if one not in known:
+            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
+
+
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
-    """Insert the signed seal, its parents and what it changed against them."""
-    above = await tx.all(rows.HEADS, repo_id=view.repo.id, ids=made.parents) if made.parents else []
+    """Insert the signed seal, its parents, what it was merged from, and what it changed against them."""
+    merge = seals.decode(made.payload).provenance.merge
+    sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
+    above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
+    parents = [above[one] for one in made.parents if one in above]
+    ranks = [rank for _, _, rank in above.values()]
+    merged = bool(sources) or any(rank is not None for rank in ranks)
     await tx.run(
         rows.INSERT,
         id=made.id,
         repo_id=view.repo.id,
         branch=ref.name,
-        generation=1 + max((generation for _, generation, _ in above), default=0),
+        generation=1 + max((generation for _, generation, _ in parents), default=0),
+        rank=1 + max(generation if rank is None else rank for _, generation, rank in above.values())
+        if merged
+        else None,
         root=made.root,
         payload=made.payload,
         signature=signature,
@@ -132,6 +159,10 @@ async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes,
     await tx.many(
         rows.INSERT_PARENT,
         [{"seal_id": made.id, "position": at, "parent_id": parent} for at, parent in enumerate(made.parents)],
+    )
+    await tx.many(
+        rows.INSERT_SOURCE,
+        [{"seal_id": made.id, "position": at, "source_id": one} for at, one in enumerate(sources)],
     )
     await tx.many(
         rows.INSERT_CHANGE,

@@ -22,6 +22,7 @@ from localstore.core.model.seal import (
     SealBudgetExceeded,
     SealChange,
 )
+from localstore.core.seal import MergeOrigin
 from localstore.core.storage.chunks import BULK_KINDS
 from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
@@ -37,13 +38,20 @@ from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealRow
 from relay.memory import trees
-from relay.service.history import content, live_updates
+from relay.service.history import live_updates
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
 from relay.service.proposal import branches
-from relay.service.sealing.payload import Draft, check_message, draft, record, require_same_capability
-from relay.service.storage import chunked
+from relay.service.sealing.payload import (
+    Draft,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
@@ -64,15 +72,17 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         changed = [lanes.row(one) for one in found]
         load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes(load, parent, changed, known)
-        if not changes:
+        if not changes and not body.merged:
             return _unchanged(ref, parent)
+        await require_seals(tx, view, body.merged, "/merged")
         built = await _built(load, view, parent, changes, known)
         large = view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
-    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes)
+    merged = MergeOrigin("merge", body.merged) if body.merged else None
+    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged)
     plan = Plan("seal", ref, key, [made], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
@@ -318,8 +328,8 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 
 def _bytes_of(built: Built) -> int:
-    """What all files of the tree add up to."""
-    if built.root == tree.EMPTY_ROOT:
+    """What all files of the tree add up to; 0 for a tree that is here already."""
+    if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)
 
@@ -354,9 +364,10 @@ async def store(
     texts: Texts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
+    files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories and what was prepared, let the repository reach `texts`, and drop the
-    answers that `settling` needs no more; when what was prepared expires."""
+    """Write the directories, new `files` and what was prepared, let the repository reach `texts`, and drop
+    the answers that `settling` needs no more; when what was prepared expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
@@ -365,6 +376,8 @@ async def store(
             await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
         if directories:
             await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+        if files:
+            await view.node.objects.put_many(view.repo.id, files, tx=tx)
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
@@ -383,10 +396,3 @@ async def store(
             expires_at=expires,
         )
     return expires
-
-
-async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
-    """What the seal names is still there, and stays: a collector may have passed since prepare."""
-    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
-    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
-    await content.require_files(view.node, tx, view.repo.id, files)

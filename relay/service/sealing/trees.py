@@ -39,21 +39,32 @@ from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
 from relay.service.sealing import seal
-from relay.service.sealing.payload import Draft, Wish, check_message, draft, record, require_same_capability
+from relay.service.sealing.payload import (
+    Draft,
+    Wish,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
 @dataclass(slots=True, frozen=True)
-class _Wish:
+class Said:
+    """What a caller says about a seal."""
+
     message: str
     device_key_id: str
-    author: str | None
+    author: str | None = None
 
 
 @dataclass(slots=True)
-class _Chain:
+class Chain:
     """Trees built one on the other; directories of earlier ones are read from memory."""
 
     view: View
@@ -89,9 +100,9 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
             raise StaleHead(ref.name, ref.head)
         await _require_content(tx, view, wanted)
         await _require_parents(tx, view, body.seals)
-        chain = _Chain(view, tx)
+        chain = Chain(view, tx)
         drafts = await _drafts(chain, ref, body, wanted)
-        await _require_budget(chain, drafts[-1].root)
+        await require_budget(chain, drafts[-1].root)
     expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
@@ -134,7 +145,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for made, signature in zip(drafts, signatures, strict=True):
-            await seal.require_bytes(tx, view, made)
+            await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await view.node.hub.announce(
             tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
@@ -144,7 +155,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
 
 
 async def _drafts(
-    chain: _Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
+    chain: Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
 ) -> list[Draft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
@@ -152,7 +163,7 @@ async def _drafts(
     for delta, changes in zip(body.seals, wanted, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
-        said: Wish = _Wish(delta.message, body.device_key_id, delta.author)
+        said: Wish = Said(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as its own.
@@ -210,7 +221,7 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
     return TreeEntry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
 
 
-async def _require_caps(chain: _Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
+async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
     """TooLarge for a file over the cap that the manifest in its own tree gives. What the tree before (`root`)
     has at this path stays, whatever the cap is by now."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
@@ -252,12 +263,10 @@ async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
         return
     if not all(map(is_hex_digest, named)):
         raise Invalid("a parent is a full seal id", pointer="/seals")
-    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(named))}
-    if named - known:
-        raise Invalid(f"no seal {min(named - known)[:12]} in {view.repo.full_name}", pointer="/seals")
+    await require_seals(tx, view, sorted(named), "/seals")
 
 
-async def _require_budget(chain: _Chain, root: bytes) -> None:
+async def require_budget(chain: Chain, root: bytes) -> None:
     """Sum the binaries only where all files together pass their cap."""
     if root == tree.EMPTY_ROOT:
         return

@@ -34,7 +34,6 @@ WORDS: dict[str, str] = {
     "lazygit": "svc status, svc log and svc show look at a folder",
     "lfs": "large files need no extension: svc push sends them in pieces, svc repo clone brings them",
     "ls-files": "svc status lists what differs from the branch; every file that no rule ignores is sent",
-    "merge": "merging branches is not in this version; svc pull --merge joins your edits with your branch's",
     "mv": "rename it as you like; svc push finds out",
     "rebase": "there is nothing to rebase: svc pull --merge puts your edits on top of the branch's",
     "reflog": "svc log lists the seals; none is ever lost",

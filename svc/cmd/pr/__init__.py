@@ -17,6 +17,10 @@ COMMANDS: dict[str, Registration] = {
     "pr versions": Registration("pr.look:versions", "List the versions of a proposal"),
     "pr range-diff": Registration("pr.look:range_diff", "Compare two versions of a proposal, seal by seal"),
     "pr review": Registration("pr.review:review", "Approve a proposal, request changes, or say something"),
+    "pr merge": Registration("pr.merge:merge", "Merge a proposal into its base"),
+    "pr update-branch": Registration(
+        "pr.merge:update_branch", "Bring the base of a proposal into its branch"
+    ),
     "pr comment": Registration("pr.talk:comment", "Comment on a proposal"),
     "pr react": Registration("pr.talk:react", "React to a proposal or a comment"),
     "pr edit": Registration("pr.change:edit", "Change the title, text, base or people of a proposal"),

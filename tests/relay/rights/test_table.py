@@ -66,8 +66,6 @@ issue.edit
 issue.reopen
 listing.get
 listing.set
-merge.merge
-merge.preview
 organisation.create
 organisation.get
 organisation.members
@@ -80,12 +78,9 @@ path.timeline
 proposal.auto_merge
 proposal.close
 proposal.edit
-proposal.merge_finalize
-proposal.merge_prepare
 proposal.ready
 proposal.reopen
 proposal.reviewers
-proposal.update_branch
 protection.clear
 protection.list
 protection.set

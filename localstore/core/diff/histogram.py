@@ -1,0 +1,132 @@
+"""Finds the changed lines of two texts as git's merge does, which is not as git's diff does.
+
+`git merge` compares by histogram: it parts the texts at the longest common run that holds the rarest line,
+and goes on before and behind it. Where every common line is frequent, it searches as `git_alignment` does.
+The constants are git's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from localstore.core.diff.alignment import Hunk, interned
+from localstore.core.diff.git_alignment import BUDGET, OverBudget, git_hunks
+from localstore.core.diff.line_diff import opcodes
+from localstore.core.diff.sliding import slid
+
+CHAIN_MAX = 64  # a line that occurs more often in the old text is no place to part
+
+
+class _Box(NamedTuple):
+    """old[i1:i2] against new[j1:j2]."""
+
+    i1: int
+    i2: int
+    j1: int
+    j2: int
+
+
+class _Effort:
+    """A countdown of steps."""
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise OverBudget
+
+
+class _Found(NamedTuple):
+    """A common run, the ends not included, and how often its rarest line occurs; `rare` False: common lines
+    exist, and all are frequent."""
+
+    run: _Box | None
+    rare: bool
+
+
+def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
+    """The changed runs of lines as `git merge` finds them; as `opcodes` finds them if that takes too long."""
+    a, b = interned(old, new)
+    try:
+        return slid(a, b, histogram_hunks(a, b, BUDGET), None)
+    except OverBudget:
+        return opcodes(old, new, by_indent=False)
+
+
+def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
+    """The changed runs before `slid` moves them. Raises OverBudget after about `budget` steps."""
+    effort = _Effort(budget)
+    found: list[Hunk] = []
+    stack = [_Box(0, len(old), 0, len(new))]
+    while stack:
+        box = stack.pop()
+        i1, i2, j1, j2 = box
+        if i1 == i2 or j1 == j2:
+            if i1 != i2 or j1 != j2:
+                found.append(Hunk(*box))
+            continue
+        if old[i1:i2] == new[j1:j2]:  # what the search below would find, in one step
+            effort.spend(i2 - i1)
+            continue
+        run, rare = _best_run(old, new, box, effort)
+        if not rare:
+            inner = git_hunks(old[i1:i2], new[j1:j2], effort.left)
+            found += [Hunk(a + i1, b + i1, c + j1, d + j1) for a, b, c, d in inner]
+        elif run is None:
+            found.append(Hunk(*box))
+        else:
+            stack += [_Box(run.i2, i2, run.j2, j2), _Box(i1, run.i1, j1, run.j1)]
+    return _glued(found)
+
+
+def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort) -> _Found:
+    """The longest common run around the rarest lines (git's find_lcs)."""
+    i1, i2, j1, j2 = box
+    effort.spend(i2 - i1 + j2 - j1)
+    places: dict[int, list[int]] = {}
+    for at in range(i1, i2):
+        places.setdefault(old[at], []).append(at)
+    best, fewest, common = None, CHAIN_MAX + 1, False
+    at = j1
+    while at < j2:
+        here = places.get(new[at])
+        behind = at + 1
+        if here is None or len(here) > fewest:
+            common = common or here is not None
+            at = behind
+            continue
+        common = True
+        passed = -1  # old lines up to here were in the last run
+        for start in here:
+            if start <= passed:
+                continue
+            a, b, c, d, count = start, start, at, at, len(here)
+            while a > i1 and c > j1 and old[a - 1] == new[c - 1]:
+                a, c = a - 1, c - 1
+                count = min(count, len(places[old[a]])) if count > 1 else count
+            while b + 1 < i2 and d + 1 < j2 and old[b + 1] == new[d + 1]:
+                b, d = b + 1, d + 1
+                count = min(count, len(places[old[b]])) if count > 1 else count
+            effort.spend(b - a + 1)
+            behind = max(behind, d + 1)
+            longest = best.i2 - best.i1 - 1 if best is not None else 0
+            if longest < b - a or count < fewest:
+                best, fewest = _Box(a, b + 1, c, d + 1), count
+            passed = b
+        at = behind
+    return _Found(best, not (common and fewest > CHAIN_MAX))
+
+
+def _glued(found: list[Hunk]) -> list[Hunk]:
+    """The hunks ascending, those that touch on both sides as one."""
+    joined: list[Hunk] = []
+    for hunk in sorted(found):
+        last = joined[-1] if joined else None
+        if last is not None and (last.old_end, last.new_end) == (hunk.old_start, hunk.new_start):
+            joined[-1] = Hunk(last.old_start, hunk.old_end, last.new_start, hunk.new_end)
+        else:
+            joined.append(hunk)
+    return joined

@@ -1,0 +1,67 @@
+"""The nearest common ancestors of two seals.
+
+Beside its parents, a seal has come from the seals that its signed provenance names as merged: a squash has
+one parent and holds the whole branch. Those count as ancestors here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Generator, Mapping, Sequence
+
+import msgspec
+
+_OURS, _THEIRS, _STALE = 1, 2, 4
+_BOTH = _OURS | _THEIRS
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A seal in the graph. `rank` is higher than the rank of all in `above`: parents and what it was merged
+    from."""
+
+    rank: int
+    above: Sequence[str]
+
+
+Walk = Generator[list[str], Mapping[str, Node], "Relation"]
+"""Yields ids, is sent their nodes."""
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """`bases`: the nearest common ancestors, the highest rank first; none for unrelated histories. `common`:
+    those of the visited seals that are ancestors of both; every other ancestor of either was visited."""
+
+    bases: list[str]
+    common: frozenset[str]
+
+
+def relation(ours: str, theirs: str) -> Walk:
+    """Walk both histories from the highest rank down, until only common seals are left. A seal is looked at
+    after all that descend from it, so that its marks are complete."""
+    marks = {ours: _OURS}
+    marks[theirs] = marks.get(theirs, 0) | _THEIRS
+    nodes = yield list(marks)
+    heap = [(-nodes[one].rank, one) for one in marks]
+    heapq.heapify(heap)
+    known = dict(nodes)
+    bases: list[str] = []
+    undecided = len(heap)  # seals in the heap that are not above a common one
+    while undecided:
+        _, seal = heapq.heappop(heap)
+        mark = marks[seal]
+        undecided -= not mark & _STALE
+        if mark == _BOTH:
+            bases.append(seal)
+            mark |= _STALE  # what is above a common ancestor is no nearest one
+        above = [one for one in known[seal].above if one not in known]
+        if above:
+            known.update((yield above))
+        for one in dict.fromkeys(known[seal].above):
+            before = marks.get(one)
+            marks[one] = (before or 0) | mark
+            if before is None:
+                heapq.heappush(heap, (-known[one].rank, one))
+                undecided += not mark & _STALE
+            elif not before & _STALE and mark & _STALE:
+                undecided -= 1
+    return Relation(bases, frozenset(one for one, mark in marks.items() if mark & _BOTH == _BOTH))

@@ -1,0 +1,177 @@
+"""Merges: of a proposal, of a proposal's base into its branch, and of two refs.
+
+Each is prepared and then finalized. Preparing answers the bytes of every seal to sign, with the changes that
+each makes to the tree of its first parent, so that the device can work the merge out itself before it signs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.limits import LARGE_ANSWER, REF_NAME_BYTES
+from localstore.core.model.base import Model
+from localstore.core.model.history import Seal
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.seal import SealChange, SealId
+
+
+class BaseMoved(Conflict):
+    """The base is another one than the merge is about; `base` is what it is now. Without a strategy, a base
+    with seals that the head lacks has moved too."""
+
+    code = "base_moved"
+
+
+class MergeConflict(Conflict):
+    """Both sides changed `files`, and not so that they can be joined. Nothing landed."""
+
+    code = "merge_conflict"
+
+    def __init__(self, files: list[str], way_out: str) -> None:
+        shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+        super().__init__(f"both sides changed {shown}; nothing was merged; {way_out}", files=files)
+
+
+class NotMergeable(Conflict):
+    """Something keeps this from being merged; `blocked_by` lists the codes."""
+
+    code = "not_mergeable"
+
+    def __init__(self, sentence: str, blocked_by: list[str]) -> None:
+        super().__init__(sentence, blocked_by=blocked_by)
+
+
+Strategy = Literal["squash", "rebase", "merge"]
+Way = Literal["fast_forward", "squash", "rebase", "merge", "update"]
+"""How a merge is made. `update`: the base comes into the branch."""
+Message = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class MergePrepareRequest(Model, frozen=True):
+    """Without `strategy`, the base moves forward to the head. `message`: of the seal, where there is one.
+    `expected_head`, `expected_base`: what the caller looked at."""
+
+    device_key_id: str
+    strategy: Strategy | None = None
+    message: Message | None = None
+    expected_head: SealId | None = None
+    expected_base: SealId | None = None
+
+
+class UpdatePrepareRequest(Model, frozen=True):
+    """`expected_head`, `expected_base`: what the caller looked at."""
+
+    device_key_id: str
+    message: Message | None = None
+    expected_head: SealId | None = None
+    expected_base: SealId | None = None
+
+
+class MergeSeal(Model, frozen=True):
+    """One seal to sign (b64u) and its id. `changes`: its tree against that of its first parent; `source`: the
+    seal that it takes over."""
+
+    bytes: str
+    digest: str
+    content_digest: str
+    message: str
+    changes: list[SealChange]
+    source: str
+
+
+class PreparedMerge(Model, frozen=True):
+    """`merge_base`: the first of `merge_bases`, the nearest common ancestors of base and head. `merged`:
+    paths that both sides changed, joined by lines."""
+
+    prepare_id: str
+    strategy: Way
+    base_seal: str
+    head_seal: str
+    merge_base: str | None
+    seals: list[MergeSeal]
+    merged: list[str]
+    expires_at: str
+    merge_bases: list[str] = msgspec.field(default_factory=list)
+
+
+class MergeFinalizeRequest(Model, frozen=True):
+    """Signatures in the order of the prepared seals. `delete_branch`: delete the head branch; one with
+    unsealed edits, and the default branch, stay."""
+
+    prepare_id: str
+    device_key_id: str
+    signatures: list[str]
+    delete_branch: bool = False
+
+
+class UpdateFinalizeRequest(Model, frozen=True):
+    prepare_id: str
+    device_key_id: str
+    signatures: list[str]
+
+
+RefName = Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
+
+
+class PreviewRequest(Model, frozen=True):
+    """`base`: a branch; `head`: a branch, tag or seal."""
+
+    base: RefName
+    head: RefName
+    message: Message | None = None
+
+
+class Preview(Model, frozen=True):
+    """`files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u), None with
+    `conflicts`: paths that both sides changed."""
+
+    preview_id: str
+    base_seal: str
+    head_seal: str
+    mergeable: bool
+    conflicts: list[str]
+    files: list[str]
+    bytes: str | None
+    expires_at: str
+
+
+class MergeRequest(Model, frozen=True):
+    preview_id: str
+    device_key_id: str
+    signature: str
+
+
+_ONE = f"{REPO}/proposals/{{n}}"
+PREPARE = Endpoint(
+    "POST",
+    f"{_ONE}/merge-prepare",
+    body=MergePrepareRequest,
+    returns=PreparedMerge,
+    repeatable=True,  # neither takes effect
+    cap=LARGE_ANSWER,
+)
+FINALIZE = Endpoint("POST", f"{_ONE}/merge-finalize", body=MergeFinalizeRequest, returns=Proposal)
+UPDATE_PREPARE = Endpoint(
+    "POST",
+    f"{_ONE}/update-branch",
+    body=UpdatePrepareRequest,
+    returns=PreparedMerge,
+    repeatable=True,
+    cap=LARGE_ANSWER,
+)
+UPDATE_FINALIZE = Endpoint(
+    "POST", f"{_ONE}/update-branch/finalize", body=UpdateFinalizeRequest, returns=Proposal
+)
+PREVIEW = Endpoint(
+    "POST",
+    f"{REPO}/merge-preview",
+    body=PreviewRequest,
+    returns=Preview,
+    repeatable=True,
+    cap=LARGE_ANSWER,
+)
+MERGE = Endpoint("POST", f"{REPO}/merge", body=MergeRequest, returns=Seal, status=201)

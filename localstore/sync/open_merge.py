@@ -1,0 +1,72 @@
+"""A merge that was brought into the folder and is not sealed yet. The record keeps it until it is."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.errors import MergeInterrupted, MergeUnresolved
+from localstore.sync import verify
+from localstore.sync.working_copy import WorkingCopy
+
+KEY = "merge"
+
+
+class OpenMerge(msgspec.Struct, frozen=True):
+    """`source`: the seal that was merged, found under `name`; `ours`: the folder's seal before, on `branch`
+    (a branch id). `written` and `removed`: paths; `copies`: path → the conflict copy with this branch's
+    version. `whole`: all of it is in the folder."""
+
+    source: str
+    name: str
+    ours: str | None
+    branch: str
+    written: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    copies: dict[str, str] = msgspec.field(default_factory=dict)
+    whole: bool = False
+
+
+def open_merge(copy: WorkingCopy) -> OpenMerge | None:
+    """The open merge of this folder's branch."""
+    kept = copy.db.get(KEY)
+    if not isinstance(kept, bytes):
+        return None
+    found = msgspec.json.decode(kept, type=OpenMerge)
+    return found if found.branch == copy.branch_id else None
+
+
+def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:
+    """Store the open merge; None: there is none any more."""
+    with copy.db.step():
+        copy.db.put(KEY, None if merge is None else msgspec.json.encode(merge))
+
+
+def unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
+    """The paths whose conflict copies still exist, sorted."""
+    return sorted(path for path, kept_as in merge.copies.items() if copy.exists(kept_as))
+
+
+def sources_to_seal(copy: WorkingCopy) -> list[str]:
+    """The seals that the next seal of this folder names as merged. Raises MergeInterrupted, and
+    MergeUnresolved while a conflict of the merge stands. A merge that the folder's last seal names already is
+    over."""
+    merge = open_merge(copy)
+    if merge is None:
+        return []
+    if copy.last_seal is not None and copy.last_seal != merge.ours:
+        payload = verify.seal(copy.transport.seal(copy.last_seal), copy.last_seal, copy.repo.repo_id)
+        origin = payload.provenance.merge
+        if origin is not None and merge.source in origin.sources:
+            keep(copy, None)
+            return []
+    require_resolved(copy, merge)
+    return [merge.source]
+
+
+def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
+    """Raises MergeInterrupted, MergeUnresolved."""
+    if not merge.whole:
+        raise MergeInterrupted(merge.name)
+    paths = unresolved(copy, merge)
+    if paths:
+        raise MergeUnresolved(merge.name, paths)

@@ -1,0 +1,73 @@
+"""Whether a proposal may be merged now: asked when a merge is prepared, and again in the transaction that
+lands it."""
+
+from __future__ import annotations
+
+from localstore.core.model.merge import BaseMoved, NotMergeable
+from localstore.core.model.proposal import Draft, ProposalBranchGone, ProposalMerged
+from localstore.core.model.review import HeadMoved
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db.engine.database import Tx
+from relay.db.proposal import ProposalRow
+from relay.db.ref import RefRow
+from relay.service.proposal import wire
+
+BLOCKED = {
+    "changes_requested": "changes are requested, until that reviewer approves or an admin dismisses it",
+    "review_required": "it needs an approval",
+}
+
+
+def require_open(row: ProposalRow) -> None:
+    if row.state == "merged":
+        raise ProposalMerged(f"#{row.number} is merged already; see: svc pr view {row.number}")
+    if row.state != "open":
+        raise NotMergeable(
+            f"#{row.number} is closed; open it again: svc pr reopen {row.number}", blocked_by=["closed"]
+        )
+
+
+async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
+    """ProposalMerged, Draft, NotMergeable."""
+    require_open(row)
+    if row.draft:
+        raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
+    (shown,) = await wire.proposals(tx, view, [row])
+    if shown.blocked_by:
+        reasons = ", ".join(BLOCKED.get(code, code.replace("_", " ")) for code in shown.blocked_by)
+        raise NotMergeable(
+            f"#{row.number} cannot be merged yet: {reasons}",
+            blocked_by=shown.blocked_by,
+        )
+
+
+async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
+    """(base, head), both living, with seals. ProposalBranchGone."""
+    return await _branch(tx, view, row.base_id, row.base), await _branch(tx, view, row.head_id, row.head)
+
+
+async def _branch(tx: Tx, view: View, ref_id: str, name: str) -> RefRow:
+    found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
+    if found is None or refs.row(found).head is None:
+        raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged")
+    return refs.row(found)
+
+
+def head_of(ref: RefRow) -> str:
+    """The head of a branch that `branches_of` answered."""
+    assert ref.head is not None  # noqa: S101 - it refuses one without
+    return ref.head
+
+
+def require_heads(
+    row: ProposalRow, base: RefRow, head: RefRow, wanted_base: str | None, wanted_head: str | None
+) -> None:
+    """BaseMoved or HeadMoved unless the branches stand where the caller saw them. None: anywhere."""
+    if wanted_head is not None and head.head != wanted_head:
+        raise HeadMoved(row.number, head_of(head))
+    if wanted_base is not None and base.head != wanted_base:
+        raise BaseMoved(
+            f"{base.name} moved to {head_of(base)[:12]} while #{row.number} was being merged; merge it again",
+            base=base.head,
+        )

@@ -1,0 +1,30 @@
+"""What a merge that waits for its signature is about, as it is kept beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Act = Literal["merge", "update", "preview"]
+ACTS: tuple[Act, ...] = ("merge", "update", "preview")
+
+
+@dataclass(slots=True, frozen=True)
+class About:
+    """`merge`: a proposal into its base; `update`: its base into its branch; `preview`: a seal into a branch,
+    without a proposal (`number` 0). `theirs`: the seal that comes in; `way`: how."""
+
+    act: Act
+    number: int
+    theirs: str
+    way: str
+
+    def text(self) -> str:
+        return f"{self.act} {self.number} {self.theirs} {self.way}"
+
+    @classmethod
+    def read(cls, text: str | None) -> About:
+        """Inverse of `text`."""
+        act, number, theirs, way = (text or "").split(" ")
+        (known,) = (one for one in ACTS if one == act)
+        return cls(known, int(number), theirs, way)

@@ -1,0 +1,147 @@
+"""What a merge makes of trees: three-way, over the nearest common seals, without the repository's lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from localstore.core import limits, tree
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.merge.three_way import (
+    Merged,
+    Plan,
+    agreed,
+    finish,
+    merged_texts,
+    plan,
+    require_bases,
+)
+from localstore.core.model.merge import MergeConflict
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.memory import trees
+from relay.service.history import content
+from relay.service.history.merge_base import merge_bases
+from relay.service.live import frontier
+from relay.service.sealing.trees import Chain
+
+
+@dataclass(slots=True, frozen=True)
+class Sides:
+    """Two seals to merge. `bases`: their nearest common ancestors; `line`: the seals of theirs that ours
+    lacks, along first parents, the oldest first; `joined`: the line begins at ours."""
+
+    ours: str
+    theirs: str
+    bases: list[str]
+    line: list[str]
+    joined: bool
+
+
+@dataclass(slots=True)
+class Worked:
+    """`changes` to ours; `merged`: paths of joined texts, `texts`: their bytes by digest."""
+
+    changes: Mapping[str, TreeEntry | None]
+    merged: list[str]
+    texts: dict[bytes, bytes] = field(default_factory=dict)
+
+
+async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
+    found = await merge_bases(tx, ours, theirs)
+    require_bases(found.bases)
+    line: list[str] = []
+    at: str | None = theirs
+    while at is not None and at not in found.common:
+        line.append(at)
+        above = (await rows.parents(tx, [at]))[at]
+        at = above[0] if above else None
+    return Sides(ours, theirs, found.bases, line[::-1], at == ours)
+
+
+class Working:
+    """Merges one after the other onto a chain of trees. What is joined is kept for the next."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.texts: dict[bytes, bytes] = {}
+
+    async def root(self, seal: str) -> bytes:
+        found = await rows.root_of(self.chain.tx, self.chain.view.repo.id, seal)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def merge(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
+    ) -> Worked:
+        """The changes that bring `theirs` into `ours` (roots). `apart`: only of files that one side changed.
+        MergeConflict."""
+        found = await self.outcome(bases, ours, theirs, apart)
+        if found.conflicts:
+            raise MergeConflict(found.conflicts, way_out)
+        return Worked(found.changes, found.merged, found.texts)
+
+    async def outcome(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
+    ) -> Merged:
+        merges = []
+        for base in bases or [None]:
+            planned = plan(await self._diff(base, ours), await self._diff(base, theirs))
+            if apart and planned.both:
+                merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
+                continue
+            merges.append(finish(planned, await self._joined(planned)))
+        found = agreed(merges)
+        self.texts |= found.texts
+        return found
+
+    async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
+        """What makes ours theirs."""
+        return {path: new for path, (_, new) in (await self._diff(ours, theirs)).items()}
+
+    async def _diff(self, base: bytes | None, side: bytes) -> dict[str, Change]:
+        return await trees.drive(tree.diff(base, side), self.chain.load)
+
+    async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
+        if not planned.texts:
+            return {}
+        wanted = planned.digests()
+        if sum(wanted.values()) > frontier.LOADED_AT_ONCE:
+            raise TooLarge(
+                f"the texts that both sides changed have more than {frontier.LOADED_AT_ONCE} bytes "
+                "together; merge fewer seals at once"
+            )
+        view, here = self.chain.view, {one: self.texts[one] for one in wanted if one in self.texts}
+        rest = [one for one in wanted if one not in here]
+        contents = {**await content.read(view.node, self.chain.tx, view.repo.id, rest), **here}
+        joining = _Joining(merged_texts(planned, contents))
+        await view.node.share.finish(view.me.account_id, joining.go_on)
+        return joining.found
+
+
+class _Joining:
+    """Texts, joined one by one while there is time."""
+
+    def __init__(self, left: Iterator[tuple[str, bytes | None]]) -> None:
+        self._left = left
+        self.found: dict[str, bytes | None] = {}
+
+    def go_on(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        for path, text in self._left:
+            self.found[path] = text
+            if time.monotonic() > until:
+                return False
+        return True
+
+
+def require_few(line: Sequence[str]) -> None:
+    if len(line) > limits.SEALS_PER_REQUEST:
+        raise TooLarge(
+            f"a rebase takes at most {limits.SEALS_PER_REQUEST} seals, and this branch has {len(line)}; "
+            "merge it with --squash"
+        )

@@ -1,0 +1,160 @@
+"""`svc merge`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import history
+from localstore.core.model.history import CompareQuery
+from localstore.core.paths import terminal_safe
+from localstore.errors import NoMerge
+from localstore.sync.open_merge import open_merge, require_resolved
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import DryRun
+from svc.cmd.frame.working_copy import conflict_record, count, path_list
+from svc.console import Column, answers
+from svc.flows.common import ConflictCopy
+from svc.flows.merge import merge as flow
+from svc.flows.merge.merge import Merging, Source
+from svc.flows.place.folder import copy_for_local_work, copy_for_pulling, copy_for_sending
+from svc.flows.place.refs import resolve_ref
+from svc.flows.push import push
+
+COLUMNS = (
+    Column("source", kind="id"),
+    Column("seal", kind="id"),
+    Column("written"),
+    Column("removed"),
+    Column("merged"),
+    Column("conflicts"),
+    Column("trash"),
+)
+
+
+@answers(COLUMNS)
+def merge(
+    ctx: Ctx,
+    ref: Annotated[str, typer.Argument(metavar="BRANCH|TAG|SEAL", help="What to bring here")] = "",
+    continue_: Annotated[bool, typer.Option("--continue", help="Push the resolved merge")] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Put back what the merge changed")] = False,
+    message: Annotated[
+        str, typer.Option("-m", "--message", metavar="MSG", help="With --continue: what the seal says")
+    ] = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Bring another branch into this folder, to be pushed
+
+    What the branch changed since the two parted becomes edits of this folder. Texts that both changed are
+    merged by lines and words. Where that is not possible, the file gets the version of what is merged, yours
+    is kept whole beside it, and svc resolve PATH ends the conflict. Look at the result, then svc merge
+    --continue, or svc push: the seal names what was merged, so that a proposal of it finds no conflict again.
+
+    Refused where it would change files whose edits no seal holds; push them first.
+
+    Examples:
+    svc merge main
+    svc merge main --dry-run
+    svc merge --continue
+    svc merge --abort
+    """
+    if bool(ref) + continue_ + abort != 1:
+        raise UsageError("name a branch, tag or seal, or add --continue or --abort; one of these")
+    if message and not continue_:
+        raise UsageError("-m goes with --continue: a merge is sealed when it is pushed")
+    if dry_run and not ref:
+        raise UsageError("--dry-run goes with a branch, tag or seal")
+    if abort:
+        _abort(ctx)
+    elif continue_:
+        _continue(ctx, message)
+    else:
+        _merge(ctx, ref, dry_run)
+
+
+def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
+    with copy_for_pulling(ctx.obj) as copy:
+        head = flow.prepare(copy)
+        repo = ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo)
+        found = resolve_ref(ctx.obj, repo, ref)
+        if found.head is None:
+            raise UsageError(f"branch {ref} has no seal, so there is nothing to merge")
+        bases: list[str] = []
+        if head is not None:
+            query = CompareQuery(base=head, head=found.head)
+            bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
+        done = flow.bring(copy, Source(found.head, found.name, bases), dry_run)
+    if done.up_to_date:
+        ctx.out.done(f"Nothing to merge: this branch has all of {found.name}", _record(done), COLUMNS)
+        return
+    _note(ctx, done)
+    if dry_run:
+        sentence = f"Would merge {found.name}: {_files(done)}"
+    elif done.conflicts:
+        first = terminal_safe(done.conflicts[0].path)
+        ctx.out.note(f"to end a conflict: svc resolve {first}; to undo the merge: svc merge --abort")
+        sentence = f"Merged {found.name} but for {count(len(done.conflicts), 'conflict')}: {_files(done)}"
+    else:
+        ctx.out.note("to seal it: svc merge --continue")
+        sentence = f"Merged {found.name}: {_files(done)}"
+    ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
+
+
+def _continue(ctx: Ctx, message: str) -> None:
+    with copy_for_sending(ctx.obj) as copy:
+        merging = open_merge(copy)
+        if merging is None:
+            raise NoMerge
+        require_resolved(copy, merging)
+        done = push(copy, message.strip() or f"Merge {merging.name}")
+    record = _record(Merging(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
+    if done.seal is None:
+        ctx.out.done("Nothing to seal: the merge is sealed already", record, COLUMNS)
+        return
+    ctx.out.done(f"Sealed {done.seal[:12]}: merged {merging.name}", record, COLUMNS, value=done.seal)
+
+
+def _abort(ctx: Ctx) -> None:
+    with copy_for_local_work(ctx.obj) as copy:
+        done = flow.abort(copy)
+    if done.trash:
+        ctx.out.note(f"what the merge had written is in {done.trash}")
+    sentence = (
+        f"Undid the merge of {done.name}: {count(len(done.written) + len(done.removed), 'file')} put back"
+    )
+    ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
+
+
+def _note(ctx: Ctx, done: Merging) -> None:
+    for path in done.merged:
+        ctx.out.note(f"{path}: both sides changed it; merged")
+    for path in done.kept:
+        ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit stays")
+    kept = "would be kept" if done.dry_run else "is kept"
+    for one in done.conflicts:
+        ctx.out.note(f"conflict in {one.path}{_lines(one)}: your version {kept} whole as {one.kept_as}")
+    if done.trash:
+        ctx.out.note(f"the replaced files are in {done.trash}")
+
+
+def _lines(one: ConflictCopy) -> str:
+    return f" (its lines {one.lines}, yours {one.kept_lines})" if one.lines else ""
+
+
+def _files(done: Merging) -> str:
+    paths = [*done.written, *(f"{path} (removed)" for path in done.removed)]
+    return f"{count(len(paths), 'file')}{': ' if paths else ''}{path_list(paths)}"
+
+
+def _record(done: Merging) -> dict[str, object]:
+    return {
+        "source": done.seal,
+        "seal": None,
+        "written": done.written,
+        "removed": done.removed,
+        "merged": done.merged,
+        "conflicts": [conflict_record(one) for one in done.conflicts],
+        "trash": str(done.trash) if done.trash else None,
+    }

@@ -1,0 +1,188 @@
+"""`svc pr merge|update-branch`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import merge as merges
+from localstore.core.model import ref as refs
+from localstore.core.model.merge import (
+    MergeFinalizeRequest,
+    MergePrepareRequest,
+    PreparedMerge,
+    Strategy,
+    UpdateFinalizeRequest,
+    UpdatePrepareRequest,
+)
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.repo import Repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import DryRun
+from svc.cmd.frame.working_copy import count, path_list
+from svc.cmd.pr.words import Number, find, titled
+from svc.console import Column, answers
+from svc.flows.proposal.merging import Wanted, signatures
+from svc.flows.register_device import ensure_registered
+
+COLUMNS = (
+    Column("number"),
+    Column("strategy"),
+    Column("base"),
+    Column("seal", kind="id"),
+    Column("seals"),
+    Column("changed"),
+    Column("merged"),
+    Column("branch_deleted"),
+)
+HOW = {
+    "fast_forward": "moved forward",
+    "squash": "squashed",
+    "rebase": "rebased",
+    "merge": "merged with two parents",
+}
+Message = Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")]
+
+
+@answers(COLUMNS)
+def merge(
+    ctx: Ctx,
+    number: Number = "",
+    squash: Annotated[bool, typer.Option("--squash", "-s", help="As one seal")] = False,
+    rebase: Annotated[bool, typer.Option("--rebase", "-r", help="Its seals again, on the base")] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="As a seal with two parents")] = False,
+    delete_branch: Annotated[
+        bool, typer.Option("--delete-branch", "-d", help="Delete its branch afterwards")
+    ] = False,
+    message: Message = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Merge a proposal into its base
+
+    Without an option the base moves forward to the branch; if it has seals that the branch lacks, say how:
+    --squash makes one seal of the branch, --rebase puts each of its seals on top of the base, --merge makes a
+    seal with two parents, where the two sides changed other files. This machine works the merge out itself
+    and signs it. What both sides changed is joined by lines; where that is not possible, the files are named
+    and nothing lands.
+
+    Examples:
+    svc pr merge 12
+    svc pr merge 12 --squash --delete-branch -m "Parse dates"
+    svc pr merge 12 --rebase --dry-run
+    """
+    if squash + rebase + merge > 1:
+        raise UsageError("--squash, --rebase and --merge are three ways; use one of them")
+    if rebase and message:
+        raise UsageError("a rebase keeps the messages of its seals; omit -m")
+    strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    ensure_registered(ctx.api, ctx.obj.sessions)
+    key = ctx.obj.sessions.identity.device
+    body = MergePrepareRequest(
+        device_key_id=key.id,
+        strategy=strategy,
+        message=message.strip() or None,
+        expected_head=found.head_seal,
+        expected_base=found.base_seal,
+    )
+    path = {"id": repo.id, "n": str(found.number)}
+    prepared = ctx.api.send(merges.PREPARE, body, **path)
+    signed = signatures(ctx.api, repo.id, Wanted(found, body.message), prepared, key)
+    for name in prepared.merged:
+        ctx.out.note(f"{name}: both sides changed it; joined by lines")
+    if dry_run:
+        record = _record(found, prepared, None, False)
+        changed = path_list(_changed(prepared))
+        sentence = f"Would merge {titled(found)} into {found.base}: {changed or 'no file changes'}"
+        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+        return
+    done = ctx.api.send(
+        merges.FINALIZE,
+        MergeFinalizeRequest(
+            prepare_id=prepared.prepare_id,
+            device_key_id=key.id,
+            signatures=signed,
+            delete_branch=delete_branch,
+        ),
+        **path,
+    )
+    deleted = delete_branch and not _still_there(ctx, repo, found.head)
+    if delete_branch and not deleted:
+        why = "it is the default branch" if found.head == repo.default_branch else "it has unsealed edits"
+        ctx.out.note(f"branch {found.head} stays: {why}")
+    if deleted and ctx.obj.linked is not None and ctx.obj.branch_of(repo) == found.head:
+        ctx.out.note(f"this folder is on the deleted branch; run: svc switch {found.base}")
+    how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
+    sentence = f"Merged {titled(found)} into {found.base} ({how}): {(done.merged_seal or '')[:12]}"
+    sentence += f"; deleted branch {found.head}" if deleted else ""
+    record = _record(found, prepared, done.merged_seal, deleted)
+    ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+
+
+@answers(COLUMNS)
+def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run: DryRun = False) -> None:
+    """Bring the base of a proposal into its branch
+
+    The branch gets one seal more, which this machine works out and signs. What both sides changed is joined
+    by lines; where that is not possible, the files are named and nothing lands.
+
+    Examples:
+    svc pr update-branch 12
+    svc pr update-branch --dry-run
+    """
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    ensure_registered(ctx.api, ctx.obj.sessions)
+    key = ctx.obj.sessions.identity.device
+    body = UpdatePrepareRequest(
+        device_key_id=key.id,
+        message=message.strip() or None,
+        expected_head=found.head_seal,
+        expected_base=found.base_seal,
+    )
+    path = {"id": repo.id, "n": str(found.number)}
+    prepared = ctx.api.send(merges.UPDATE_PREPARE, body, **path)
+    signed = signatures(ctx.api, repo.id, Wanted(found, body.message), prepared, key)
+    for name in prepared.merged:
+        ctx.out.note(f"{name}: both sides changed it; joined by lines")
+    files = path_list(_changed(prepared)) or "no file changes"
+    if dry_run:
+        record = _record(found, prepared, None, False)
+        sentence = f"Would bring {found.base} into {found.head}: {files}"
+        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+        return
+    finish = UpdateFinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=signed)
+    ctx.api.send(merges.UPDATE_FINALIZE, finish, **path)
+    seal = prepared.seals[-1].digest
+    if ctx.obj.linked is not None and ctx.obj.branch_of(repo) == found.head:
+        ctx.out.note("to have it in this folder: svc pull")
+    sentence = f"Brought {found.base} into {found.head}: {seal[:12]}, {files}"
+    ctx.out.done(sentence, _record(found, prepared, seal, False), COLUMNS, value=str(found.number))
+
+
+def _still_there(ctx: Ctx, repo: Repo, branch: str) -> bool:
+    try:
+        ctx.api.send(refs.GET, id=repo.id, type="branch", name=branch)
+    except NotFound:
+        return False
+    return True
+
+
+def _changed(prepared: PreparedMerge) -> list[str]:
+    return sorted({change.path for one in prepared.seals for change in one.changes})
+
+
+def _record(found: Proposal, prepared: PreparedMerge, seal: str | None, deleted: bool) -> dict[str, object]:
+    return {
+        "number": found.number,
+        "strategy": prepared.strategy,
+        "base": found.base,
+        "seal": seal,
+        "seals": [one.digest for one in prepared.seals],
+        "changed": _changed(prepared),
+        "merged": prepared.merged,
+        "branch_deleted": deleted,
+    }

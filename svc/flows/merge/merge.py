@@ -1,0 +1,293 @@
+"""`svc merge`: bring another branch into the folder, as edits that the next push seals.
+
+Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets
+the version of what is merged, and this branch's version becomes the conflict copy: the same places as after a
+pull. A file that one side deleted and the other edited keeps the edit. Where one side has a file and the
+other a directory, the directory keeps the name and the file becomes a conflict copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from localstore.core.diff.text_merge import Conflict, merge
+from localstore.core.encoding import digest
+from localstore.core.errors import NotFound
+from localstore.core.limits import TEXT_FILE
+from localstore.core.merge import three_way
+from localstore.core.merge.three_way import Plan, Texts
+from localstore.core.paths import parents
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from localstore.errors import FolderShowsSeal, MergeCollides, MergeOpen, NoMerge, UnpulledSeal
+from localstore.folder.files import Content
+from localstore.record.conflicts import RecordedConflict, line_ranges
+from localstore.record.database import SealedFile
+from localstore.sync.open_merge import OpenMerge, keep, open_merge
+from localstore.sync.settle import recover
+from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import ConflictCopy, begin, tree_of
+from svc.flows.restore import contents_of, replace_files, require_room
+
+Tree = Mapping[str, SealedFile]
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What to merge: a seal under the name that was typed. `bases`: its nearest common seals with the
+    folder's."""
+
+    seal: str
+    name: str
+    bases: list[str]
+
+
+class Merging(msgspec.Struct):
+    """What a merge did, or would do. `merged`: texts that both sides changed, without conflict. `kept`:
+    deleted on one side and edited on the other; the edit stays. `up_to_date`: the branch has it all."""
+
+    seal: str
+    name: str
+    written: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    merged: list[str] = msgspec.field(default_factory=list)
+    kept: list[str] = msgspec.field(default_factory=list)
+    conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
+    trash: Path | None = None
+    up_to_date: bool = False
+    dry_run: bool = False
+
+
+class _Work(msgspec.Struct):
+    """`files`: to write as a seal has them; `texts`: to write, by path; `moved`: path → its conflict copy."""
+
+    result: Merging
+    files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
+    texts: dict[str, bytes] = msgspec.field(default_factory=dict)
+    removed: list[str] = msgspec.field(default_factory=list)
+    moved: dict[str, str] = msgspec.field(default_factory=dict)
+    records: list[RecordedConflict] = msgspec.field(default_factory=list)
+
+
+def prepare(copy: WorkingCopy) -> str | None:
+    """Bring the record up to date. Returns the folder's last seal. Raises UnpulledSeal if the branch is
+    further, FolderShowsSeal, MergeOpen."""
+    if copy.repo.shown_seal:
+        raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
+    head = begin(copy)
+    if head != copy.last_seal:
+        raise UnpulledSeal(copy.repo.branch, head)
+    merging = open_merge(copy)
+    if merging is not None:
+        raise MergeOpen(merging.name)
+    return head
+
+
+def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
+    """Bring a seal into the folder; `prepare` comes first. Raises MergeCollides, before anything changes."""
+    if source.seal in source.bases:
+        return Merging(source.seal, source.name, up_to_date=True, dry_run=dry_run)
+    ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
+    bases = [tree_of(copy, base) for base in source.bases] or [{}]
+    three_way.require_bases(bases)
+    plans = [three_way.plan(_changes(base, ours), _changes(base, theirs)) for base in bases]
+    work = _worked_out(copy, source, plans, ours, theirs)
+    _require_sealed(copy, source, work, ours)
+    require_room(copy, [*work.files, *work.texts], [*work.removed, *work.moved])
+    work.result.dry_run = dry_run
+    if not dry_run:
+        _carry_out(copy, source, work)
+    return work.result
+
+
+def abort(copy: WorkingCopy) -> Merging:
+    """Put back what the open merge changed, as the folder's last seal had it. Raises NoMerge."""
+    recover(copy)
+    merging = open_merge(copy)
+    if merging is None:
+        raise NoMerge
+    ours = tree_of(copy, merging.ours) if merging.ours else {}
+    touched = {*merging.written, *merging.removed, *merging.copies}
+    back = {
+        path: ours[path]
+        for path in sorted(touched)
+        if path in ours and copy.digest_on_disk(path) != ours[path].digest
+    }
+    gone = [path for path in sorted(touched) if path not in ours and copy.exists(path)]
+    gone += [kept_as for kept_as in merging.copies.values() if copy.exists(kept_as)]
+    digests = {path: file.digest for path, file in back.items()}
+    trash = replace_files(copy, contents_of(copy, back), digests, gone)
+    with copy.db.step():
+        for kept_as in merging.copies.values():
+            copy.db.conflicts.remove(kept_as)
+        keep(copy, None)
+    return Merging(merging.source, merging.name, sorted(back), gone, trash=trash)
+
+
+def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
+    work = _Work(Merging(source.seal, source.name))
+    touched = sorted({path for one in plans for path in (*one.taken, *one.texts, *one.conflicts)})
+    conflicts = any(one.conflicts for one in plans)
+    folders = {above for path in (*ours, *theirs) for above in parents(path)} if conflicts else set()
+    _fetch(copy, plans)
+    for path in touched:
+        if path in folders and _clashes(path, plans, ours, theirs):
+            _keep_directory(copy, work, path, ours, theirs)
+            continue
+        ways = [_way(copy, one, path, ours.get(path)) for one in plans]
+        if all(way == ways[0] for way in ways) and not isinstance(ways[0], list):
+            _take(work, path, ways[0], ours.get(path), theirs.get(path))
+        else:
+            found = next((way for way in ways if isinstance(way, list)), [])
+            base = next((one.texts[path].base for one in plans if path in one.texts), None)
+            _conflict(copy, work, path, ours.get(path), theirs.get(path), base, found)
+    return work
+
+
+def _way(
+    copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
+) -> TreeEntry | bytes | list[Conflict] | None:
+    """What a plan makes of a path: an entry, None for no file, merged text, or conflicts."""
+    if path in planned.taken:
+        return planned.taken[path]
+    if path not in planned.texts:
+        return [] if path in planned.conflicts else _entry(mine)
+    one: Texts = planned.texts[path]
+    base = copy.text(one.base.digest) if one.base is not None else b""
+    found = merge(base, copy.text(one.theirs.digest), copy.text(one.ours.digest))
+    return found.conflicts or ([] if len(found.text) > TEXT_FILE else found.text)
+
+
+def _take(
+    work: _Work,
+    path: str,
+    way: TreeEntry | bytes | list[Conflict] | None,
+    mine: SealedFile | None,
+    theirs: SealedFile | None,
+) -> None:
+    """One path without a conflict."""
+    if way is None:
+        work.removed.append(path)
+        work.result.removed.append(path)
+    elif isinstance(way, bytes):
+        work.result.merged.append(path)
+        if mine is None or digest(way) != mine.digest:
+            work.texts[path] = way
+            work.result.written.append(path)
+    elif theirs is not None and _entry(mine) != way:
+        work.files[path] = theirs
+        work.result.written.append(path)
+
+
+def _conflict(
+    copy: WorkingCopy,
+    work: _Work,
+    path: str,
+    mine: SealedFile | None,
+    theirs: SealedFile | None,
+    base: TreeEntry | None,
+    found: list[Conflict],
+) -> None:
+    """The file is theirs, mine becomes the copy; of a deletion and an edit the edit stays."""
+    if mine is None or theirs is None:
+        work.result.kept.append(path)
+        if theirs is not None:
+            work.files[path] = theirs
+            work.result.written.append(path)
+        return
+    kept_as = _free_name(copy, work, path)
+    work.files[path], work.files[kept_as] = theirs, mine
+    work.moved[path] = kept_as
+    lines = line_ranges([one.theirs for one in found]), line_ranges([one.mine for one in found])
+    if mine.kind == theirs.kind == "text":
+        known = base.digest if base is not None and base.kind == "text" else None
+        work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
+        work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
+    else:
+        work.result.conflicts.append(ConflictCopy(path, kept_as))
+    work.result.written.append(path)
+
+
+def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
+    """Whether one side has a file where the other has a directory that stays."""
+    return any(path in one.conflicts for one in plans) and (path in ours) != (path in theirs)
+
+
+def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
+    """The file at `path` becomes a conflict copy beside the directory."""
+    kept_as = _free_name(copy, work, path)
+    file = ours.get(path) or theirs[path]
+    work.files[kept_as] = file
+    work.moved[path] = kept_as
+    if path in ours:
+        work.removed.append(path)
+    work.result.conflicts.append(ConflictCopy(path, kept_as))
+
+
+def _free_name(copy: WorkingCopy, work: _Work, path: str) -> str:
+    return copy.free_name(path, work.moved.values())
+
+
+def _require_sealed(copy: WorkingCopy, source: Source, work: _Work, ours: Tree) -> None:
+    """Raises MergeCollides if a file that the merge changes is not here as it was sealed."""
+    colliding = []
+    for path in {*work.files, *work.texts, *work.removed, *work.moved} - set(work.moved.values()):
+        sealed = ours.get(path)
+        if copy.digest_on_disk(path) != (sealed.digest if sealed is not None else None):
+            colliding.append(path)
+    if colliding:
+        raise MergeCollides(source.name, sorted(colliding))
+
+
+def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
+    result = work.result
+    merging = OpenMerge(
+        source.seal,
+        source.name,
+        copy.last_seal,
+        copy.branch_id,
+        [*work.files.keys() - set(work.moved.values()), *work.texts],
+        list(work.removed),
+        dict(work.moved),
+    )
+    with copy.db.step():
+        keep(copy, merging)
+        for record in work.records:
+            copy.db.conflicts.put(record)
+    digests = {path: file.digest for path, file in work.files.items()}
+    digests |= {path: digest(text) for path, text in work.texts.items()}
+    result.trash = replace_files(copy, _contents(copy, work), digests, work.removed)
+    keep(copy, msgspec.structs.replace(merging, whole=True))
+
+
+def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
+    """The conflict copies first: they hold what the others replace."""
+    copies = set(work.moved.values())
+    yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
+    yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})
+    yield from work.texts.items()
+
+
+def _fetch(copy: WorkingCopy, plans: Sequence[Plan]) -> None:
+    """Bring the texts that are merged here."""
+    wanted = {name: size for one in plans for name, size in one.digests().items()}
+    missing = {name: size for name, size in wanted.items() if copy.objects.get(name) is None}
+    for _ in copy.fetch(missing, keep=True):
+        pass
+    for name in missing:
+        if copy.objects.get(name) is None:
+            raise NotFound(f"the server did not send the text {name.hex()[:12]}; try again")
+
+
+def _changes(base: Tree, side: Tree) -> dict[str, Change]:
+    return {
+        path: (_entry(base.get(path)), _entry(side.get(path)))
+        for path in base.keys() | side.keys()
+        if base.get(path) != side.get(path)
+    }
+
+
+def _entry(file: SealedFile | None) -> TreeEntry | None:
+    return TreeEntry(file.kind, file.digest, file.size) if file is not None else None

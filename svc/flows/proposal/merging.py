@@ -1,0 +1,234 @@
+"""Merging a proposal: the server prepares the seals, this machine works the merge out itself, then signs.
+
+A signature says that its owner made this tree. So everything that the prepared bytes claim is computed again
+from verified seals: which parents, which message, and every merged file up to the root of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.merge.three_way import Merged, agreed, finish, merged_texts, plan
+from localstore.core.model import history
+from localstore.core.model.history import TreeQuery
+from localstore.core.model.merge import MergeSeal, PreparedMerge
+from localstore.core.model.proposal import Proposal
+from localstore.core.paths import terminal_safe
+from localstore.core.seal import MergeOrigin, SealPayload
+from localstore.core.storage.pack import PackReader
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from localstore.record.database import SealedFile
+from localstore.sync import verify
+from svc.api import Api
+
+LINE_MAX = 10_000  # seals of a branch that are walked through
+TEXTS_AT_ONCE = 1000
+
+Files = dict[str, SealedFile]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What was asked for. `message` None: the server words it, or the seals keep theirs."""
+
+    proposal: Proposal
+    message: str | None = None
+
+
+def signatures(api: Api, repo_id: str, wanted: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
+    """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
+    seal is another one than this machine would make."""
+    checked = _Checked(api, repo_id)
+    expected = _expected(checked, wanted, prepared)
+    if len(expected) != len(prepared.seals):
+        raise _other("number of seals")
+    parent, raws = _start(prepared, checked), []
+    for one, told in zip(expected, prepared.seals, strict=True):
+        raws.append(_raw(checked, wanted, prepared, key, one, told, parent))
+        parent = [told.digest]
+    return [b64u(key.sign(raw)) for raw in raws]
+
+
+class _Seal(msgspec.Struct, frozen=True):
+    """A seal as this machine would make it. `message` None: any."""
+
+    source: str
+    files: Files
+    message: str | None
+    author: str | None = None
+
+
+class _Checked:
+    """Seals, trees and texts of the server, each verified, each read once."""
+
+    def __init__(self, api: Api, repo_id: str) -> None:
+        self._api, self.repo_id = api, repo_id
+        self._payloads: dict[str, SealPayload] = {}
+        self._trees: dict[str, Files] = {}
+        self.texts: dict[bytes, bytes] = {}
+        self.key = b""
+
+    def payload(self, seal: str) -> SealPayload:
+        if seal not in self._payloads:
+            self._payloads[seal] = verify.seal(self._api.history.seal(self.repo_id, seal), seal, self.repo_id)
+        return self._payloads[seal]
+
+    def files(self, seal: str) -> Files:
+        if seal not in self._trees:
+            payload = self.payload(seal)
+            answer = self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=seal)
+            self._trees[seal] = verify.tree(answer, payload)
+            self.key = unb64u(answer.tree_key or "", 32)
+        return self._trees[seal]
+
+    def load(self, digests: Iterable[bytes]) -> None:
+        missing = [one for one in dict.fromkeys(digests) if one not in self.texts]
+        for start in range(0, len(missing), TEXTS_AT_ONCE):
+            group = missing[start : start + TEXTS_AT_ONCE]
+            reader = PackReader()
+            with self._api.payload.get_pack(self.repo_id, group) as pieces:
+                for piece in pieces:
+                    for frame in reader.feed(piece):
+                        self.texts |= {digest(bytes(data)): bytes(data) for _, data in frame.objects()}
+            reader.close()
+        if any(one not in self.texts for one in missing):
+            raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
+
+    def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
+        """What merging makes of `ours`. ServerMisbehaved where there are conflicts: the server saw none."""
+        plans = [plan(_changes(base, ours), _changes(base, theirs)) for base in bases or [{}]]
+        self.load(name for one in plans for name in one.digests())
+        found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
+        if found.conflicts or (apart and any(one.both for one in plans)):
+            raise _other("outcome: here it has conflicts")
+        self.texts |= found.texts
+        return _applied(ours, found.changes)
+
+
+def _start(prepared: PreparedMerge, checked: _Checked) -> list[str]:
+    """The parents of the first seal."""
+    base, head = prepared.base_seal, prepared.head_seal
+    if prepared.strategy == "update":
+        return [head]
+    if prepared.strategy == "merge":
+        return [base, head]
+    if prepared.strategy == "fast_forward" and _payload(prepared.seals[0]).parents == [head]:
+        if not _line(checked, head, [base])[1]:
+            raise _other("parent: the branch does not continue its base")
+        return [head]
+    return [base]
+
+
+def _expected(checked: _Checked, wanted: Wanted, prepared: PreparedMerge) -> list[_Seal]:
+    shown = wanted.proposal
+    if (prepared.base_seal, prepared.head_seal) != (shown.base_seal, shown.head_seal):
+        raise _other("base or head")
+    base, head = checked.files(prepared.base_seal), checked.files(prepared.head_seal)
+    bases = [checked.files(one) for one in prepared.merge_bases]
+    if prepared.strategy == "fast_forward":
+        if prepared.base_seal not in prepared.merge_bases:
+            raise _other("merge base")
+        return [_Seal(prepared.head_seal, head, wanted.message)]
+    if prepared.strategy == "update":
+        return [_Seal(prepared.base_seal, checked.merged(bases, head, base), wanted.message)]
+    if prepared.strategy == "rebase":
+        return _rebased(checked, prepared, base)
+    apart = prepared.strategy == "merge"
+    return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), wanted.message)]
+
+
+def _rebased(checked: _Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
+    """Each seal of the branch again; those that change nothing are left out."""
+    made = []
+    for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
+        payload = checked.payload(seal)
+        before = checked.files(payload.parents[0]) if payload.parents else {}
+        after = checked.merged([before], files, checked.files(seal))
+        if after != files:
+            made.append(_Seal(seal, after, payload.message, payload.provenance.author))
+        files = after
+    return made
+
+
+def _line(checked: _Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
+    """The seals from `head` back to one of `ends`, exclusive, along first parents, the oldest first; whether
+    it leads there."""
+    found: list[str] = []
+    at: str | None = head
+    while at is not None and at not in ends and len(found) < LINE_MAX:
+        found.append(at)
+        parents = checked.payload(at).parents
+        at = parents[0] if parents else None
+    return found[::-1], at in ends
+
+
+def _raw(
+    checked: _Checked,
+    wanted: Wanted,
+    prepared: PreparedMerge,
+    key: DeviceKey,
+    one: _Seal,
+    told: MergeSeal,
+    parents: list[str],
+) -> bytes:
+    """The bytes to sign, after every member was compared."""
+    raw, payload = unb64u(told.bytes), _payload(told)
+    shown, update = wanted.proposal, prepared.strategy == "update"
+    onto = prepared.head_seal if update else prepared.base_seal
+    origin = MergeOrigin("merge" if update else prepared.strategy, [one.source], shown.number)
+    expected = {
+        "repository": (payload.repo_id, checked.repo_id),
+        "branch": (payload.branch, shown.head if update else shown.base),
+        "parent": (payload.parents, parents),
+        "message": (payload.message, payload.message if one.message is None else one.message),
+        "device key": (payload.provenance.device_key_id, key.id),
+        "tree key": (payload.tree_key_id, checked.payload(onto).tree_key_id),
+        "author": (payload.provenance.author, one.author),
+        "git origin": (payload.provenance.git, None),
+        "merge origin": (payload.provenance.merge, origin),
+        "tree": (payload.content_digest, verify.content_digest(one.files, checked.key).hex()),
+        "id": (seals.seal_id(raw), told.digest),
+    }
+    wrong = [name for name, (said, own) in expected.items() if said != own]
+    if wrong:
+        raise _other(", ".join(wrong))
+    return raw
+
+
+def _payload(told: MergeSeal) -> SealPayload:
+    try:
+        return seals.decode(unb64u(told.bytes))
+    except SvcError as error:
+        raise ServerMisbehaved(f"the server prepared an invalid seal: {error.detail}") from None
+
+
+def _other(what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(
+        f"the server prepared a merge with another {terminal_safe(what)}; nothing was signed"
+    )
+
+
+def _changes(base: Files, side: Files) -> dict[str, Change]:
+    return {
+        path: (_entry(base.get(path)), _entry(side.get(path)))
+        for path in base.keys() | side.keys()
+        if base.get(path) != side.get(path)
+    }
+
+
+def _entry(file: SealedFile | None) -> TreeEntry | None:
+    return TreeEntry(file.kind, file.digest, file.size) if file is not None else None
+
+
+def _applied(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:
+    made = {path: file for path, file in files.items() if path not in changes}
+    for path, entry in changes.items():
+        if entry is not None:
+            made[path] = SealedFile(entry.kind, entry.digest, entry.size)
+    return made

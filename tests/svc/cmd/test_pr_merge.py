@@ -1,0 +1,165 @@
+"""`svc pr merge` and `svc pr update-branch`: what is signed was worked out here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.model import merge as merges
+from localstore.core.model.merge import PreparedMerge
+from svc.api import Api
+from tests.svc.cmd.test_merge import PAGE, Folder
+from tests.svc.conftest import Svc
+
+
+@pytest.fixture
+def folder(alice: Svc, tmp_path: Path) -> Folder:
+    found = Folder(alice, tmp_path / "work")
+    found.push({"page": PAGE})
+    return found
+
+
+def proposed(folder: Folder, ours: dict[str, Any], *theirs: dict[str, Any]) -> str:
+    """Main has `ours`, `topic` each of `theirs` as a seal, and is proposed. The folder is on main."""
+    folder.ok("repo", "branch", "topic")
+    folder.ok("switch", "topic")
+    for n, files in enumerate(theirs, 1):
+        folder.push(files, f"topic {n}")
+    folder.ok("switch", "main")
+    if ours:
+        folder.push(ours, "ours")
+    made = folder.ok("pr", "create", "--head", "topic", "--base", "main", "-t", "Bring it", "-b", "")
+    return made.out.strip().rpartition("/")[2].rpartition("#")[2]
+
+
+def number(folder: Folder) -> str:
+    return str(json.loads(folder.ok("pr", "list", "--json", "number").out)[0]["number"])
+
+
+def log(folder: Folder) -> list[str]:
+    return [one["message"] for one in json.loads(folder.ok("log", "main", "--json", "message").out)]
+
+
+def changed(*pairs: tuple[int, str]) -> str:
+    page = PAGE
+    for line, text in pairs:
+        page = page.replace(f"line {line}\n", f"{text}\n")
+    return page
+
+
+@pytest.mark.parametrize(
+    ("option", "messages"),
+    [
+        ([], ["Bring it (#1)", "topic 2", "topic 1", "x"]),
+        (["--squash"], ["Bring it (#1)", "ours", "x"]),
+        (["--squash", "-m", "All of it"], ["All of it", "ours", "x"]),
+        (["--rebase"], ["topic 2", "topic 1", "ours", "x"]),
+    ],
+)
+def test_each_way(folder: Folder, option: list[str], messages: list[str]) -> None:
+    ours = {"page": changed((1, "ONE"))} if option else {}
+    proposed(folder, ours, {"page": changed((9, "NINE"))}, {"new": "1\n"})
+    n = number(folder)
+    told = folder.ok("pr", "merge", n, *option, "--dry-run", "--json", "changed,merged")
+    merged = ["page"] if option else []
+    assert json.loads(told.out)["merged"] == merged
+    assert log(folder)[0] == ("ours" if option else "x"), "a dry run merges nothing"
+    folder.ok("pr", "merge", n, *option, "--delete-branch")
+    assert log(folder) == messages
+    folder.ok("pull")
+    page = changed((1, "ONE"), (9, "NINE")) if option else changed((9, "NINE"))
+    assert folder.files() == {"page": page, "new": "1\n"}
+    assert json.loads(folder.ok("pr", "view", n, "--json", "state").out)["state"] == "merged"
+    assert [one["name"] for one in json.loads(folder.ok("repo", "branch", "--json", "name").out)] == ["main"]
+
+
+def test_a_conflict_names_the_files_and_the_way_out_which_works(folder: Folder) -> None:
+    proposed(folder, {"page": changed((5, "ours"))}, {"page": changed((5, "theirs")), "new": "1\n"})
+    n = number(folder)
+    head = folder.head()
+    folder.refused("pr", "merge", n, says="--squash")
+    folder.refused("pr", "merge", n, "--squash", says=f"svc pr checkout {n}")
+    folder.refused("pr", "update-branch", n, says="page")
+    assert folder.head() == head
+    folder.ok("pr", "checkout", n)
+    folder.ok("merge", "main")
+    folder.ok("resolve", "page", "--mine")
+    folder.ok("push", "-m", "Join main")
+    folder.ok("pr", "merge", n)
+    folder.ok("switch", "main")
+    assert folder.files() == {"page": changed((5, "theirs")), "new": "1\n"}
+
+
+def test_update_branch_brings_the_base(folder: Folder) -> None:
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": changed((9, "NINE"))})
+    n = number(folder)
+    told = folder.ok("pr", "update-branch", n)
+    assert "joined by lines" in told.err
+    assert json.loads(folder.ok("pr", "view", n, "--json", "state,version").out) == {
+        "state": "open",
+        "version": 2,
+    }
+    folder.refused("pr", "update-branch", n, says="everything of main")
+    folder.ok("switch", "topic")
+    assert folder.files() == {"page": changed((1, "ONE"), (9, "NINE"))}
+    folder.ok("pr", "merge", n)
+
+
+def test_a_draft_and_usage(folder: Folder) -> None:
+    proposed(folder, {}, {"new": "1\n"})
+    n = number(folder)
+    folder.ok("pr", "ready", n, "--undo")
+    folder.refused("pr", "merge", n, says=f"svc pr ready {n}")
+    folder.ok("pr", "ready", n)
+    folder.refused("pr", "merge", n, "--squash", "--rebase", says="use one of them", code=2)
+    folder.refused("pr", "merge", n, "--rebase", "-m", "x", says="keeps the messages", code=2)
+    folder.refused("pr", "merge", n, "--merge", says="TR_REPO_MERGE_ENABLED")
+
+
+def _first(prepared: PreparedMerge, **members: Any) -> PreparedMerge:
+    """The first seal with other members in its payload."""
+    one = prepared.seals[0]
+    payload = seals.decode(unb64u(one.bytes))
+    raw = seals.encode(msgspec.structs.replace(payload, **members))
+    lie = msgspec.structs.replace(one, bytes=b64u(raw), digest=seals.seal_id(raw))
+    return msgspec.structs.replace(prepared, seals=[lie, *prepared.seals[1:]])
+
+
+def _without_origin(prepared: PreparedMerge) -> Any:
+    provenance = seals.decode(unb64u(prepared.seals[0].bytes)).provenance
+    return msgspec.structs.replace(provenance, merge=None)
+
+
+LIES: dict[str, Callable[[PreparedMerge], PreparedMerge]] = {
+    "tree": lambda one: _first(one, content_digest="0" * 64),
+    "branch": lambda one: _first(one, branch="other"),
+    "parent": lambda one: _first(one, parents=["0" * 64]),
+    "message": lambda one: _first(one, message="other"),
+    "repository": lambda one: _first(one, repo_id="other"),
+    "merge origin": lambda one: _first(one, provenance=_without_origin(one)),
+    "base or head": lambda one: msgspec.structs.replace(one, head_seal=one.base_seal),
+    "number of seals": lambda one: msgspec.structs.replace(one, seals=one.seals * 2),
+    "conflicts": lambda one: msgspec.structs.replace(one, merge_bases=[]),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies(folder: Folder, monkeypatch: pytest.MonkeyPatch, lie: str) -> None:
+    """What the server makes up is not signed."""
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": changed((9, "NINE"))})
+    true = Api.send
+
+    def send(api: Api, endpoint: Any, body: Any = None, query: Any = None, **path: str) -> Any:
+        assert endpoint is not merges.FINALIZE, "it was signed"
+        answer = true(api, endpoint, body, query, **path)
+        return LIES[lie](answer) if endpoint is merges.PREPARE else answer
+
+    monkeypatch.setattr(Api, "send", send)
+    folder.refused("pr", "merge", number(folder), "--squash", "-m", "mine", says=lie)
