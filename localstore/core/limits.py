@@ -37,6 +37,12 @@ ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or co
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # issues and comments of an account within a minute; members: triage
 
+# --- runs and checks
+CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000
+SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempts, all told
+CHECKS_ENABLED, CHECKS_KNOWN = 100, 1000  # of a repository; known: those reported last, and the enabled ones
+RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
+
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256

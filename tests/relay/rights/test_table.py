@@ -35,9 +35,6 @@ blog.categories
 blog.posts
 catalog.apps
 catalog.model_packs
-check.disable
-check.enable
-check.list
 checkpoint.create
 checkpoint.frontiers
 checkpoint.head
@@ -117,12 +114,6 @@ report.decide
 report.list
 review.create
 review.dismiss
-run.cancel
-run.create
-run.get
-run.list
-run.rerun
-run.update
 seal.artifacts
 session.callback
 session.export_key
