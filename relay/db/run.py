@@ -62,6 +62,7 @@ _THIS = and_(_OF_REPO, _r.id == bindparam("of_run"))
 _RUNS = select(*COLUMNS).select_from(REPORTED)
 
 _FILTERS: dict[str, ColumnElement[bool]] = {
+    "prefix": _r.id.between(bindparam("prefix"), bindparam("prefix").concat("g")),
     "seal": _r.seal_id == bindparam("seal"),
     "branch": _r.branch == bindparam("branch"),
     "name": _r.folded == bindparam("name"),

@@ -60,6 +60,9 @@ DetailsUrl = Annotated[
 ]
 
 
+PREFIX = "the first 4 or more hex digits of an id"
+
+
 class Run(Model, frozen=True):
     """One attempt of the check `name` on a seal; `attempt` counts from 1. `conclusion`: None until the run is
     completed. `branch`: where the seal was made. `reported_by`: who recorded the attempt."""
@@ -101,8 +104,9 @@ class RunPatch(Model, frozen=True):
 
 
 class RunQuery(PageQuery, frozen=True):
-    """Of the runs those that match all that is given; `name`: in whatever case."""
+    """Of the runs those that match all that is given; `name`: in whatever case; `prefix`: of the id."""
 
+    prefix: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{4,32}(?!\n)$", description=PREFIX)] | None = None
     seal: SealId | None = None
     branch: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)] | None = None
     name: CheckName | None = None

@@ -35,7 +35,7 @@ async def page(view: View, query: RunQuery) -> Page[Run]:
     """Newest first."""
     wanted: dict[str, Any] = {
         name: value
-        for name in ("seal", "branch", "name", "status", "conclusion")
+        for name in ("prefix", "seal", "branch", "name", "status", "conclusion")
         if (value := getattr(query, name)) is not None
     }
     if "name" in wanted:

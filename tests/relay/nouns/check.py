@@ -21,5 +21,4 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
 
 QUESTIONS: dict[str, list[str]] = {
     "GET /checks": ["/checks"],
-    "GET /seals/{seal_id}/checks": ["/seals/main/checks"],
 }

@@ -77,6 +77,7 @@ class Hidden:
         release = f"{self.repo.url}/releases"
         ok(self.http.post(release, json={"version": "v1", "seal_id": self.seals[1], "notes": "The first"}))
         ok(self.http.post(f"{release}/v1/assets", params={"name": "a.bin"}, content=b"asset"))
+        ok(self.http.post(f"{self.repo.url}/runs", json={"name": "ci", "seal_id": self.seals[1]}))
         self.paths = [*map(str.strip, self.private), *shown, "open/published.txt"]
         self.paths += ["vault", "vault/deep", "secret", "secret/except", "mixed", "open"]
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
@@ -170,6 +171,7 @@ class Hidden:
             ),
             "GET /log": lambda: _get(["/log", "/log?unverified=1"]),
             "GET /seals/{seal_id}": lambda: _get(f"/seals/{one}" for one in seals),
+            "GET /seals/{seal_id}/checks": lambda: _get(f"/seals/{one}/checks" for one in seals),
             "GET /seals/{seal_id}/updates": lambda: _get(
                 itertools.chain.from_iterable(
                     (f"/seals/{one}/updates", f"/seals/{one}/updates?by=path") for one in seals

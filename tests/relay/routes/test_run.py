@@ -183,6 +183,10 @@ def test_runs_are_listed_by_what_they_are_of(repo: Repository) -> None:
     assert names(status="completed", branch="main") == [("test", "main"), ("lint", "main")]
     assert names(conclusion="success") == [("lint", "main")]
     assert names(branch="none") == []
+    newest = repo.get("/runs")["items"][0]["id"]
+    assert newest in [one["id"] for one in repo.get("/runs", prefix=newest[:9])["items"]]
+    assert [one["id"] for one in repo.get("/runs", prefix=newest)["items"]] == [newest]
+    assert repo.get("/runs", prefix="ffff")["items"] == []
     seen: list[str] = []
     cursor: str | None = None
     while True:
