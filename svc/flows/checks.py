@@ -144,8 +144,7 @@ class Watcher:
     def run(self) -> Verdict:
         """Raises what ends it: Unauthorized once the session has ended, NotFound once the repository is
         hidden, and what the first read raises. A line that is lost later is tried again."""
-        with within(*self._bounds()):
-            self._read()
+        self._read()
         while True:
             outcome = decided(self._items, self._options)
             if self._stale:

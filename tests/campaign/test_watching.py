@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ import pytest
 from tests.campaign.cable import Cable
 from tests.campaign.conftest import Place, handle_of
 from tests.campaign.world import Machine, Node, Ran, Running
+from tests.svc.conftest import ROOT, clean_environment
 
 WATCH = ("repo", "checks", "list", "--branch", "main", "--watch", "--interval", "1")
 PATIENCE = 30.0
@@ -315,3 +319,31 @@ def test_a_look_exits_as_it_is_asked_to(world: World) -> None:
     world.end(test, "failure")
     ended(world.bob.run(*look), 0)
     ended(world.bob.run(*look, "--exit-status"), 1, "failed")
+
+
+def test_the_scripts_of_the_guide_run(world: World) -> None:
+    page = (ROOT / "docs/guide/checks.md").read_text("utf-8")
+    report, enable, wait = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    tools = world.base / "tools"
+    tools.mkdir()
+    (tools / "svc").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m svc "$@"\n')
+    (tools / "svc").chmod(0o755)
+    settings = clean_environment(SVC_HOME=str(world.ann.home), SVC_SERVER=world.node.address, BUILD="42")
+    settings["PATH"] = f"{tools}:{settings['PATH']}"
+
+    def shell(text: str) -> int:
+        where = world.ann.folder
+        return subprocess.run(
+            ["bash", "-c", text], cwd=where, env=settings, timeout=60, check=False
+        ).returncode
+
+    (world.ann.folder / "Makefile").write_text("test:\n\t@echo 3 of 80 failed; exit 1\n")
+    assert shell(enable) == 0
+    assert shell(report) == 1
+    assert shell(wait) == 1
+    (world.ann.folder / "Makefile").write_text("test:\n\t@echo all 80 passed\n")
+    assert shell(report) == 0
+    assert shell(wait) == 0
+    (row,) = json.loads(world.ann.ok("repo", "checks", "list", "--branch", "main", "--json=").out)
+    assert (row["attempt"], row["state"], row["summary"]) == (2, "pass", "all 80 passed")
+    assert row["details_url"] == "https://ci.example/42"
