@@ -35,7 +35,11 @@ ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of o
 ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
-POSTS_STRANGER, POSTS_MEMBER = 20, 120  # issues and comments of an account within a minute; members: triage
+REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merging it closes
+POSTS_STRANGER, POSTS_MEMBER = (
+    20,
+    120,
+)  # issues, proposals, reviews and comments of an account within a minute; members: triage
 
 # --- runs and checks
 CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000

@@ -38,6 +38,10 @@ _ISSUES = (
     .where(subject.c.repo_id == _REPO, subject.c.kind == ISSUE)
 )
 ONE = _ISSUES.where(subject.c.number == _NUMBER)
+# An issue or a proposal: what they have in common.
+SUBJECT = select(
+    subject.c.number, subject.c.kind, subject.c.state, subject.c.author_id, subject.c.comments
+).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
 
 
 def _taking_part(who: str, how: ColumnElement[bool]) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Rules of comments on issues: the text is its author's, and moderators'."""
+"""Rules of comments on issues and proposals: the text is its author's, and moderators'."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from relay.db import comment as rows
 from relay.db import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
-from relay.service import posting
+from relay.service import posting, subject
 from relay.service import reaction_counts as reaction
-from relay.service.issue import actor
-from relay.service.issue import find as find_issue
+from relay.service.subject import Subject, actor
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
     """The oldest first."""
     size = page_size(query.limit)
     async with view.read() as tx:
-        issue = await find_issue(tx, view, number)
-        values = {"of_repo": view.repo.id, "of_number": issue[0], "limit": size + 1}
+        issue = await subject.find(tx, view, number)
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "limit": size + 1}
         if query.cursor is None:
             found = await tx.all(rows.PAGE.first, **values)
         else:
             after = dict(zip(rows.PAGE.names, Cursor.read(query.cursor, *rows.PAGE.blank), strict=True))
             found = await tx.all(rows.PAGE.next, **values, **after)
-        items = await _to_wire(tx, view, issue[0], found[:size])
+        items = await _to_wire(tx, view, issue.number, found[:size])
     more = len(found) > size
     return Page(items=items, next_cursor=Cursor.write(*rows.PAGE.key(found[size - 1])) if more else None)
 
@@ -39,25 +38,25 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
     posting.require_short(body.body, "/body")
     now, me = now_ms(), view.me.account_id
     async with view.write(account_name(me)) as tx:
-        issue = await find_issue(tx, view, number)
-        if issue[8] >= limits.COMMENTS:
-            raise Conflict(f"#{issue[0]} has {limits.COMMENTS} comments, and no issue has more")
+        issue = await subject.find(tx, view, number)
+        if issue.comments >= limits.COMMENTS:
+            raise Conflict(f"#{issue.number} has {limits.COMMENTS} comments, and no {issue.kind} has more")
         await posting.require_room(tx, view)
         comment_id = new_id()
         await tx.run(
             rows.INSERT,
             id=comment_id,
             repo_id=view.repo.id,
-            number=issue[0],
+            number=issue.number,
             author_id=me,
             body=body.body,
             created_at=now,
             updated_at=now,
             deleted_at=None,
         )
-        await _count(tx, view, issue[0], 1)
-        await posting.take_part(tx, view, issue[0], issue[3])
-        return await _changed(tx, view, "comment.create", issue[0], comment_id)
+        await _count(tx, view, issue.number, 1)
+        await subject.take_part(tx, view, issue)
+        return await _changed(tx, view, "comment.create", issue.number, comment_id)
 
 
 async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comment:
@@ -65,9 +64,9 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
         view.require_author(row[1])
-        values = {"of_repo": view.repo.id, "of_number": issue[0], "comment": row[0]}
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
         await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
-        return await _changed(tx, view, "comment.edit", issue[0], row[0])
+        return await _changed(tx, view, "comment.edit", issue.number, row[0])
 
 
 async def delete(view: View, number: str, comment: str) -> None:
@@ -76,17 +75,17 @@ async def delete(view: View, number: str, comment: str) -> None:
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
         view.require_author(row[1])
-        values = {"of_repo": view.repo.id, "of_number": issue[0], "comment": row[0]}
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
         await tx.run(rows.DELETE, **values, now=now_ms())
         await tx.run(rows.DROP, **values)
-        await _count(tx, view, issue[0], -1)
-        await view.node.hub.announce(tx, view.repo.id, "comment.delete", number=issue[0], id=row[0])
+        await _count(tx, view, issue.number, -1)
+        await view.node.hub.announce(tx, view.repo.id, "comment.delete", number=issue.number, id=row[0])
 
 
-async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Row, Row]:
-    """The rows of an issue and of a comment on it. NotFound."""
-    issue = await find_issue(tx, view, number)
-    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue[0], comment=comment)
+async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
+    """An issue or a proposal, and the row of a comment on it. NotFound."""
+    issue = await subject.find(tx, view, number)
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
     if row is None:
         raise NotFound
     return issue, row

@@ -1,4 +1,4 @@
-"""What opening an issue and commenting on one have in common: how much, how long, and who takes part."""
+"""What all posts have in common: how much in a minute, and how long."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from localstore.core.errors import Invalid, RateLimited
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db import issue as rows
+from relay.db import review as reviews
 from relay.db.engine.database import Tx
 
 MINUTE = 60_000
@@ -23,25 +24,10 @@ async def require_room(tx: Tx, view: View) -> None:
     transaction names the account."""
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
     values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
-    if await tx.value(rows.OPENED, **values) + await tx.value(rows.WROTE, **values) >= most:
+    counted = [await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE)]
+    if sum(counted) >= most:
         raise RateLimited(
-            f"{most} issues and comments within a minute are enough; try again later",
+            f"{most} issues, proposals, reviews and comments within a minute are enough; try again later",
             retry_after=60,
             limit=most,
-        )
-
-
-async def take_part(tx: Tx, view: View, number: int, state: str) -> None:
-    """The caller has opened this issue, or commented on it."""
-    who = view.me.account_id
-    if await tx.run(rows.POSTED, of_repo=view.repo.id, of_number=number, who=who) == 0:
-        await tx.run(
-            rows.PART,
-            repo_id=view.repo.id,
-            number=number,
-            account_id=who,
-            kind=rows.ISSUE,
-            state=state,
-            posted=True,
-            assigned=False,
         )

@@ -9,8 +9,8 @@ from localstore.core.model.issue import REACTIONS, Reacted
 from relay.caller import View
 from relay.db import comment as rows
 from relay.service import comment as comments
-from relay.service import issue as issues
 from relay.service import reaction_counts as counts
+from relay.service import subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
@@ -29,9 +29,9 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
     me, key = view.me.account_id, comment or ""
     async with view.write() as tx:
         if comment is None:
-            n = (await issues.find(tx, view, number))[0]
+            n = (await subject.find(tx, view, number)).number
         else:
-            n = (await comments.find(tx, view, number, comment))[0][0]
+            n = (await comments.find(tx, view, number, comment))[0].number
         about: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "comment": key}
         has = await tx.one(rows.HAS_REACTED, **about, reaction=name, me=me) is not None
         if given and not has:

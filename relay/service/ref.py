@@ -19,7 +19,9 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
+from relay.service.history import sealed
 from relay.service.live import branch_base, frontier, landing
+from relay.service.proposal import branches
 
 NO_KEY = "relay00"  # stands for the device key of a session without one, also in the names of conflict copies
 FREE = "free_branches"  # the job that takes away the rows of a deleted branch
@@ -88,6 +90,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         if not moved:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
+        await branches.moved(tx, view, ref.id, head)
         await _land(tx, view, ref, head, worked)
         await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
         return to_wire(view, await find(tx, view.repo.id, type, name))
@@ -111,6 +114,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
         await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
         if ref.type == "branch":
             await view.node.jobs.add(tx, FREE, {})
+            await branches.deleted(tx, view, ref.id)
         await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=name, head=None)
 
 
@@ -160,6 +164,8 @@ async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
         if body.expected_head is not None and body.expected_head != ref.head:
             raise StaleHead(start, ref.head)
         return ref.head
+    if (version := await sealed.of_proposal(view, tx, start)) is not None:
+        return version
     head = await seals.resolve(tx, view.repo.id, start)
     if head is None:
         raise Invalid(

@@ -6,6 +6,7 @@ Paths that are missing, hidden or not of the kind asked for are one answer: not 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,6 +22,7 @@ from localstore.core.tree.read import Change
 from relay.base.batches import batches
 from relay.caller import View
 from relay.db import history as walks
+from relay.db import proposal as proposals
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
@@ -36,6 +38,7 @@ DECODED = 8  # bytes in memory for each byte of a directory
 AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
 
 _size = attrgetter("size")
+_PROPOSAL = re.compile(r"pr:[1-9][0-9]{0,17}")
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
@@ -52,12 +55,24 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:
-    """The seal at a branch, a tag or a full seal id; None for a branch without one. NotFound otherwise."""
+    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. NotFound
+    otherwise."""
+    if (version := await of_proposal(view, tx, name)) is not None:
+        return version
     found = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
     if found is not None:
         at: str | None = found[1]
         return at
     return (await seal(view, name, tx)).id
+
+
+async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
+    """The head of the newest version of proposal N where the name is `pr:N`, which no branch can be called;
+    None otherwise. It is read, and never moved."""
+    if not _PROPOSAL.fullmatch(name):
+        return None
+    at: str | None = await tx.value(proposals.HEAD_OF, of_repo=view.repo.id, of_number=int(name[3:]))
+    return at
 
 
 def require_plaintext(view: View) -> None:

@@ -41,6 +41,7 @@ from relay.service.history import content, live_updates
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
+from relay.service.proposal import branches
 from relay.service.sealing.payload import Draft, check_message, draft, record, require_same_capability
 from relay.service.storage import chunked
 
@@ -123,7 +124,7 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
         signature = unb64u(body.signature, 64)
         seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
-        await move(tx, ref, prepared.expected_head, made.id, LOST_RACE)
+        await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
         ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
         await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
@@ -188,13 +189,14 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
         raise NotFound
 
 
-async def move(tx: Tx, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Compare-and-swap of the branch's head; the repository was changed now."""
+async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
+    """Compare-and-swap of the branch's head, which its proposals follow; the repository was changed now."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
         raise StaleHead(ref.name, ref.head, remedy)
     await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
+    await branches.moved(tx, view, ref.id, head)
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:

@@ -130,7 +130,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             require_parents(view, made.parents)
             seals.verify(made.payload, signature, key.ed25519)
         await frontier.lock(tx, ref.id)
-        await seal.move(tx, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
+        await seal.move(tx, view, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for made, signature in zip(drafts, signatures, strict=True):

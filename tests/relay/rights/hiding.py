@@ -78,6 +78,11 @@ class Hidden:
         ok(self.http.post(release, json={"version": "v1", "seal_id": self.seals[1], "notes": "The first"}))
         ok(self.http.post(f"{release}/v1/assets", params={"name": "a.bin"}, content=b"asset"))
         ok(self.http.post(f"{self.repo.url}/runs", json={"name": "ci", "seal_id": self.seals[1]}))
+        self.repo.branch("topic", self.seals[-2])
+        more = {"vault/plan.txt": b"planned line\n", "open/more.txt": b"1\n"}
+        self.seals += self.repo.seal(more, branch="topic")
+        wish = {"head": "topic", "base": "main", "title": "More"}
+        ok(self.http.post(f"{self.repo.url}/proposals", json=wish))
         self.paths = [*map(str.strip, self.private), *shown, "open/published.txt"]
         self.paths += ["vault", "vault/deep", "secret", "secret/except", "mixed", "open"]
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
@@ -104,6 +109,8 @@ class Hidden:
         found["name of the folder"] = [b"vault"]
         found["where the published draft was"] = [b"secret/draft.txt"]
         key = self.relay.run(self._tree_key())
+        (version,) = self.repo.get("/proposals/1/versions")["items"]
+        found["change of the proposal"] = [version["change_id"].encode()]
         found["tree key"] = [b64u(key).encode(), key]
         tree = self.repo.get(f"/tree/{self.seals[1]}", path="")
         (vault,) = [one for one in tree["entries"] if one["path"] == "vault"]
@@ -155,7 +162,7 @@ class Hidden:
 
     def _ways(self) -> dict[str, Callable[[], Iterator[Request]]]:
         seals, paths = self.seals, self.paths
-        names = [*seals, "main", "v1"]
+        names = [*seals, "main", "v1", "topic", "pr:1"]
         hexes = [one.hex() for one in self.digests]
         packed = b"".join(self.digests)
         both = list(itertools.product(seals, paths))

@@ -76,7 +76,6 @@ issue.assign
 issue.close
 issue.edit
 issue.reopen
-issue.timeline
 listing.get
 listing.set
 merge.merge
@@ -92,18 +91,13 @@ path.set
 path.timeline
 proposal.auto_merge
 proposal.close
-proposal.create
 proposal.edit
-proposal.get
-proposal.list
 proposal.merge_finalize
 proposal.merge_prepare
 proposal.ready
 proposal.reopen
 proposal.reviewers
-proposal.update
 proposal.update_branch
-proposal.versions
 protection.clear
 protection.list
 protection.set
@@ -112,8 +106,6 @@ repo.dependencies
 report.create
 report.decide
 report.list
-review.create
-review.dismiss
 seal.artifacts
 session.callback
 session.export_key

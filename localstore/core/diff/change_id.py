@@ -1,0 +1,59 @@
+"""The identity of a change: what its hunks remove and add, wherever they stand in their files.
+
+    change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
+
+A change that is carried onto another base keeps its id unless it was edited. Two changes of one id do the
+same to the same paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from localstore.core.diff.line_diff import is_binary, lines, opcodes
+
+
+class FileChange(NamedTuple):
+    """One file before and after: path and bytes of each side, None where there is no such file. `whole`: its
+    bytes are digests, of files that are not compared by lines."""
+
+    old_path: str | None
+    new_path: str | None
+    old: bytes | None
+    new: bytes | None
+    whole: bool = False
+
+
+def change_id(files: Iterable[bytes]) -> str:
+    """The id of the changes of these files (`file_id`), in whatever order; 64 hex digits."""
+    return _digest(b"change", sorted(files))
+
+
+def file_id(change: FileChange) -> bytes:
+    """The id of the change of one file; 32 bytes."""
+    names = [_side(change.old_path), _side(change.new_path)]
+    before, after = change.old or b"", change.new or b""
+    if change.whole or is_binary(before) or is_binary(after):
+        return bytes.fromhex(_digest(b"whole", [*names, _side(change.new)]))
+    old, new = lines(before), lines(after)
+    parts: list[bytes] = []
+    for hunk in opcodes(old, new):
+        parts += [b"".join(old[hunk.old_start : hunk.old_end]), b"".join(new[hunk.new_start : hunk.new_end])]
+    return bytes.fromhex(_digest(b"lines", [*names, *parts]))
+
+
+def _side(value: str | bytes | None) -> bytes:
+    if value is None:
+        return b"-"
+    return b"+" + (value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)
+
+
+def _digest(kind: bytes, parts: Iterable[bytes]) -> str:
+    """Of parts whose borders count."""
+    hashed = blake3(kind)
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big") + part)
+    return hashed.hexdigest()

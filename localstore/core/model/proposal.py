@@ -1,0 +1,185 @@
+"""Proposals to merge one branch into another. They share numbers, comments and reactions with issues."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.limits import QUERY_CHARS, REF_NAME_BYTES, REVIEWERS
+from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.issue import Body, Handle, Handles, LabelAddQuery, Names, Reactions, Title
+from localstore.core.model.label import Label, Name
+from localstore.core.model.review import Review
+
+
+class ProposalExists(Conflict):
+    """An open proposal with this head and this base exists; `number` is its number."""
+
+    code = "proposal_exists"
+
+
+class NothingProposed(Conflict):
+    """The base has every seal of the head already."""
+
+    code = "nothing_proposed"
+
+
+class ProposalMerged(Conflict):
+    """The proposal is merged, and that is final."""
+
+    code = "proposal_merged"
+
+
+class BranchGone(Conflict):
+    """The head or base branch of the proposal is deleted."""
+
+    code = "branch_gone"
+
+
+class Draft(Conflict):
+    """The proposal is a draft: nobody approves or merges it before it is ready."""
+
+    code = "draft"
+
+
+State = Literal["open", "closed", "merged"]
+MergeState = Literal["clean", "conflicts", "behind", "blocked", "draft", "unknown"]
+Branch = Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES, description="name of a branch")]
+Reviewers = Annotated[list[Handle], msgspec.Meta(max_length=REVIEWERS)]
+
+
+class HeadRepo(Model, frozen=True):
+    """The repository of the head branch."""
+
+    id: str
+    full_name: str
+
+
+class Reviewer(Model, frozen=True):
+    """Somebody who is asked to review, or whose verdict stands. `seal_id`: the head that the verdict is
+    about; `stale`: the change is another one since."""
+
+    who: Actor
+    state: Literal["requested", "approved", "changes_requested"]
+    seal_id: str | None = None
+    stale: bool = False
+
+
+class Proposal(Model, frozen=True):
+    """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
+    a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
+    review that each verdict among `reviewers` comes from. `merge_state`: `clean` if it can be fast-forwarded,
+    `behind` if its base has moved on. `blocked_by`: codes of what keeps it from being merged. `depends_on`:
+    open proposals whose head branch is the base of this one. `closes`: issues that merging closes."""
+
+    number: int
+    title: str
+    body: str
+    state: State
+    draft: bool
+    author: Actor
+    head: str
+    base: str
+    head_repo: HeadRepo | None
+    head_seal: str
+    base_seal: str
+    merge_base: str | None
+    version: int
+    assignees: list[Actor]
+    labels: list[Label]
+    reactions: Reactions
+    comments: int
+    reviewers: list[Reviewer]
+    reviews: list[Review]
+    merge_state: MergeState
+    blocked_by: list[str]
+    depends_on: list[int]
+    closes: list[int]
+    created_at: str
+    updated_at: str
+    closed_at: str | None = None
+    merged_seal: str | None = None
+
+
+class Version(Model, frozen=True):
+    """One head of the proposal. `base`: head of the base branch at that time. `change_id`: equal for equal
+    changes, wherever they are in their files; None while it is not known, and where paths are hidden."""
+
+    n: int
+    head: str
+    base: str
+    merge_base: str | None
+    change_id: str | None
+    by: Actor | None
+    at: str
+
+
+class ProposalCreate(Model, frozen=True):
+    """Labels, assignees and reviewers are for whoever may set them; an author may ask for reviews."""
+
+    head: Branch
+    base: Branch
+    title: Title
+    body: Body = ""
+    draft: bool = False
+    labels: Names = msgspec.field(default_factory=list)
+    assignees: Handles = msgspec.field(default_factory=list)
+    reviewers: Reviewers = msgspec.field(default_factory=list)
+
+
+class ProposalPatch(Model, frozen=True):
+    """What is None, or an empty list, stays."""
+
+    title: Title | None = None
+    body: Body | None = None
+    base: Branch | None = None
+    state: Literal["open", "closed"] | None = None
+    draft: bool | None = None
+    add_labels: Names = msgspec.field(default_factory=list)
+    remove_labels: Names = msgspec.field(default_factory=list)
+    add_assignees: Handles = msgspec.field(default_factory=list)
+    remove_assignees: Handles = msgspec.field(default_factory=list)
+    add_reviewers: Reviewers = msgspec.field(default_factory=list)
+    remove_reviewers: Reviewers = msgspec.field(default_factory=list)
+
+
+class ProposalQuery(PageQuery, frozen=True):
+    """`author`, `assignee`, `reviewer`: a handle, or @me. `involves` @me: what the caller opened, commented
+    on or is assigned to. `head`, `base`: names of branches. `search`: part of the title, in any case."""
+
+    state: Literal["open", "closed", "merged", "all"] = "open"
+    author: Handle | None = None
+    assignee: Handle | None = None
+    reviewer: Handle | None = None
+    involves: Literal["@me"] | None = None
+    label: Name | None = None
+    head: Branch | None = None
+    base: Branch | None = None
+    draft: bool | None = None
+    search: (
+        Annotated[str, msgspec.Meta(min_length=1, max_length=QUERY_CHARS, pattern=r"^[^\x00]*$")] | None
+    ) = None
+
+
+class TimelineItem(Model, frozen=True):
+    """One event of an issue or a proposal. `kind`: noun.verb. `data`: ids, numbers and names."""
+
+    id: int
+    kind: str
+    actor: Actor | None
+    at: str
+    data: dict[str, Any]
+
+
+_ONE = f"{REPO}/proposals/{{n}}"
+LIST = Endpoint("GET", f"{REPO}/proposals", query=ProposalQuery, returns=Page[Proposal])
+CREATE = Endpoint("POST", f"{REPO}/proposals", body=ProposalCreate, returns=Proposal, status=201)
+GET = Endpoint("GET", _ONE, returns=Proposal)
+UPDATE = Endpoint("PATCH", _ONE, body=ProposalPatch, returns=Proposal)
+ADD_LABEL = Endpoint("PUT", f"{_ONE}/labels/{{name}}", query=LabelAddQuery, returns=Proposal)
+REMOVE_LABEL = Endpoint("DELETE", f"{_ONE}/labels/{{name}}", returns=Proposal)
+VERSIONS = Endpoint("GET", f"{_ONE}/versions", query=PageQuery, returns=Page[Version])
+TIMELINE = Endpoint("GET", f"{REPO}/issues/{{n}}/timeline", query=PageQuery, returns=Page[TimelineItem])

@@ -1,0 +1,66 @@
+"""Reviews of proposals: what somebody says about one version."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict, Forbidden
+from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.issue import Body
+
+
+class OwnProposal(Forbidden):
+    """Nobody approves a proposal of their own, or requests changes to it."""
+
+    code = "own_proposal"
+
+
+class HeadMoved(Conflict):
+    """The head is another one than the review is about; `head` is what it is now."""
+
+    code = "head_moved"
+
+    def __init__(self, number: int, head: str) -> None:
+        super().__init__(
+            f"the head of #{number} moved to {head[:12]}; look again: svc pr diff {number}", head=head
+        )
+
+
+Verdict = Literal["approve", "request_changes", "comment"]
+
+
+class Review(Model, frozen=True):
+    """`seal_id`: the head that it is about, of version `version`. `stale`: the change is another one since.
+    `counts`: its author may write here now, so that the verdict does something."""
+
+    id: str
+    reviewer: Actor
+    verdict: Verdict
+    body: str
+    seal_id: str
+    version: int
+    created_at: str
+    stale: bool = False
+    counts: bool = True
+    dismissed_at: str | None = None
+
+
+class ReviewCreate(Model, frozen=True):
+    """`seal_id`: the head that was looked at; if it is not the head any more, the review is refused."""
+
+    verdict: Verdict
+    body: Body = ""
+    seal_id: str | None = None
+
+
+class ReviewPatch(Model, frozen=True):
+    """The verdict counts no longer."""
+
+    state: Literal["dismissed"]
+
+
+_ALL = f"{REPO}/proposals/{{n}}/reviews"
+LIST = Endpoint("GET", _ALL, query=PageQuery, returns=Page[Review])
+CREATE = Endpoint("POST", _ALL, body=ReviewCreate, returns=Review, status=201)
+DISMISS = Endpoint("PATCH", f"{_ALL}/{{review}}", body=ReviewPatch, returns=Review)

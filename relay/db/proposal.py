@@ -1,0 +1,287 @@
+"""Statements on proposals: their rows, versions and what follows their branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, insert, select, update
+
+from relay.db.engine.database import Row
+from relay.db.engine.keyset import Keyset
+from relay.db.schema.account import account
+from relay.db.schema.event import event
+from relay.db.schema.issue import part, subject, subject_label
+from relay.db.schema.proposal import closing, proposal, reviewer, version
+from relay.db.schema.ref import ref
+from relay.db.schema.repo import repo
+
+PROPOSAL = "proposal"
+_REPO: Any = bindparam("of_repo")
+_NUMBER: Any = bindparam("of_number")
+_NUMBERS: Any = bindparam("numbers", expanding=True)
+
+
+@dataclass(slots=True, frozen=True)
+class ProposalRow:
+    """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
+    version; `merge_base` is known if it is `settled`. `base_now`: head of the base branch, None for a deleted
+    one."""
+
+    number: int
+    title: str
+    body: str
+    state: str
+    draft: bool
+    author_id: str
+    author_handle: str | None
+    author_kind: str
+    head_id: str
+    head: str
+    base_id: str
+    base: str
+    version: int
+    head_seal: str
+    merged_seal: str | None
+    version_base: str
+    merge_base: str | None
+    settled: bool
+    base_now: str | None
+    comments: int
+    created_at: int
+    updated_at: int
+    closed_at: int | None
+
+
+def row(found: Row) -> ProposalRow:
+    return ProposalRow(*found)
+
+
+# The living base branch as it is now.
+_base: Any = ref.alias("base")
+COLUMNS = (
+    proposal.c.number,
+    subject.c.title,
+    subject.c.body,
+    proposal.c.state,
+    proposal.c.draft,
+    subject.c.author_id,
+    account.c.handle,
+    account.c.kind,
+    proposal.c.head_id,
+    proposal.c.head,
+    proposal.c.base_id,
+    proposal.c.base,
+    proposal.c.version,
+    proposal.c.head_seal,
+    proposal.c.merged_seal,
+    version.c.base.label("version_base"),
+    version.c.merge_base,
+    version.c.settled,
+    _base.c.head.label("base_now"),
+    subject.c.comments,
+    subject.c.created_at,
+    subject.c.updated_at,
+    subject.c.closed_at,
+)
+
+
+def _from(*more: Any) -> Select[Any]:
+    return (
+        select(*COLUMNS, *more)
+        .select_from(
+            proposal.join(
+                subject, and_(subject.c.repo_id == proposal.c.repo_id, subject.c.number == proposal.c.number)
+            )
+            .join(account, account.c.id == subject.c.author_id)
+            .join(
+                version,
+                and_(
+                    version.c.repo_id == proposal.c.repo_id,
+                    version.c.number == proposal.c.number,
+                    version.c.n == proposal.c.version,
+                ),
+            )
+            .outerjoin(_base, and_(_base.c.id == proposal.c.base_id, _base.c.deleted_at.is_(None)))
+        )
+        .where(proposal.c.repo_id == _REPO)
+    )
+
+
+ONE = _from().where(proposal.c.number == _NUMBER)
+
+
+def _taking_part(who: str, how: ColumnElement[bool]) -> ColumnElement[bool]:
+    numbers = select(part.c.number).where(
+        part.c.account_id == bindparam(who), part.c.repo_id == _REPO, part.c.kind == PROPOSAL, how
+    )
+    return proposal.c.number.in_(numbers)
+
+
+_FILTERS: dict[str, ColumnElement[bool]] = {
+    "state": proposal.c.state == bindparam("state"),
+    "head": proposal.c.head == bindparam("head"),
+    "base": proposal.c.base == bindparam("base"),
+    "draft": proposal.c.draft == bindparam("draft"),
+    "author": proposal.c.number.in_(
+        select(subject.c.number).where(
+            subject.c.repo_id == _REPO, subject.c.author_id == bindparam("author"), subject.c.kind == PROPOSAL
+        )
+    ),
+    "assignee": _taking_part("assignee", part.c.assigned),
+    "involves": _taking_part("involves", part.c.assigned | part.c.posted),
+    "reviewer": proposal.c.number.in_(
+        select(reviewer.c.number).where(
+            reviewer.c.account_id == bindparam("reviewer"), reviewer.c.repo_id == _REPO
+        )
+    ),
+    "label": proposal.c.number.in_(
+        select(subject_label.c.number).where(
+            subject_label.c.repo_id == _REPO,
+            subject_label.c.folded == bindparam("label"),
+            subject_label.c.kind == PROPOSAL,
+        )
+    ),
+    "search": subject.c.folded_title.like(bindparam("search"), escape="\\"),
+}
+
+
+@cache
+def page(filters: frozenset[str]) -> Keyset:
+    """Proposals, the newest first, by these filters, whose parameters have their names."""
+    return Keyset(_from().where(*(_FILTERS[name] for name in sorted(filters))), "-number")
+
+
+# Rows.
+INSERT = insert(proposal)
+_THIS = and_(proposal.c.repo_id == _REPO, proposal.c.number == _NUMBER)
+HEAD_OF = select(proposal.c.head_seal).where(_THIS)
+SET_DRAFT = update(proposal).where(_THIS).values(draft=bindparam("is_draft"))
+SET_STATE = update(proposal).where(_THIS).values(state=bindparam("new_state"))
+SET_MERGED = update(proposal).where(_THIS).values(merged_seal=bindparam("seal"))
+SET_BASE = update(proposal).where(_THIS).values(base=bindparam("new_base"), base_id=bindparam("new_base_id"))
+SET_HEAD = update(proposal).where(_THIS).values(head=bindparam("new_head"), head_id=bindparam("new_head_id"))
+SET_VERSION = (
+    update(proposal).where(_THIS).values(version=bindparam("new_n"), head_seal=bindparam("new_seal"))
+)
+SUBJECT_STATE = (
+    update(subject)
+    .where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
+    .values(state=bindparam("new_state"), closed_at=bindparam("new_closed_at"), updated_at=bindparam("now"))
+)
+REVIEWER_STATE = (
+    update(reviewer)
+    .where(reviewer.c.repo_id == _REPO, reviewer.c.number == _NUMBER)
+    .values(state=bindparam("new_state"))
+)
+
+# By branch.
+SAME = select(proposal.c.number).where(
+    proposal.c.repo_id == _REPO,
+    proposal.c.head_id == bindparam("head_id"),
+    proposal.c.base_id == bindparam("base_id"),
+    proposal.c.state == "open",
+)
+OPEN_OF_HEAD = (
+    select(proposal.c.number, proposal.c.version, proposal.c.head_seal, version.c.base, ref.c.head)
+    .select_from(
+        proposal.join(
+            version,
+            and_(
+                version.c.repo_id == proposal.c.repo_id,
+                version.c.number == proposal.c.number,
+                version.c.n == proposal.c.version,
+            ),
+        ).outerjoin(ref, and_(ref.c.id == proposal.c.base_id, ref.c.deleted_at.is_(None)))
+    )
+    .where(proposal.c.head_id == bindparam("branch_id"), proposal.c.state == "open")
+    .order_by(proposal.c.number)
+)
+OPEN_OF_BASE = (
+    select(proposal.c.number, proposal.c.head_id)
+    .where(proposal.c.base_id == bindparam("branch_id"), proposal.c.state == "open")
+    .order_by(proposal.c.number)
+)
+MERGED_OF_HEAD = (
+    select(proposal.c.base_id)
+    .where(proposal.c.head_id == bindparam("branch_id"), proposal.c.state == "merged")
+    .order_by(proposal.c.number.desc())
+    .limit(1)
+)
+# Open proposals whose head branch is the base of those asked for: (number, number it depends on).
+_lower: Any = proposal.alias("lower")
+DEPENDS = (
+    select(proposal.c.number, _lower.c.number)
+    .select_from(
+        proposal.join(_lower, and_(_lower.c.head_id == proposal.c.base_id, _lower.c.state == "open"))
+    )
+    .where(proposal.c.repo_id == _REPO, proposal.c.number.in_(_NUMBERS), proposal.c.state == "open")
+    .order_by(proposal.c.number, _lower.c.number)
+)
+
+# Issues that merging closes: those of them that are issues.
+CLOSES = (
+    select(closing.c.number, closing.c.issue)
+    .select_from(
+        closing.join(
+            subject, and_(subject.c.repo_id == closing.c.repo_id, subject.c.number == closing.c.issue)
+        )
+    )
+    .where(closing.c.repo_id == _REPO, closing.c.number.in_(_NUMBERS), subject.c.kind == "issue")
+    .order_by(closing.c.number, closing.c.issue)
+)
+CLOSING = insert(closing)
+DROP_CLOSING = delete(closing).where(closing.c.repo_id == _REPO, closing.c.number == _NUMBER)
+
+# Versions.
+_VERSIONS = (
+    select(
+        version.c.n,
+        version.c.head,
+        version.c.base,
+        version.c.merge_base,
+        version.c.change_id,
+        version.c.settled,
+        account.c.id,
+        account.c.handle,
+        account.c.kind,
+        version.c.created_at,
+    )
+    .select_from(version.join(account, account.c.id == version.c.by_id))
+    .where(version.c.repo_id == _REPO, version.c.number == _NUMBER)
+)
+VERSIONS = Keyset(_VERSIONS, "n")
+INSERT_VERSION = insert(version)
+UNSETTLED = (
+    select(version.c.n, version.c.head, version.c.base, repo.c["class"])
+    .select_from(version.join(repo, repo.c.id == version.c.repo_id))
+    .where(version.c.repo_id == _REPO, version.c.number == _NUMBER, version.c.settled.is_(False))
+    .order_by(version.c.n)
+    .limit(bindparam("limit"))
+)
+SETTLE = (
+    update(version)
+    .where(version.c.repo_id == _REPO, version.c.number == _NUMBER, version.c.n == bindparam("of_n"))
+    .values(settled=True, merge_base=bindparam("new_merge_base"), change_id=bindparam("new_change_id"))
+)
+
+# What happened to an issue or a proposal.
+_TIMELINE = (
+    select(
+        event.c.id,
+        event.c.kind,
+        event.c.actor,
+        account.c.handle,
+        account.c.kind.label("actor_kind"),
+        event.c.created_at,
+        event.c.data,
+    )
+    .select_from(event.outerjoin(account, account.c.id == event.c.actor))
+    .where(
+        event.c.repo_id == _REPO,
+        event.c.number == _NUMBER,
+        event.c.audience.in_(bindparam("audiences", expanding=True)),
+    )
+)
+TIMELINE = Keyset(_TIMELINE, "id")

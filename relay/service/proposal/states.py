@@ -1,0 +1,40 @@
+"""A proposal's row, and its state wherever that stands."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from localstore.core.errors import NotFound
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db import proposal as rows
+from relay.db.engine.database import Tx
+from relay.db.proposal import ProposalRow
+from relay.service import subject
+from relay.service.subject import Subject
+
+
+async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
+    """NotFound if there is no proposal of this number."""
+    n = subject.parsed(str(number))
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n)
+    if row is None:
+        raise NotFound
+    return rows.row(row)
+
+
+def subject_of(row: ProposalRow) -> Subject:
+    return Subject(row.number, rows.PROPOSAL, row.state, row.author_id, row.comments)
+
+
+async def put(
+    tx: Tx, view: View, number: int, state: Literal["open", "closed", "merged"], kind: str, **data: Any
+) -> None:
+    """Set the state; `kind` and `data` are of the event that says so. Rules are the caller's."""
+    now = now_ms()
+    of = {"of_repo": view.repo.id, "of_number": number, "new_state": state}
+    await tx.run(rows.SET_STATE, **of)
+    await tx.run(rows.SUBJECT_STATE, **of, new_closed_at=None if state == "open" else now, now=now)
+    await tx.run(rows.REVIEWER_STATE, **of)
+    await subject.set_state(tx, view, number, state)
+    await subject.announce(tx, view, kind, number, **data)

@@ -1,0 +1,109 @@
+"""Proposals and reviews as they are sent, in a fixed number of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from localstore.core.model.proposal import HeadRepo, Proposal, Reviewer
+from localstore.core.model.review import Review
+from relay.base.clock import rfc3339, rfc3339_or_none
+from relay.caller import View
+from relay.db import proposal as rows
+from relay.db import review as reviews
+from relay.db.engine.database import Row, Tx
+from relay.db.proposal import ProposalRow
+from relay.db.review import ReviewRow
+from relay.service import reaction_counts as reaction
+from relay.service import subject
+from relay.service.proposal import verdict
+from relay.service.proposal.verdict import Rules
+
+
+async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
+    numbers = [row.number for row in found]
+    if not numbers:
+        return []
+    of = {"of_repo": view.repo.id, "numbers": numbers}
+    labels = await subject.labels_of(tx, view, numbers)
+    assignees = await subject.assignees_of(tx, view, numbers)
+    reactions = await reaction.on_issues(tx, view, numbers)
+    standing: dict[int, list[Review]] = {}
+    for n, *one in await tx.all(reviews.STANDING, **of):
+        standing.setdefault(n, []).append(review(reviews.row(one)))
+    asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
+    closes = _by_number(await tx.all(rows.CLOSES, **of))
+    depends = _by_number(await tx.all(rows.DEPENDS, **of))
+    made = []
+    for row in found:
+        n, stand = row.number, standing.get(row.number, [])
+        blocked = verdict.blocked_by(Rules(), stand) if row.state == "open" else []
+        base_now = row.base_now if row.state == "open" else None
+        made.append(
+            Proposal(
+                number=n,
+                title=row.title,
+                body=row.body,
+                state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
+                draft=row.draft,
+                author=subject.actor(row.author_id, row.author_handle, row.author_kind),
+                head=row.head,
+                base=row.base,
+                head_repo=HeadRepo(id=view.repo.id, full_name=view.repo.full_name),
+                head_seal=row.head_seal,
+                base_seal=base_now or row.version_base,
+                merge_base=row.merge_base,
+                version=row.version,
+                assignees=assignees.get(n, []),
+                labels=labels.get(n, []),
+                reactions=reactions[n],
+                comments=row.comments,
+                reviewers=asked.get(n, []),
+                reviews=stand,
+                merge_state=verdict.merge_state(row.state, row.draft, blocked, row.merge_base, base_now),
+                blocked_by=blocked,
+                depends_on=depends.get(n, []),
+                closes=closes.get(n, []),
+                created_at=rfc3339(row.created_at),
+                updated_at=rfc3339(row.updated_at),
+                closed_at=rfc3339_or_none(row.closed_at),
+                merged_seal=row.merged_seal,
+            )
+        )
+    return made
+
+
+def review(row: ReviewRow) -> Review:
+    return Review(
+        id=row.id,
+        reviewer=subject.actor(row.account_id, row.handle, row.kind),
+        verdict=row.verdict,
+        body=row.body,
+        seal_id=row.seal_id,
+        version=row.version,
+        created_at=rfc3339(row.created_at),
+        stale=row.stale,
+        counts=bool(row.counts),
+        dismissed_at=rfc3339_or_none(row.dismissed_at),
+    )
+
+
+def _reviewers(found: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
+    """Who is asked again counts as asked, whatever was said before."""
+    by_id = {one.id: one for stand in standing.values() for one in stand}
+    made: dict[int, list[Reviewer]] = {}
+    for n, who, handle, kind, requested, review_id in found:
+        person, said = subject.actor(who, handle, kind), by_id.get(review_id)
+        if requested or said is None:
+            one = Reviewer(who=person, state="requested")
+        else:
+            state = "approved" if said.verdict == "approve" else "changes_requested"
+            one = Reviewer(who=person, state=state, seal_id=said.seal_id, stale=said.stale)  # type: ignore[arg-type]
+        made.setdefault(n, []).append(one)
+    return made
+
+
+def _by_number(found: Iterable[Row]) -> dict[int, list[int]]:
+    made: dict[int, list[int]] = {}
+    for n, other in found:
+        made.setdefault(n, []).append(other)
+    return made

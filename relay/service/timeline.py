@@ -1,0 +1,36 @@
+"""What happened to an issue or a proposal, as the event log tells it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.proposal import TimelineItem
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db import proposal as rows
+from relay.db.engine.database import Row
+from relay.events.log import LEVEL, audience_of
+from relay.http import paging
+from relay.service import subject
+
+
+async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
+    """The oldest first; what the caller may hear."""
+    hears = LEVEL[audience_of(view.role)]
+    audiences = [name for name, level in LEVEL.items() if level <= hears]
+    async with view.read() as tx:
+        n = (await subject.find(tx, view, number)).number
+        of = {"of_repo": view.repo.id, "of_number": n, "audiences": audiences}
+        return await paging.page(tx, rows.TIMELINE, query, _to_wire, **of)
+
+
+def _to_wire(row: Row) -> TimelineItem:
+    id_, kind, actor, handle, actor_kind, created, data = row
+    return TimelineItem(
+        id=id_,
+        kind=kind,
+        actor=subject.actor(actor, handle, actor_kind) if actor_kind else None,
+        at=rfc3339(created),
+        data=msgspec.json.decode(data),
+    )
