@@ -297,6 +297,37 @@ def test_json_keeps_the_exit_code_and_stdout_for_the_answer(world: World) -> Non
     assert json.loads(done.out)[1] == {"name": "late", "state": "pending"}
 
 
+def test_a_proposal_is_watched_until_it_has_another_head(world: World) -> None:
+    world.ann.ok("repo", "branch", "topic", "--from", "main")
+    world.ann.ok("switch", "topic")
+    world.write(world.ann, "a.txt", "two\n")
+    world.ann.ok("push", "-m", "Second")
+    repo = json.loads(world.ann.ok("repo", "view", "--json", "id").out)["id"]
+    wish = json.dumps({"head": "topic", "base": "main", "title": "Two"})
+    world.ann.ok("repo", "api", "-X", "POST", "-d", wish, f"repos/{repo}/proposals")
+    test = world.run("ci/test")
+    look = ("pr", "checks", "1")
+    ended(world.bob.run(*look), 0)
+    ended(world.bob.run(*look, "--exit-status"), 8)
+    watcher = world.watching(*look, "--watch", "--interval", "1")
+    world.end(test, "failure", "--summary", "2 failed")
+    ended(watcher.wait(), 1, "1 check failed on")
+    ended(world.bob.run(*look), 1, "(#1)")
+    ended(world.ann.run("pr", "checks"), 1, "(#1)")
+    ended(world.ann.run("pr", "checks", "#1", "--required"), 0)
+    again = world.ann.ok("repo", "run", "rerun", test).out.strip()
+    watcher = world.watching(*look, "--watch", "--interval", "1", "--json", "name,state,attempt")
+    world.write(world.ann, "a.txt", "three\n")
+    world.ann.ok("push", "-m", "Third")
+    done = watcher.wait()
+    ended(done, 1, "STALE: #1 moved to")
+    assert json.loads(done.out) == [{"name": "ci/test", "state": "pending", "attempt": 2}]
+    assert again
+    ended(world.bob.run(*look, "--watch"), 0, "no checks to wait for")
+    ended(world.bob.run("pr", "checks", "7"), 1, "no proposal 7")
+    ended(world.bob.run("pr", "checks", "main"), 1, "no open proposal of the branch main")
+
+
 def test_one_run_is_watched_to_its_end(world: World) -> None:
     test = world.run("ci/test")
     world.run("lint")

@@ -71,6 +71,22 @@ def test_so_many_checks_are_enabled_and_known(repo: Repository, monkeypatch: pyt
     assert checks(repo, seal)["rollup"]["total"] == 5
 
 
+def test_a_proposal_says_how_the_checks_of_its_head_stand(repo: Repository) -> None:
+    first = sealed(repo)
+    repo.branch("topic", first)
+    head = sealed(repo, "topic")
+    made = ok(repo.http.post(f"{repo.url}/proposals", json={"head": "topic", "base": "main", "title": "T"}))
+    assert made["checks"] == {"total": 0, "passed": 0, "failed": 0, "pending": 0}
+    ok(repo.http.put(f"{repo.url}/checks/must"))
+    run(repo, head, "lint", conclusion="failure")
+    run(repo, first, "must", conclusion="success")
+    (listed,) = repo.get("/proposals")["items"]
+    assert listed["checks"] == checks(repo, head)["rollup"]
+    assert listed["checks"] == {"total": 2, "passed": 0, "failed": 1, "pending": 1}
+    newer = sealed(repo, "topic")
+    assert repo.get("/proposals/1")["checks"] == checks(repo, newer)["rollup"]
+
+
 def test_rollups_and_what_is_unmet_agree_with_the_list(relay: Relay, repo: Repository) -> None:
     seals = [sealed(repo) for _ in range(4)]
     for name in ("must", "also"):
