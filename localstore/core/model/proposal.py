@@ -73,9 +73,9 @@ class Proposal(Model, frozen=True):
     """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
     a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
     review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
-    it can be fast-forwarded, `behind` if its base has moved on. `blocked_by`: codes of what keeps it from being
-    merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues that
-    merging closes."""
+    it can be fast-forwarded, `behind` if its base has moved on. `blocked_by`: codes of what keeps it from
+    being merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
+    that merging closes."""
 
     number: int
     title: str
