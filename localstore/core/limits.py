@@ -41,6 +41,9 @@ POSTS_STRANGER, POSTS_MEMBER = (
     120,
 )  # issues, proposals, reviews and comments of an account within a minute; members: triage
 
+# --- private paths
+PATH_RULES, PATH_CHANGES = 500, 100_000  # of a repository: rules of its path policy, and changes of them
+
 # --- runs and checks
 CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000
 SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempts, all told

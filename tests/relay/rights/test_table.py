@@ -84,11 +84,7 @@ organisation.create
 organisation.get
 organisation.members
 page.repository
-path.list
 path.price
-path.remove
-path.set
-path.timeline
 proposal.auto_merge
 proposal.close
 proposal.edit
