@@ -26,7 +26,7 @@ from relay.db.engine.postgres import PostgresDatabase
 from scripts.check_two_relays import _settle
 from scripts.two_relays_people import Ledger, Person, Relays, json_of
 from svc.api import Api
-from svc.flows.checks import Options, Subject, Watcher
+from svc.flows.waiting.checks import Options, Subject, Watcher
 from svc.http.client import Credential, Http
 
 MOST = 1.0  # seconds in which a status reaches everybody

@@ -29,11 +29,6 @@ UNCALLED = {
     "node.HEALTH": "monitors",
     "node.READY": "monitors",
     "node.READYZ": "monitors",
-    **{
-        f"proposal.{one}": "commands to come"
-        for one in ("LIST", "CREATE", "GET", "UPDATE", "ADD_LABEL", "REMOVE_LABEL", "VERSIONS", "TIMELINE")
-    },
-    **{f"review.{one}": "commands to come" for one in ("LIST", "CREATE", "DISMISS")},
     "ref.UPDATE": "importers",
     "seal.FINALIZE_SEALS": "importers",
     "seal.PREPARE_SEALS": "importers",

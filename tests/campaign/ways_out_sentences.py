@@ -92,6 +92,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "--follow takes one file": ROW,
         "is git's": "svc log lists the ids that are asked for",
     },
+    ("usage", "repo branch"): {
+        "--from needs the name": ROW,
+        "would be proposed for itself": "said in the row of usage and switch, which makes the branch so",
+    },
     ("usage", "repo clone"): {
         "Name it with -R": "said in the row of repo init",
         "which repository? svc repo clone": ROW,

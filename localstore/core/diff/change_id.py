@@ -1,9 +1,9 @@
-"""The identity of a change: what its hunks remove and add, wherever they stand in their files.
+"""The identity of a change: what its hunks remove and add between which lines, wherever in their files.
 
     change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
 
-A change that is carried onto another base keeps its id unless it was edited. Two changes of one id do the
-same to the same paths.
+A change that is carried onto another base keeps its id unless it, or a line near it, was edited. The lines
+around count, as git's patch id has it: the same line added elsewhere is another change.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import NamedTuple
 from blake3 import blake3
 
 from localstore.core.diff.line_diff import is_binary, lines, opcodes
+
+CONTEXT = 3  # lines on each side of a hunk that count
 
 
 class FileChange(NamedTuple):
@@ -41,7 +43,15 @@ def file_id(change: FileChange) -> bytes:
     old, new = lines(before), lines(after)
     parts: list[bytes] = []
     for hunk in opcodes(old, new):
-        parts += [b"".join(old[hunk.old_start : hunk.old_end]), b"".join(new[hunk.new_start : hunk.new_end])]
+        parts += map(
+            b"".join,
+            (
+                old[max(hunk.old_start - CONTEXT, 0) : hunk.old_start],
+                old[hunk.old_start : hunk.old_end],
+                new[hunk.new_start : hunk.new_end],
+                old[hunk.old_end : hunk.old_end + CONTEXT],
+            ),
+        )
     return bytes.fromhex(_digest(b"lines", [*names, *parts]))
 
 

@@ -34,10 +34,10 @@ class ProposalMerged(Conflict):
     code = "proposal_merged"
 
 
-class BranchGone(Conflict):
+class ProposalBranchGone(Conflict):
     """The head or base branch of the proposal is deleted."""
 
-    code = "branch_gone"
+    code = "proposal_branch_gone"
 
 
 class Draft(Conflict):

@@ -22,9 +22,7 @@ class HeadMoved(Conflict):
     code = "head_moved"
 
     def __init__(self, number: int, head: str) -> None:
-        super().__init__(
-            f"the head of #{number} moved to {head[:12]}; look again: svc pr diff {number}", head=head
-        )
+        super().__init__(f"the head of #{number} moved to {head[:12]}; look at it again", head=head)
 
 
 Verdict = Literal["approve", "request_changes", "comment"]

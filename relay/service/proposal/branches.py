@@ -11,7 +11,7 @@ A branch is known by its id: renamed it is the same one, and a new branch with a
 
 from __future__ import annotations
 
-from localstore.core.model.proposal import BranchGone
+from localstore.core.model.proposal import ProposalBranchGone
 from relay.caller import View
 from relay.db import proposal as rows
 from relay.db import ref as refs
@@ -56,11 +56,12 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Before a proposal is opened again: find its branches, or others that stand for them. BranchGone."""
+    """Before a proposal is opened again: find its branches, or others that stand for them.
+    ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     base = await _living(tx, view, row.base_id) or await _named(tx, view, row.base)
     if base is None or base.head is None:
-        raise BranchGone(
+        raise ProposalBranchGone(
             f"#{row.number} stays closed: its base {row.base} is gone; "
             f"run: svc pr edit {row.number} --base {view.repo.default_branch}"
         )
@@ -68,9 +69,9 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
     if head is None:
         head = await _named(tx, view, row.head)
         if head is None or head.head != row.head_seal:
-            raise BranchGone(
+            raise ProposalBranchGone(
                 f"#{row.number} stays closed: its branch {row.head} is gone; "
-                f"run: svc repo branch {row.head} --from {row.head_seal[:12]}"
+                f"run: svc repo branch {row.head} --from {row.head_seal}"
             )
         await tx.run(rows.SET_HEAD, **of, new_head=head.name, new_head_id=head.id)
     if base.id != row.base_id:

@@ -118,7 +118,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
         view.require_author(old.author_id)
         _require_rights(view, old.author_id, patch)
         if old.state == "merged" and (patch.state, patch.draft, patch.base) != (None, None, None):
-            raise ProposalMerged(f"#{old.number} is merged, and stays so; open another: svc pr create")
+            raise ProposalMerged(f"#{old.number} is merged, and stays so")
         await _edit(tx, view, old, patch)
         if patch.base is not None and patch.base != old.base:
             await _retarget(tx, view, old, patch.base)

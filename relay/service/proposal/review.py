@@ -116,7 +116,7 @@ def _require_sayable(view: View, row: ProposalRow, body: ReviewCreate) -> None:
     if row.author_id == view.me.account_id:
         raise OwnProposal(f"#{row.number} is yours, and a verdict on it is somebody else's; add a comment")
     if row.draft and body.verdict == "approve":
-        raise Draft(f"#{row.number} is a draft; its author says when it is ready: svc pr ready {row.number}")
+        raise Draft(f"#{row.number} is a draft; its author says when it is ready")
 
 
 async def _insert(tx: Tx, view: View, of: Subject, who: str, review: str | None) -> None:

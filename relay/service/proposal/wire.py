@@ -46,7 +46,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 title=row.title,
                 body=row.body,
                 state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
-                draft=bool(row.draft),
+                draft=bool(row.draft),  # a number where the database has no such type
                 author=subject.actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,

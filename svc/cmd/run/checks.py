@@ -28,8 +28,8 @@ from svc.cmd.run.watch import (
     look,
 )
 from svc.console import Column, answers
-from svc.flows.checks import INTERVAL, Options, Subject
 from svc.flows.place.refs import explained_not_found, seal_of
+from svc.flows.waiting.checks import INTERVAL, Options, Subject
 from svc.http.checked import checked
 
 LIST = "svc repo checks list"

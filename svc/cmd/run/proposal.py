@@ -26,8 +26,8 @@ from svc.cmd.run.watch import (
     look,
 )
 from svc.console import answers
-from svc.flows.checks import INTERVAL, Options, Subject
 from svc.flows.place.refs import explained_not_found
+from svc.flows.waiting.checks import INTERVAL, Options, Subject
 from svc.http.checked import checked
 
 

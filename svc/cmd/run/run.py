@@ -14,8 +14,8 @@ from localstore.core.model.run import Conclusion, Run, RunQuery, Status, state_o
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.flows.checks import FAILED
 from svc.flows.place.refs import explained_not_found, resolve_ref
+from svc.flows.waiting.checks import FAILED
 from svc.http.checked import checked
 
 LIST = "svc repo run list"

@@ -15,7 +15,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.run.run import Id, find
 from svc.console import Column, answers
 from svc.console.live_table import LiveTable
-from svc.flows.checks import FAILED, INTERVAL, Options, Subject, Verdict, Watcher, counted, decided
+from svc.flows.waiting.checks import FAILED, INTERVAL, Options, Subject, Verdict, Watcher, counted, decided
 
 NAMED = 5  # checks that a sentence names
 

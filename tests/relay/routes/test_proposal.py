@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from sqlalchemy import insert, update
 
 from localstore.core import limits
+from localstore.core.model.proposal import Proposal
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
@@ -128,6 +130,7 @@ def test_what_a_proposal_is(world: World) -> None:
         ok(world.http.post(f"{world.repo.url}/issues", json={"title": title}))
     found = world.get()
     assert (found["number"], found["state"], found["draft"], found["version"]) == (1, "open", True, 1)
+    msgspec.convert(found, Proposal)  # as the client reads it
     assert (found["head"], found["base"]) == ("topic", "main")
     assert (found["head_seal"], found["base_seal"]) == (world.repo.head("topic"), world.first)
     assert found["closes"] == [2, 3]
@@ -237,10 +240,10 @@ def test_a_deleted_head_closes_and_the_same_head_opens_again(world: World) -> No
     assert world.get()["state"] == "closed"
     assert world.versions()[0]["head"] == head
     refused = world.patch(state="open")
-    assert code(refused) == (409, "branch_gone")
-    assert f"svc repo branch topic --from {head[:12]}" in refused.json()["detail"]  # type: ignore[index]
+    assert code(refused) == (409, "proposal_branch_gone")
+    assert f"svc repo branch topic --from {head}" in refused.json()["detail"]  # type: ignore[index]
     world.repo.branch("topic", world.first)
-    assert code(world.patch(state="open")) == (409, "branch_gone")  # another branch of that name
+    assert code(world.patch(state="open")) == (409, "proposal_branch_gone")  # another branch of that name
     assert world.http.delete(f"{world.repo.url}/refs/branch/topic").status_code == 204
     world.repo.branch("topic", head or "")
     assert ok(world.patch(state="open"))["state"] == "open"
@@ -265,7 +268,7 @@ def test_a_deleted_base_closes(world: World) -> None:
     assert stacked["depends_on"] == [1]
     assert world.http.delete(f"{world.repo.url}/refs/branch/lower").status_code == 204
     assert (world.get(1)["state"], world.get(2)["state"]) == ("closed", "closed")
-    assert code(world.patch(2, state="open")) == (409, "branch_gone")
+    assert code(world.patch(2, state="open")) == (409, "proposal_branch_gone")
     assert ok(world.patch(2, base="main"))["base"] == "main"
     assert ok(world.patch(2, state="open"))["state"] == "open"
 

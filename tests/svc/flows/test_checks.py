@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from localstore.core.model.check import SealCheck
 from localstore.core.model.run import state_of
 from localstore.core.model.sync import Event
-from svc.flows.checks import Options, counted, decided, taken
+from svc.flows.waiting.checks import Options, counted, decided, taken
 
 SEAL = "5" * 64
 NAMES = ("docs", "lint", "test")

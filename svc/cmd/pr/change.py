@@ -1,0 +1,208 @@
+"""`svc pr edit|close|reopen|ready`, `svc pr label add|remove`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model.issue import CommentBody, LabelAddQuery
+from localstore.core.model.proposal import Proposal, ProposalPatch
+from localstore.core.model.repo import Repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.issue.change import Comment, Names
+from svc.cmd.issue.words import handles_of, names_of
+from svc.cmd.pr.words import COLUMNS, Named, Number, find, number_of, titled
+from svc.console import answers
+from svc.flows.proposal.finding import known
+from svc.http.checked import checked
+
+
+def _several(option: str, help: str) -> Any:
+    return typer.Option(option, metavar="NAME", help=help)
+
+
+@answers(COLUMNS, Proposal)
+def edit(
+    ctx: Ctx,
+    number: Number = "",
+    title: Annotated[str | None, typer.Option("-t", "--title", metavar="TEXT", help="The new title")] = None,
+    body: Body = None,
+    body_file: BodyFile = None,
+    base: Annotated[
+        str | None, typer.Option("-B", "--base", metavar="BRANCH", help="For which branch it is")
+    ] = None,
+    add_reviewer: Annotated[list[str] | None, _several("--add-reviewer", "Ask for a review")] = None,
+    remove_reviewer: Annotated[list[str] | None, _several("--remove-reviewer", "Ask no more")] = None,
+    add_label: Annotated[list[str] | None, _several("--add-label", "Put a label on it")] = None,
+    remove_label: Annotated[list[str] | None, _several("--remove-label", "Take a label off it")] = None,
+    add_assignee: Annotated[list[str] | None, _several("--add-assignee", "Assign somebody")] = None,
+    remove_assignee: Annotated[list[str] | None, _several("--remove-assignee", "Unassign somebody")] = None,
+) -> None:
+    """Change the title, text, base or people of a proposal
+
+    Without an option your editor opens with what it says now. Title, text and base are its author's, and the
+    moderators'.
+
+    Examples:
+    svc pr edit 12 -t "Parse dates and times" --add-reviewer bob
+    svc pr edit 12 --base release
+    svc pr edit --add-label parser
+    """
+    patch = ProposalPatch(
+        title=title,
+        body=body_of(body, body_file),
+        base=base,
+        add_labels=names_of(add_label),
+        remove_labels=names_of(remove_label),
+        add_assignees=handles_of(add_assignee),
+        remove_assignees=handles_of(remove_assignee),
+        add_reviewers=handles_of(add_reviewer),
+        remove_reviewers=handles_of(remove_reviewer),
+    )
+    if patch == ProposalPatch():
+        if not ctx.out.interactive:
+            raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
+        repo = ctx.repo
+        made = _rewritten(ctx, repo, find(ctx, repo, number))
+    else:
+        checked(patch)
+        repo = ctx.repo
+        made = _change(ctx, repo, number_of(ctx, repo, number), patch)
+    _done(ctx, f"Changed proposal {titled(made)}", made)
+
+
+@answers(COLUMNS, Proposal)
+def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
+    """Close a proposal
+
+    Its author may, and who has the role triage. Its branch stays.
+
+    Examples:
+    svc pr close 12 -c "See #14"
+    """
+    _set_state(ctx, number, comment, ProposalPatch(state="closed"), "Closed")
+
+
+@answers(COLUMNS, Proposal)
+def reopen(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
+    """Open a closed proposal again
+
+    Its branches must be there; what was pushed meanwhile is a new version.
+
+    Examples:
+    svc pr reopen 12
+    """
+    _set_state(ctx, number, comment, ProposalPatch(state="open"), "Reopened")
+
+
+@answers(COLUMNS, Proposal)
+def ready(
+    ctx: Ctx,
+    number: Number = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Make it a draft again")] = False,
+) -> None:
+    """Mark a draft as ready, or a proposal as a draft
+
+    A draft is neither approved nor merged.
+
+    Examples:
+    svc pr ready
+    svc pr ready 12 --undo
+    """
+    repo = ctx.repo
+    made = _change(ctx, repo, number_of(ctx, repo, number), ProposalPatch(draft=undo))
+    _done(ctx, f"Proposal {titled(made)} is {'a draft again' if undo else 'ready for review'}", made)
+
+
+@answers(COLUMNS, Proposal)
+def add_label(
+    ctx: Ctx,
+    number: Named,
+    labels: Names,
+    create: Annotated[bool, typer.Option("--create", help="Make labels that the repository lacks")] = False,
+) -> None:
+    """Put labels on a proposal
+
+    Examples:
+    svc pr label add 12 parser
+    svc pr label add 12 "help wanted" --create
+    """
+    names = names_of(labels)
+    checked(ProposalPatch(add_labels=names))
+    repo = ctx.repo
+    n = number_of(ctx, repo, number)
+    if not create:
+        made = _change(ctx, repo, n, ProposalPatch(add_labels=names))
+    else:
+        with known(repo, n):
+            for name in names:
+                query = LabelAddQuery(create="1")
+                made = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
+    _done(ctx, f"Labelled proposal {titled(made)}: {', '.join(one.name for one in made.labels)}", made)
+
+
+@answers(COLUMNS, Proposal)
+def remove_label(
+    ctx: Ctx,
+    number: Named,
+    labels: Names,
+    create: Annotated[bool, typer.Option("--create", hidden=True, help="As for add; makes nothing")] = False,
+) -> None:
+    """Take labels off a proposal
+
+    Examples:
+    svc pr label remove 12 parser
+    """
+    names = names_of(labels)
+    checked(ProposalPatch(remove_labels=names))
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    on = {one.name.casefold() for one in found.labels}
+    for name in names:
+        if name.casefold() not in on:
+            raise UsageError(f"proposal #{found.number} has no label {name}")
+    n = str(found.number)
+    with known(repo, n):
+        for name in names:
+            made = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
+    left = ", ".join(one.name for one in made.labels) or "none are left"
+    _done(ctx, f"Took {', '.join(names)} off proposal {titled(made)}; labels: {left}", made)
+
+
+def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
+    said = None if comment is None else checked(CommentBody(body=comment))
+    repo = ctx.repo
+    n = number_of(ctx, repo, number)
+    made = _change(ctx, repo, n, patch)
+    if said is not None:
+        ctx.api.send(issues.COMMENT, said, id=repo.id, n=n)
+    _done(ctx, f"{did} proposal {titled(made)}", made)
+
+
+def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
+    with known(repo, number):
+        return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
+
+
+def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
+    """The proposal with the title and text that the user leaves in an editor."""
+    from svc.cmd.frame.editor import composed
+
+    remarks = ["The first line is the title, the rest the text."]
+    with composed(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):
+        title, _, body = typed.partition("\n")
+        try:
+            patch = checked(ProposalPatch(title=title.strip(), body=body.strip()))
+            return _change(ctx, repo, str(old.number), patch)
+        except Exception:
+            ctx.out.note(f"svc: your text is in {file}")
+            raise
+
+
+def _done(ctx: Ctx, sentence: str, made: Proposal) -> None:
+    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))

@@ -1,0 +1,143 @@
+"""`svc pr create`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import Conflict, SvcError, UsageError
+from localstore.core.limits import ISSUE_TITLE_CHARS, PAGE_MAX
+from localstore.core.model import history
+from localstore.core.model import proposal as proposals
+from localstore.core.model.history import CommitsQuery, CompareQuery
+from localstore.core.model.proposal import NothingProposed, Proposal, ProposalCreate
+from localstore.core.model.repo import Repo
+from svc.cmd.frame import changes
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
+from svc.cmd.pr.words import COLUMNS, Reviewers, page_of, titled
+from svc.console import answers
+from svc.flows.place.known_subjects import listing
+from svc.http.checked import checked
+
+
+@answers(COLUMNS, Proposal)
+def create(
+    ctx: Ctx,
+    title: Annotated[str, typer.Option("-t", "--title", metavar="TEXT", help="The title, on one line")] = "",
+    body: Body = None,
+    body_file: BodyFile = None,
+    base: Annotated[
+        str, typer.Option("-B", "--base", metavar="BRANCH", help="For which branch; else the default one")
+    ] = "",
+    head: Annotated[
+        str, typer.Option("-H", "--head", metavar="BRANCH", help="Which branch; else this folder's")
+    ] = "",
+    draft: Annotated[bool, typer.Option("-d", "--draft", help="It is not ready to be merged")] = False,
+    reviewer: Reviewers = None,
+    assignee: Assignees = None,
+    label: Labels = None,
+    fill: Annotated[
+        bool, typer.Option("-f", "--fill", help="Title and text from the messages of its seals")
+    ] = False,
+    web: Web = False,
+) -> None:
+    """Propose this branch for another
+
+    What is proposed is what the branch has on the server: push first, nothing is pushed here. Without a title
+    your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. "Closes #7" in the
+    text closes that issue when the proposal is merged.
+
+    Examples:
+    svc pr create -t "Parse dates" -b "Closes #7" --reviewer bob
+    svc pr create --fill --draft
+    svc pr create --head parser --base main -t "Parse dates" -R alice/notes
+    """
+    text = body_of(body, body_file)
+    repo = ctx.repo
+    if web:
+        from svc.cmd.frame.browser import open_page
+
+        open_page(ctx.out, page_of(ctx, repo))
+        return
+    start, end = base or repo.default_branch, head or ctx.obj.branch_of(repo)
+    if start == end:
+        raise UsageError(
+            f"{end} would be proposed for itself; make a branch (svc repo branch NAME --from {start}, "
+            "svc switch NAME --merge), or name one: --head BRANCH"
+        )
+
+    def send(title: str, text: str) -> Proposal:
+        wish = ProposalCreate(
+            head=end,
+            base=start,
+            title=title,
+            body=text,
+            draft=draft,
+            labels=names_of(label),
+            assignees=handles_of(assignee),
+            reviewers=handles_of(reviewer),
+        )
+        return ctx.api.send(proposals.CREATE, checked(wish), id=repo.id)
+
+    if fill:
+        said, told = _from_seals(ctx, repo, start, end)
+        title, text = title or said, told if text is None else text
+    made = send(title, text or "") if title else _edited(ctx, text or "", send)
+    list(listing(ctx.obj.home, repo.id, [made]))
+    if not head:
+        _note_edits(ctx)
+    kind = "draft" if made.draft else "proposal"
+    sentence = f"Opened {kind} {titled(made)}: {made.head} → {made.base}"
+    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+
+
+def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
+    """Title and text from the messages of the seals that the base lacks: of one seal its own, of several the
+    branch's name and a list."""
+    query = CompareQuery(base=base, head=head)
+    ahead = ctx.api.send(history.COMPARE, query=query, id=repo.id).ahead
+    if ahead == 0:
+        raise NothingProposed(
+            f"{base} has every seal of {head}, so there is nothing to propose; push to {head} first: svc push"
+        )
+    walk = ctx.api.items(history.COMMITS, CommitsQuery(ref=head), limit=min(ahead, PAGE_MAX), id=repo.id)
+    messages = [one.message.strip() for one in walk]
+    if len(messages) == 1:
+        title, _, text = messages[0].partition("\n")
+        return title[:ISSUE_TITLE_CHARS], text.strip()
+    name = head.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return name[:1].upper() + name[1:], "\n".join(f"- {changes.subject(one)}" for one in messages[::-1])
+
+
+def _edited(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
+    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+    from svc.cmd.frame.editor import composed
+
+    if not ctx.out.interactive:
+        raise UsageError("say the title: -t TITLE or --fill; there is no terminal for an editor")
+    remarks = ["The first line is the title, the rest the text. An empty text opens nothing."]
+    start = f"\n\n{text}" if text.strip() else ""
+    with composed(start, remarks, ctx.obj.environment) as (typed, file):
+        title, _, body = typed.partition("\n")
+        try:
+            return send(title.strip(), body.strip())
+        except Exception:
+            ctx.out.note(f"svc: your text is in {file}")
+            raise
+
+
+def _note_edits(ctx: Ctx) -> None:
+    """Say what of this folder is not part of the proposal."""
+    from svc.flows.history.compare import compare_folder
+
+    if ctx.obj.linked is None or ctx.obj.named_repo is not None:
+        return
+    with suppress(SvcError, Conflict):
+        files = compare_folder(ctx.obj)
+        if files:
+            ctx.out.note(f"{len(files)} changed files of this folder are not part of it; run: svc push")

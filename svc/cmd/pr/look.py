@@ -1,0 +1,194 @@
+"""`svc pr diff|checkout|versions|range-diff`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import auth, history
+from localstore.core.model import proposal as proposals
+from localstore.core.model import ref as refs
+from localstore.core.model import review as reviews
+from localstore.core.model.base import PageQuery
+from localstore.core.model.history import ChangedFile, CompareQuery
+from localstore.core.model.proposal import Proposal, Version
+from localstore.core.model.repo import Repo
+from svc.cmd.diff import COLUMNS as FILES
+from svc.cmd.frame import changes
+from svc.cmd.frame.context import Ctx
+from svc.cmd.pr.words import Named, Number, find
+from svc.cmd.switch import COLUMNS as SWITCHED
+from svc.cmd.switch import switch
+from svc.console import Column, answers
+
+VERSIONS = (
+    Column("n"),
+    Column("head", kind="id"),
+    Column("base", kind="id"),
+    Column("change_id", kind="id", spare=1),
+    Column("by", lambda record: (record["by"] or {}).get("handle")),
+    Column("at", kind="time"),
+)
+PAIRS = (
+    Column("old"),
+    Column("old_seal", kind="id"),
+    Column("mark"),
+    Column("new"),
+    Column("new_seal", kind="id"),
+    Column("message", kind="line"),
+    Column("diff"),
+)
+
+
+@answers(FILES, ChangedFile)
+def diff(
+    ctx: Ctx,
+    number: Number = "",
+    stat: Annotated[bool, typer.Option("--stat", help="Show line counts instead of the changes")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
+    since_review: Annotated[
+        bool, typer.Option("--since-review", help="Only what changed since you reviewed it")
+    ] = False,
+) -> None:
+    """Show what a proposal changes
+
+    What its newest version has since it and its base parted.
+
+    Examples:
+    svc pr diff
+    svc pr diff 12 --stat
+    svc pr diff 12 --since-review
+    """
+    if stat and name_only:
+        raise UsageError("--stat counts lines and --name-only leaves them out; use one of them")
+    repo = ctx.repo if since_review else ctx.readable_repo
+    found = find(ctx, repo, number)
+    if since_review:
+        query = CompareQuery(base=_reviewed(ctx, repo, found), head=found.head_seal, direct=True)
+    else:
+        query = CompareQuery(base=found.base_seal, head=found.head_seal)
+    files = ctx.reader.send(history.COMPARE, query=query, id=repo.id).files
+    if ctx.out.format.as_data:
+        ctx.out.rows(files, FILES, ChangedFile)
+    elif name_only:
+        ctx.out.text(changes.names(files))
+    elif stat:
+        ctx.out.text(changes.stat(files, ctx.out.width), diff=True)
+    else:
+        ctx.out.text(changes.patches(files), diff=True)
+
+
+@answers(SWITCHED)
+def checkout(
+    ctx: Ctx,
+    number: Named,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge my edits with the files there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Move my edits to the trash")] = False,
+) -> None:
+    """Switch this folder to the branch of a proposal
+
+    If the branch is deleted, the newest version is shown to be read, as svc switch shows a seal.
+
+    Examples:
+    svc pr checkout 12
+    svc pr checkout parser --merge
+    """
+    ctx.obj.linked_folder()
+    repo = ctx.readable_repo
+    found = find(ctx, repo, number)
+    target = found.head
+    try:
+        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=found.head)
+    except NotFound:
+        target = found.head_seal
+    switch(ctx, target, merge, force)
+
+
+@answers(VERSIONS, Version)
+def versions(ctx: Ctx, number: Number = "") -> None:
+    """List the versions of a proposal
+
+    One for each head that it had. Versions of one change id make the same change, wherever its lines stand.
+
+    Examples:
+    svc pr versions 12
+    svc pr versions 12 --json n,head,change_id
+    """
+    repo = ctx.readable_repo
+    ctx.out.rows(_versions(ctx, repo, find(ctx, repo, number)), VERSIONS, Version)
+
+
+@answers(PAIRS)
+def range_diff(
+    ctx: Ctx,
+    number: Named,
+    span: Annotated[str, typer.Argument(metavar="[A..B]", help="Two versions; else the last two")] = "",
+) -> None:
+    """Compare two versions of a proposal, seal by seal
+
+    Seals that make the same change are marked =, wherever their lines stand; ! makes another change than its
+    pair, which is shown; < is gone, > is new.
+
+    Examples:
+    svc pr range-diff 12
+    svc pr range-diff 12 1..3
+    """
+    from svc.flows.proposal.range_diff import paired, steps
+
+    repo = ctx.readable_repo
+    found = find(ctx, repo, number)
+    old, new = _span(span, found.version)
+    by_number = {one.n: one for one in _versions(ctx, repo, found)}
+    for n in (old, new):
+        if n not in by_number:
+            raise NotFound(f"#{found.number} has no version {n}; see: svc pr versions {found.number}")
+    pairs = paired(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]))
+    if ctx.out.format.as_data:
+        import msgspec
+
+        ctx.out.rows([msgspec.to_builtins(one) for one in pairs], PAIRS)
+        return
+    text = ""
+    for one in pairs:
+        sides = (
+            f"{n or '-'}: {(seal or '-' * 12)[:12]}"
+            for n, seal in ((one.old, one.old_seal), (one.new, one.new_seal))
+        )
+        text += f"{f' {one.mark} '.join(sides)} {changes.subject(one.message)}\n"
+        text += "".join(f"    {line}\n" for line in one.diff.splitlines())
+    ctx.out.text(text)
+
+
+def _side(place: int | None, seal: str | None) -> str:
+    return f"{place or '-'}: {(seal or '-' * 12)[:12]}"
+
+
+def _versions(ctx: Ctx, repo: Repo, found: Proposal) -> list[Version]:
+    return list(ctx.reader.items(proposals.VERSIONS, PageQuery(), id=repo.id, n=str(found.number)))
+
+
+def _span(typed: str, last: int) -> tuple[int, int]:
+    """The two versions that `A..B` names, without it the last two. UsageError."""
+    if not typed:
+        if last < 2:
+            raise UsageError("this proposal has one version, and two are compared")
+        return last - 1, last
+    found = re.fullmatch(r"([1-9][0-9]{0,8})\.\.\.?([1-9][0-9]{0,8})?", typed)
+    if found is None:
+        raise UsageError(f"{typed} names no two versions; say A..B, such as 1..2")
+    return int(found[1]), int(found[2] or last)
+
+
+def _reviewed(ctx: Ctx, repo: Repo, found: Proposal) -> str:
+    """The head that the caller reviewed last. NotFound without one."""
+    me, seal = ctx.api.send(auth.USER_INFO).user_id, None
+    for one in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(found.number)):
+        seal = one.seal_id if one.reviewer.id == me else seal
+    if seal is None:
+        raise NotFound(
+            f"you have not reviewed #{found.number} yet; see all of it: svc pr diff {found.number}"
+        )
+    return seal

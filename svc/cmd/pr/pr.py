@@ -1,0 +1,161 @@
+"""`svc pr list|status|view`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model import review as reviews
+from localstore.core.model.base import PageQuery
+from localstore.core.model.issue import Comment
+from localstore.core.model.proposal import Proposal, ProposalQuery
+from localstore.core.model.review import Review
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.issue.words import Web, prose
+from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person
+from svc.console import Column, answers
+from svc.flows.place.known_subjects import listing
+from svc.http.checked import checked
+
+WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
+THREAD = (*ONE, Column("body"), Column("thread"))
+Shown = Literal["open", "closed", "merged", "all"]
+_SAID = {"approve": "approved", "request_changes": "requested changes", "comment": "reviewed"}
+
+
+@answers(COLUMNS, Proposal)
+def list_proposals(
+    ctx: Ctx,
+    state: Annotated[Shown, typer.Option("-s", "--state", help="Which of them")] = "open",
+    label: Annotated[str, typer.Option("-l", "--label", metavar="NAME", help="With this label")] = "",
+    author: Annotated[str, typer.Option("-A", "--author", metavar="HANDLE", help="Whose; @me is you")] = "",
+    assignee: Annotated[
+        str, typer.Option("-a", "--assignee", metavar="HANDLE", help="Assigned to; @me is you")
+    ] = "",
+    reviewer: Annotated[
+        str, typer.Option("-r", "--reviewer", metavar="HANDLE", help="Who reviews it; @me is you")
+    ] = "",
+    base: Annotated[str, typer.Option("-B", "--base", metavar="BRANCH", help="For this branch")] = "",
+    head: Annotated[str, typer.Option("-H", "--head", metavar="BRANCH", help="Of this branch")] = "",
+    draft: Annotated[bool, typer.Option("-d", "--draft", help="Only drafts")] = False,
+    search: Annotated[str, typer.Option("-S", "--search", metavar="WORDS", help="Part of the title")] = "",
+    web: Web = False,
+    limit: Limit = 30,
+) -> None:
+    """List proposals
+
+    The open ones, newest first. Those of public repositories need no session.
+
+    Examples:
+    svc pr list
+    svc pr list --author @me --state all
+    svc pr list --base main --reviewer @me --json number,title,reviewed
+    """
+    if "," in label:
+        raise UsageError(f"proposals are listed by one label; {label} names several")
+    query = checked(
+        ProposalQuery(
+            state=state,
+            author=person(author),
+            assignee=person(assignee),
+            reviewer=person(reviewer),
+            label=label or None,
+            base=base or None,
+            head=head or None,
+            draft=True if draft else None,
+            search=search or None,
+        )
+    )
+    repo = ctx.repo if "@me" in (author, assignee, reviewer) else ctx.readable_repo
+    if web:
+        from svc.cmd.frame.browser import open_page
+
+        open_page(ctx.out, page_of(ctx, repo))
+        return
+    found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
+    empty = f"no proposals match in {repo.full_name}; open one: svc pr create"
+    ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Proposal, empty=empty)
+
+
+@answers(WHY, Proposal)
+def status(ctx: Ctx, limit: Limit = 30) -> None:
+    """List the open proposals that concern you
+
+    That of this folder's branch, those you opened, those you review or are assigned to; `why` says which.
+
+    Examples:
+    svc pr status
+    svc pr status --json number,why,merge_state
+    """
+    repo = ctx.repo
+    about: list[tuple[str, ProposalQuery]] = [
+        ("review", ProposalQuery(reviewer="@me")),
+        ("author", ProposalQuery(author="@me")),
+        ("assigned", ProposalQuery(assignee="@me")),
+    ]
+    branch = ctx.obj.branch_of(repo)
+    if branch != repo.default_branch:
+        about.insert(0, ("branch", ProposalQuery(head=branch)))
+    found: dict[int, dict[str, Any]] = {}
+    for why, query in about:
+        for one in ctx.api.items(proposals.LIST, query, limit=limit, id=repo.id):
+            record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+            record["why"].append(why)
+    newest = [found[number] for number in sorted(found, reverse=True)][:limit]
+    ctx.out.rows(newest, WHY, Proposal, empty=f"no open proposal of {repo.full_name} concerns you")
+
+
+@answers(THREAD, Proposal)
+def view(
+    ctx: Ctx,
+    number: Number = "",
+    comments: Annotated[bool, typer.Option("-c", "--comments", help="Its comments and reviews too")] = False,
+    web: Web = False,
+) -> None:
+    """Show a proposal
+
+    Its branches, its text and who reviews it; with --comments what was said, oldest first.
+
+    Examples:
+    svc pr view
+    svc pr view 12 --comments -R alice/notes
+    svc pr view parser --json state,merge_state,blocked_by
+    """
+    repo = ctx.readable_repo
+    found = find(ctx, repo, number)
+    n = str(found.number)
+    if web:
+        from svc.cmd.frame.browser import open_page
+
+        open_page(ctx.out, page_of(ctx, repo, n))
+        return
+    thread: list[Comment | Review] = []
+    if comments:
+        thread = [
+            *ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n),
+            *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
+        ]
+        thread.sort(key=lambda one: one.created_at)
+    record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
+    parts = [prose(found.body)] if found.body.strip() else []
+    parts += [_said(ctx, one) for one in thread]
+    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
+    ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
+
+
+def _said(ctx: Ctx, one: Comment | Review) -> str:
+    if isinstance(one, Comment):
+        who = one.author.handle or one.author.id
+        did = ", edited" if one.updated_at != one.created_at else ""
+    else:
+        who = one.reviewer.handle or one.reviewer.id
+        gone = ", dismissed" if one.dismissed_at else ", stale" if one.stale else ""
+        did = f", {_SAID[one.verdict]} {one.seal_id[:12]}{gone}"
+    said = f"\n\n{prose(one.body)}" if one.body.strip() else ""
+    return f"--- {who}, {ctx.out.when(one.created_at)}{did}{said}"

@@ -1,0 +1,100 @@
+"""`svc pr review`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import review as reviews
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.repo import Repo
+from localstore.core.model.review import Review, ReviewCreate, ReviewPatch, Verdict
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.pr.words import Number, find, titled
+from svc.console import Column, answers
+from svc.flows.proposal.finding import known
+from svc.http.checked import checked
+
+
+def reviewer(record: dict[str, dict[str, str]]) -> str:
+    who = record["reviewer"]
+    return str(who.get("handle") or who["id"])
+
+
+COLUMNS = (
+    Column("id"),
+    Column("reviewer", reviewer),
+    Column("verdict"),
+    Column("seal_id", kind="id"),
+    Column("body", kind="line"),
+    Column("created_at", kind="time"),
+)
+_DID: dict[Verdict, str] = {
+    "approve": "Approved",
+    "request_changes": "Requested changes to",
+    "comment": "Reviewed",
+}
+
+
+@answers(COLUMNS, Review)
+def review(
+    ctx: Ctx,
+    number: Number = "",
+    approve: Annotated[bool, typer.Option("-a", "--approve", help="It can be merged")] = False,
+    request_changes: Annotated[
+        bool, typer.Option("-r", "--request-changes", help="It cannot be merged as it is; say why")
+    ] = False,
+    comment: Annotated[bool, typer.Option("-c", "--comment", help="Say something without a verdict")] = False,
+    body: Body = None,
+    body_file: BodyFile = None,
+    dismiss: Annotated[
+        str, typer.Option("--dismiss", metavar="HANDLE", help="Take away the verdict of somebody")
+    ] = "",
+) -> None:
+    """Approve a proposal, request changes, or say something
+
+    The verdict is about the newest version and replaces your last one; it goes stale when the change becomes
+    another one. Nobody gives a verdict on a proposal of their own. --dismiss needs the role admin.
+
+    Examples:
+    svc pr review 12 --approve
+    svc pr review 12 --request-changes -b "The parser needs a test"
+    svc pr review 12 --dismiss bob
+    """
+    wanted: list[Verdict] = []
+    wanted += ["approve"] if approve else []
+    wanted += ["request_changes"] if request_changes else []
+    wanted += ["comment"] if comment else []
+    text = body_of(body, body_file)
+    if dismiss and (wanted or text is not None):
+        raise UsageError("--dismiss takes a verdict away and gives none; use it alone")
+    if not dismiss and len(wanted) != 1:
+        raise UsageError("say one of --approve, --request-changes and --comment")
+    if not dismiss and wanted != ["approve"] and not (text or "").strip():
+        raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    if dismiss:
+        _dismiss(ctx, repo, found, dismiss.removeprefix("@"))
+        return
+    said = checked(ReviewCreate(verdict=wanted[0], body=text or "", seal_id=found.head_seal))
+    with known(repo, str(found.number)):
+        made = ctx.api.send(reviews.CREATE, said, id=repo.id, n=str(found.number))
+    sentence = f"{_DID[made.verdict]} {titled(found)} at {made.seal_id[:12]}"
+    ctx.out.done(sentence, made, COLUMNS, Review, value=made.id)
+    if not made.counts and made.verdict != "comment":
+        ctx.out.note(f"verdicts of those who may write to {repo.full_name} count; yours is advice")
+
+
+def _dismiss(ctx: Ctx, repo: Repo, found: Proposal, handle: str) -> None:
+    standing = next((one for one in found.reviews if one.reviewer.handle == handle.lower()), None)
+    if standing is None:
+        raise NotFound(f"no verdict of {handle} stands on #{found.number}; see: svc pr view {found.number}")
+    patch = ReviewPatch(state="dismissed")
+    made = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(found.number), review=standing.id)
+    ctx.out.done(
+        f"Dismissed the verdict of {handle} on {titled(found)}", made, COLUMNS, Review, value=made.id
+    )

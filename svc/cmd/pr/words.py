@@ -1,0 +1,103 @@
+"""What commands on proposals have in common: which one, names in lists, columns."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.cmd.issue.words import assigned, author, label_names, reacted
+from svc.console import Column
+from svc.flows.place.known_subjects import listing
+from svc.flows.proposal import finding
+
+Number = Annotated[
+    str,
+    typer.Argument(
+        metavar="[NUMBER|BRANCH]", help="Its number, address or branch; else this folder's branch"
+    ),
+]
+Named = Annotated[str, typer.Argument(metavar="NUMBER|BRANCH", help="Its number, address or branch")]
+Reviewers = Annotated[
+    list[str] | None,
+    typer.Option("-r", "--reviewer", metavar="HANDLE", help="Ask for a review; several with commas"),
+]
+
+
+def state(record: dict[str, Any]) -> str:
+    return "draft" if record["draft"] and record["state"] == "open" else str(record["state"])
+
+
+def branches(record: dict[str, Any]) -> str:
+    return f"{record['head']} → {record['base']}"
+
+
+def reviewed(record: dict[str, Any]) -> list[str]:
+    """Each reviewer and what they said."""
+    return [
+        f"{one['who'].get('handle') or one['who']['id']} {one['state']}{' (stale)' if one['stale'] else ''}"
+        for one in record["reviewers"]
+    ]
+
+
+COLUMNS = (
+    Column("number"),
+    Column("title", kind="line"),
+    Column("state", state, kind="state", spare=3),
+    Column("branches", branches, spare=1),
+    Column("reviewed", reviewed, spare=4),
+    Column("author", author, spare=2),
+    Column("updated_at", kind="time"),
+)
+ONE = (
+    Column("number"),
+    Column("title", kind="line"),
+    Column("state", state, kind="state"),
+    Column("branches", branches),
+    Column("author", author),
+    Column("reviewed", reviewed),
+    Column("merge_state"),
+    Column("blocked_by"),
+    Column("version"),
+    Column("head_seal", kind="id"),
+    Column("assignees", assigned),
+    Column("labels", label_names),
+    Column("reacted", reacted),
+    Column("comments"),
+    Column("depends_on"),
+    Column("closes"),
+    Column("created_at", kind="time"),
+    Column("updated_at", kind="time"),
+    Column("closed_at", kind="time"),
+)
+
+
+def find(ctx: Ctx, repo: Repo, typed: str) -> Proposal:
+    """The proposal that is named; read without a session where the command needs none. NotFound."""
+    found = finding.find(ctx.obj, ctx.reader, repo, typed)
+    list(listing(ctx.obj.home, repo.id, [found]))
+    return found
+
+
+def number_of(ctx: Ctx, repo: Repo, typed: str) -> str:
+    """The number of the proposal that is named, for a change of it."""
+    return str(find(ctx, repo, typed).number)
+
+
+def titled(one: Proposal) -> str:
+    """The number and title for a sentence."""
+    return f"#{one.number} ({terminal_safe(one.title)})"
+
+
+def page_of(ctx: Ctx, repo: Repo, number: str = "") -> str:
+    """The address of the page of a proposal, or of the list."""
+    where = f"{ctx.reader.origin}/apps/{repo.full_name}/dev?tab=issues"
+    return f"{where}&n={number}" if number else where
+
+
+def person(typed: str) -> str | None:
+    return (typed if typed == "@me" else typed.removeprefix("@")) or None
