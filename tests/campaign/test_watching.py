@@ -324,7 +324,7 @@ def test_a_proposal_is_watched_until_it_has_another_head(world: World) -> None:
     assert json.loads(done.out) == [{"name": "ci/test", "state": "pending", "attempt": 2}]
     assert again
     ended(world.bob.run(*look, "--watch"), 0, "no checks to wait for")
-    ended(world.bob.run("pr", "checks", "7"), 1, "no proposal 7")
+    ended(world.bob.run("pr", "checks", "7"), 1, "no proposal #7")
     ended(world.bob.run("pr", "checks", "main"), 1, "no open proposal of the branch main")
 
 

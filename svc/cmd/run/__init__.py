@@ -4,7 +4,6 @@ from svc.cmd.frame.registration import Registration
 
 GROUPS = {
     "repo run": "Runs: results of checks on seals, recorded by whoever runs them",
-    "pr": "Proposals to merge one branch into another",
     "repo checks": "Checks that runs report on, and which of them have to pass",
 }
 
@@ -16,7 +15,6 @@ COMMANDS: dict[str, Registration] = {
     "repo run update": Registration("run.report:update", "Say how a run stands, until it is completed"),
     "repo run cancel": Registration("run.report:cancel", "Complete a run as cancelled"),
     "repo run rerun": Registration("run.report:rerun", "Ask for another attempt of a completed run"),
-    "pr checks": Registration("run.proposal:list_checks", "Show, or watch, the checks of a proposal"),
     "repo checks list": Registration("run.checks:list_checks", "List checks, or how those of a seal stand"),
     "repo checks enable": Registration("run.checks:enable", "Have a check pass on every seal"),
     "repo checks disable": Registration("run.checks:disable", "Ask for a check no longer"),

@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import NotFound, UsageError
 from localstore.core.model import check as checks
 from localstore.core.model import proposal as proposals
 from localstore.core.model.check import SealCheck
-from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
+from svc.cmd.pr.words import find
 from svc.cmd.run.watch import (
     COLUMNS,
     ExitStatus,
@@ -26,9 +25,7 @@ from svc.cmd.run.watch import (
     look,
 )
 from svc.console import answers
-from svc.flows.place.refs import explained_not_found
 from svc.flows.waiting.checks import INTERVAL, Options, Subject
-from svc.http.checked import checked
 
 
 @answers(COLUMNS, SealCheck)
@@ -67,7 +64,7 @@ def list_checks(
 def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
     """The head of a proposal. NotFound where there is none."""
     api = ctx.reader
-    found = _find(ctx, repo, typed)
+    found = find(ctx, repo, typed)
     n = found.number
 
     def head() -> str | None:
@@ -77,17 +74,3 @@ def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
         return event.kind == "proposal.push" and event.number == n
 
     return Subject(found.head_seal, f"#{n}", head, moves)
-
-
-def _find(ctx: Ctx, repo: Repo, typed: str) -> Proposal:
-    number = typed.removeprefix("#")
-    if number.isascii() and number.isdigit():
-        with explained_not_found(repo, f"proposal {number}", "svc pr list"):
-            return ctx.reader.send(proposals.GET, id=repo.id, n=str(int(number)))
-    branch = typed or ctx.branch_of(repo)
-    if branch.startswith("#"):
-        raise UsageError(f"{branch} is no number of a proposal")
-    query = checked(ProposalQuery(head=branch))
-    for one in ctx.reader.items(proposals.LIST, query, limit=1, id=repo.id):
-        return one
-    raise NotFound(f"{repo.full_name} has no open proposal of the branch {branch}; see: svc pr list")
