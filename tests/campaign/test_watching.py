@@ -325,7 +325,7 @@ def test_a_proposal_is_watched_until_it_has_another_head(world: World) -> None:
     assert again
     ended(world.bob.run(*look, "--watch"), 0, "no checks to wait for")
     ended(world.bob.run("pr", "checks", "7"), 1, "no proposal #7")
-    ended(world.bob.run("pr", "checks", "main"), 1, "no open proposal of the branch main")
+    ended(world.bob.run("pr", "checks", "main"), 1, "comes from branch main")
 
 
 def test_one_run_is_watched_to_its_end(world: World) -> None:

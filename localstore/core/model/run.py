@@ -54,7 +54,7 @@ DetailsUrl = Annotated[
     str,
     msgspec.Meta(
         max_length=DETAILS_URL_CHARS,
-        pattern=r"^https?://[^/?#@\\\x00-\x20\x7f-\U0010ffff]+([/?#][!-~]*)?(?!\n)$",
+        pattern=r"^https?://[A-Za-z0-9._~:\[\]%-]+([/?#][!-~]*)?(?!\n)$",
         description=f"an http or https address without user name, of at most {DETAILS_URL_CHARS} characters",
     ),
 ]
