@@ -286,6 +286,7 @@ def test_json_keeps_the_exit_code_and_stdout_for_the_answer(world: World) -> Non
     done = watcher.wait()
     ended(done, 1)
     (row,) = json.loads(done.out)
+    assert json.loads(world.bob.run(*WATCH, "--json").out) == [row]
     assert list(row) == fields.split(",")
     assert (row["name"], row["state"], row["attempt"], row["summary"]) == ("ci/test", "fail", 1, "2 failed")
     assert row["completed_at"]

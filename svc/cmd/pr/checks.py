@@ -14,7 +14,8 @@ from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
 from svc.cmd.pr.words import find
 from svc.cmd.run.watch import (
-    COLUMNS,
+    FIELDS,
+    TABLE,
     ExitStatus,
     FailFast,
     Interval,
@@ -28,7 +29,7 @@ from svc.console import answers
 from svc.flows.waiting.checks import INTERVAL, Options, Subject
 
 
-@answers(COLUMNS, SealCheck)
+@answers(FIELDS, SealCheck, table=TABLE)
 def list_checks(
     ctx: Ctx,
     number: Annotated[

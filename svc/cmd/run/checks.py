@@ -17,7 +17,8 @@ from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.run.watch import (
-    COLUMNS,
+    FIELDS,
+    TABLE,
     ExitStatus,
     FailFast,
     Interval,
@@ -26,6 +27,7 @@ from svc.cmd.run.watch import (
     Watch,
     follow,
     look,
+    table_of,
 )
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found, seal_of
@@ -37,7 +39,7 @@ ENABLED = (Column("name", kind="name"), Column("enabled"))
 Name = Annotated[str, typer.Argument(help="The check, such as ci/test")]
 
 
-@answers(COLUMNS, SealCheck)
+@answers(FIELDS, SealCheck, table=TABLE)
 def list_checks(
     ctx: Ctx,
     seal: Annotated[
@@ -72,7 +74,7 @@ def list_checks(
             raise UsageError("say of what: --seal SEAL or --branch BRANCH")
         repo = ctx.readable_repo
         found = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
-        ctx.out.rows(_known(found, required), COLUMNS, SealCheck, empty="no checks")
+        table_of(ctx, _known(found, required))
         return
     options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
     repo = ctx.readable_repo

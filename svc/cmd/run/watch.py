@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ def took(record: dict[str, Any]) -> str:
     return f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
 
 
-COLUMNS = (
+TABLE = (
     Column("name", kind="name"),
     Column("state", kind="state"),
     Column("required", spare=3),
@@ -37,6 +38,20 @@ COLUMNS = (
     Column("took", took, spare=4),
     Column("summary", kind="line"),
     Column("details_url", spare=1),
+)
+FIELDS = tuple(
+    Column(name)
+    for name in (
+        "name",
+        "state",
+        "required",
+        "attempt",
+        "summary",
+        "details_url",
+        "seal_id",
+        "started_at",
+        "completed_at",
+    )
 )
 
 Required = Annotated[bool, typer.Option("--required", help="Look at enabled checks alone")]
@@ -53,7 +68,7 @@ Watch = Annotated[bool, typer.Option("--watch", help="Wait until all are done; e
 ExitStatus = Annotated[bool, typer.Option("--exit-status", help="Exit 1 if one failed, 8 if one is pending")]
 
 
-@answers(COLUMNS, SealCheck)
+@answers(FIELDS, SealCheck, table=TABLE)
 def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTERVAL) -> None:
     """Wait until a run is completed
 
@@ -82,16 +97,22 @@ def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTER
         completed_at=found.completed_at,
         run_id=found.id,
     )
-    ctx.out.rows([one], COLUMNS, SealCheck)
+    table_of(ctx, [one])
     leave(ctx, Verdict("failed" if state in FAILED else "passed", [one]), Subject(found.seal_id))
+
+
+def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
+    """Print checks: what people look at, or as data all that is known."""
+    columns = FIELDS if ctx.out.format.as_data else TABLE
+    ctx.out.rows(items, columns, SealCheck, empty="no checks")
 
 
 def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
     """Watch to the end, and leave with the code of the verdict."""
-    table = LiveTable(ctx.out, COLUMNS)
+    table = LiveTable(ctx.out, TABLE)
     verdict = Watcher(ctx.reader, repo.id, subject, options, table.show, table.note).run()
     if ctx.out.format.as_data:
-        ctx.out.rows(verdict.items, COLUMNS, SealCheck)
+        table_of(ctx, verdict.items)
     leave(ctx, verdict, subject)
 
 
@@ -100,7 +121,7 @@ def look(
 ) -> None:
     """Print the checks once. `strict`: that one failed is exit 1 even without `exit_status`."""
     items = counted(found.items, options)
-    ctx.out.rows(items, COLUMNS, SealCheck, empty="no checks")
+    table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"
     if exit_status or (strict and outcome == "failed"):
         leave(ctx, Verdict(outcome, items), subject)
