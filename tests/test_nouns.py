@@ -29,6 +29,7 @@ UNCALLED = {
     "node.HEALTH": "monitors",
     "node.READY": "monitors",
     "node.READYZ": "monitors",
+    "proposal.TIMELINE": "the app and pages, to come",
     "ref.UPDATE": "importers",
     "seal.FINALIZE_SEALS": "importers",
     "seal.PREPARE_SEALS": "importers",

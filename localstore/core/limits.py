@@ -36,10 +36,8 @@ ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
 REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merging it closes
-POSTS_STRANGER, POSTS_MEMBER = (
-    20,
-    120,
-)  # issues, proposals, reviews and comments of an account within a minute; members: triage
+MENTIONS = 50  # accounts that one text tells by naming them
+POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 
 # --- private paths
 PATH_RULES, PATH_CHANGES = 500, 100_000  # of a repository: rules of its path policy, and changes of them

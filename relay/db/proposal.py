@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, insert, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
@@ -87,70 +88,96 @@ COLUMNS = (
 )
 
 
-def _from(*more: Any) -> Select[Any]:
+_OF_SUBJECT = and_(subject.c.repo_id == proposal.c.repo_id, subject.c.number == proposal.c.number)
+_NEWEST = and_(
+    version.c.repo_id == proposal.c.repo_id,
+    version.c.number == proposal.c.number,
+    version.c.n == proposal.c.version,
+)
+
+
+def _with_all(start: Any) -> Any:
+    """Proposals with their subjects, authors, newest versions and bases."""
     return (
-        select(*COLUMNS, *more)
-        .select_from(
-            proposal.join(
-                subject, and_(subject.c.repo_id == proposal.c.repo_id, subject.c.number == proposal.c.number)
-            )
-            .join(account, account.c.id == subject.c.author_id)
-            .join(
-                version,
-                and_(
-                    version.c.repo_id == proposal.c.repo_id,
-                    version.c.number == proposal.c.number,
-                    version.c.n == proposal.c.version,
-                ),
-            )
-            .outerjoin(_base, and_(_base.c.id == proposal.c.base_id, _base.c.deleted_at.is_(None)))
-        )
-        .where(proposal.c.repo_id == _REPO)
+        start.join(subject, _OF_SUBJECT)
+        .join(account, account.c.id == subject.c.author_id)
+        .join(version, _NEWEST)
+        .outerjoin(_base, and_(_base.c.id == proposal.c.base_id, _base.c.deleted_at.is_(None)))
     )
 
 
-ONE = _from().where(proposal.c.number == _NUMBER)
+_PROPOSALS = select(*COLUMNS).select_from(_with_all(proposal)).where(proposal.c.repo_id == _REPO)
+ONE = _PROPOSALS.where(proposal.c.number == _NUMBER)
 
-
-def _taking_part(who: str, how: ColumnElement[bool]) -> ColumnElement[bool]:
-    numbers = select(part.c.number).where(
-        part.c.account_id == bindparam(who), part.c.repo_id == _REPO, part.c.kind == PROPOSAL, how
-    )
-    return proposal.c.number.in_(numbers)
-
-
+# What is filtered by a row beside the proposal, in the order in which one of them leads: the list then walks
+# its index, which has the state and the number behind what is looked for.
+_LINKS: dict[str, tuple[Table, Callable[[Any], ColumnElement[bool]]]] = {
+    "label": (
+        subject_label,
+        lambda link: and_(link.c.folded == bindparam("label"), link.c.kind == PROPOSAL),
+    ),
+    "reviewer": (reviewer, lambda link: link.c.account_id == bindparam("reviewer")),
+    "assignee": (
+        part,
+        lambda link: and_(
+            link.c.account_id == bindparam("assignee"), link.c.kind == PROPOSAL, link.c.assigned
+        ),
+    ),
+    "involves": (
+        part,
+        lambda link: and_(
+            link.c.account_id == bindparam("involves"),
+            link.c.kind == PROPOSAL,
+            link.c.assigned | link.c.posted,
+        ),
+    ),
+    "author": (
+        subject,
+        lambda link: and_(link.c.author_id == bindparam("author"), link.c.kind == PROPOSAL),
+    ),
+}
 _FILTERS: dict[str, ColumnElement[bool]] = {
-    "state": proposal.c.state == bindparam("state"),
     "head": proposal.c.head == bindparam("head"),
     "base": proposal.c.base == bindparam("base"),
     "draft": proposal.c.draft == bindparam("draft"),
-    "author": proposal.c.number.in_(
-        select(subject.c.number).where(
-            subject.c.repo_id == _REPO, subject.c.author_id == bindparam("author"), subject.c.kind == PROPOSAL
-        )
-    ),
-    "assignee": _taking_part("assignee", part.c.assigned),
-    "involves": _taking_part("involves", part.c.assigned | part.c.posted),
-    "reviewer": proposal.c.number.in_(
-        select(reviewer.c.number).where(
-            reviewer.c.account_id == bindparam("reviewer"), reviewer.c.repo_id == _REPO
-        )
-    ),
-    "label": proposal.c.number.in_(
-        select(subject_label.c.number).where(
-            subject_label.c.repo_id == _REPO,
-            subject_label.c.folded == bindparam("label"),
-            subject_label.c.kind == PROPOSAL,
-        )
-    ),
     "search": subject.c.folded_title.like(bindparam("search"), escape="\\"),
 }
+_STATE: Any = bindparam("state")
 
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
     """Proposals, the newest first, by these filters, whose parameters have their names."""
-    return Keyset(_from().where(*(_FILTERS[name] for name in sorted(filters))), "-number")
+    linked = [name for name in _LINKS if name in filters]
+    rows, stated = _PROPOSALS, proposal
+    if linked:
+        stated, which = _LINKS[linked.pop(0)]
+        rows = _led_by(stated).where(which(stated))
+    if "state" in filters:
+        rows = rows.where(stated.c.state == _STATE)
+    wanted = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
+    return Keyset(rows.where(*wanted, *map(_linked, linked)), "-number")
+
+
+def _led_by(link: Table) -> Select[Any]:
+    if link is subject:  # which is joined in any case
+        led = (
+            subject.join(proposal, _OF_SUBJECT)
+            .join(account, account.c.id == subject.c.author_id)
+            .join(version, _NEWEST)
+            .outerjoin(_base, and_(_base.c.id == proposal.c.base_id, _base.c.deleted_at.is_(None)))
+        )
+    else:
+        on = and_(proposal.c.repo_id == link.c.repo_id, proposal.c.number == link.c.number)
+        led = _with_all(link.join(proposal, on))
+    return select(link.c.number, *COLUMNS[1:]).select_from(led).where(link.c.repo_id == _REPO)
+
+
+def _linked(name: str) -> ColumnElement[bool]:
+    table, which = _LINKS[name]
+    link = table.alias()
+    same = and_(link.c.repo_id == proposal.c.repo_id, link.c.number == proposal.c.number)
+    return select(link.c.number).where(same, which(link)).correlate(proposal).exists()
 
 
 # Rows.
@@ -186,14 +213,9 @@ SAME = select(proposal.c.number).where(
 OPEN_OF_HEAD = (
     select(proposal.c.number, proposal.c.version, proposal.c.head_seal, version.c.base, ref.c.head)
     .select_from(
-        proposal.join(
-            version,
-            and_(
-                version.c.repo_id == proposal.c.repo_id,
-                version.c.number == proposal.c.number,
-                version.c.n == proposal.c.version,
-            ),
-        ).outerjoin(ref, and_(ref.c.id == proposal.c.base_id, ref.c.deleted_at.is_(None)))
+        proposal.join(version, _NEWEST).outerjoin(
+            ref, and_(ref.c.id == proposal.c.base_id, ref.c.deleted_at.is_(None))
+        )
     )
     .where(proposal.c.head_id == bindparam("branch_id"), proposal.c.state == "open")
     .order_by(proposal.c.number)

@@ -138,7 +138,7 @@ def _in_seal(
 
     def read(path: str) -> bytes | None:
         try:
-            return where.reader.send(history.RAW, id=repo.id, sha=seal, path=path)
+            return where.reader.history.raw(repo.id, seal, path, ISSUE_BODY_BYTES)
         except SvcError:
             return None
 

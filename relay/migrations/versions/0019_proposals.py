@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0019"
-down_revision = "0014"
+down_revision = "0016"
 
 
 def upgrade() -> None:
@@ -25,7 +25,6 @@ def upgrade() -> None:
         _count("version"),
         _text("head_seal"),
         _text("merged_seal", True),
-        by_key=True,
     )
     _index("proposal", "of_state", "repo_id", "state", "number")
     _index("proposal", "of_head", "repo_id", "head", "state", "number")

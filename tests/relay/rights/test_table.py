@@ -26,7 +26,6 @@ api_key.list
 api_key.revoke
 api_key.rotate
 api_key.validate
-audit.list
 billing.checkout
 billing.invoices
 billing.portal
@@ -65,8 +64,6 @@ fork.create
 fork.list
 git_proxy.get
 history.proof
-inbox.list
-inbox.update
 invite.accept
 invite.cancel
 invite.create
@@ -106,8 +103,6 @@ seal.artifacts
 session.callback
 session.export_key
 social.listing
-star.clear
-star.set
 suggestion.prepare
 thread.comment
 thread.create
@@ -121,8 +116,6 @@ transfer.list
 upstream.get
 upstream.remove
 upstream.set
-watch.clear
-watch.set
 webhook.create
 webhook.delete
 webhook.deliveries

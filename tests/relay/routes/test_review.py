@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -10,33 +10,24 @@ import pytest
 from sqlalchemy import delete
 
 from relay.db.schema import tables
-from tests.relay.conftest import Relay
-from tests.relay.histories import create, ok
-from tests.relay.routes.test_proposal import LONG, World, code
-
-
-def _lines(*words: str) -> bytes:
-    return "".join(f"{word}\n" for word in words).encode()
+from tests.relay.conftest import Account, Relay
+from tests.relay.histories import ok
+from tests.relay.proposing import LONG, Proposing, code, lines, proposing
 
 
 @pytest.fixture
-def world(relay: Relay, account: Callable[..., Any], client: Callable[..., httpx.Client]) -> Iterator[World]:
+def world(relay: Relay, account: Callable[..., Account], client: Callable[..., httpx.Client]) -> Proposing:
     """A proposal of the owner's, #1."""
-    who = account()
-    http = client(who)
-    repo = create(http, who, "reviewed")
-    (first,) = repo.seal({"a.txt": _lines(*LONG)})
-    made = World(relay, who, http, repo, account, client, first)
-    made.branch("topic", _lines(*LONG, "more"))
+    made = proposing(relay, account, client)
     made.propose()
-    yield made
+    return made
 
 
-def say(world: World, http: httpx.Client, verdict: str, body: str = "", **more: Any) -> httpx.Response:
+def say(world: Proposing, http: httpx.Client, verdict: str, body: str = "", **more: Any) -> httpx.Response:
     return http.post(f"{world.url}/1/reviews", json={"verdict": verdict, "body": body, **more})
 
 
-def test_a_verdict_stands_until_the_next(world: World) -> None:
+def test_a_verdict_stands_until_the_next(world: Proposing) -> None:
     who, writer = world.member("write")
     ok(say(world, writer, "request_changes", "a test is missing"))
     found = world.get()
@@ -53,13 +44,13 @@ def test_a_verdict_stands_until_the_next(world: World) -> None:
     assert [review["verdict"] for review in all_of_them] == ["request_changes", "approve", "comment"]
 
 
-def test_nobody_judges_a_proposal_of_their_own(world: World) -> None:
+def test_nobody_judges_a_proposal_of_their_own(world: Proposing) -> None:
     for verdict in ("approve", "request_changes"):
         assert code(say(world, world.http, verdict, "text")) == (403, "own_proposal")
     ok(say(world, world.http, "comment", "text"))
 
 
-def test_a_draft_is_not_approved(world: World) -> None:
+def test_a_draft_is_not_approved(world: Proposing) -> None:
     _, writer = world.member("write")
     ok(world.patch(draft=True))
     assert code(say(world, writer, "approve")) == (409, "draft")
@@ -68,7 +59,7 @@ def test_a_draft_is_not_approved(world: World) -> None:
     ok(say(world, writer, "approve"))
 
 
-def test_only_an_open_one_is_judged(world: World) -> None:
+def test_only_an_open_one_is_judged(world: Proposing) -> None:
     _, writer = world.member("write")
     ok(world.patch(state="closed"))
     assert code(say(world, writer, "approve")) == (409, "conflict")
@@ -87,13 +78,13 @@ def test_only_an_open_one_is_judged(world: World) -> None:
         {"verdict": "approve", "seal_id": 1},
     ],
 )
-def test_a_wrong_review_is_refused(world: World, body: dict[str, Any]) -> None:
+def test_a_wrong_review_is_refused(world: Proposing, body: dict[str, Any]) -> None:
     _, writer = world.member("write")
     assert code(writer.post(f"{world.url}/1/reviews", json=body))[0] == 422
     assert ok(world.http.get(f"{world.url}/1/reviews"))["items"] == []
 
 
-def test_a_review_of_an_older_head_is_refused(world: World) -> None:
+def test_a_review_of_an_older_head_is_refused(world: Proposing) -> None:
     _, writer = world.member("write")
     old = world.get()["head_seal"]
     (new,) = world.repo.seal({"a.txt": b"other\n"}, branch="topic")
@@ -102,22 +93,22 @@ def test_a_review_of_an_older_head_is_refused(world: World) -> None:
     assert ok(say(world, writer, "approve", seal_id=new))["version"] == 2
 
 
-def test_a_verdict_goes_stale_with_the_change_and_survives_a_rebase(world: World) -> None:
+def test_a_verdict_goes_stale_with_the_change_and_survives_a_rebase(world: Proposing) -> None:
     _, writer = world.member("write")
     ok(say(world, writer, "approve"))
-    world.repo.seal({"a.txt": _lines("first", *LONG)})
-    world.branch("again", _lines("first", *LONG, "more"))
+    world.repo.seal({"a.txt": lines("first", *LONG)})
+    world.branch("again", lines("first", *LONG, "more"))
     moved = {"head": world.repo.head("again"), "expected_head": world.repo.head("topic")}
     ok(world.http.patch(f"{world.repo.url}/refs/branch/topic", json=moved))
     found = world.get()
     assert (found["version"], found["reviews"][0]["stale"]) == (2, False)
-    world.repo.seal({"a.txt": _lines("first", *LONG, "more", "and more")}, branch="topic")
+    world.repo.seal({"a.txt": lines("first", *LONG, "more", "and more")}, branch="topic")
     found = world.get()
     assert (found["version"], found["reviews"][0]["stale"]) == (3, True)
     assert found["reviewers"][0]["stale"] is True
 
 
-def test_reviewers_are_asked_and_asked_again(world: World) -> None:
+def test_reviewers_are_asked_and_asked_again(world: Proposing) -> None:
     who, writer = world.member("triage")
     asked = ok(world.patch(add_reviewers=[who.handle]))
     assert [one["state"] for one in asked["reviewers"]] == ["requested"]
@@ -135,7 +126,7 @@ def test_reviewers_are_asked_and_asked_again(world: World) -> None:
         assert code(world.patch(add_reviewers=[handle])) == (422, "invalid")
 
 
-def test_only_those_who_may_write_now_block(world: World) -> None:
+def test_only_those_who_may_write_now_block(world: Proposing) -> None:
     world.publish()
     stranger = world.client(world.account())
     made = ok(say(world, stranger, "request_changes", "no"))
@@ -150,7 +141,7 @@ def test_only_those_who_may_write_now_block(world: World) -> None:
     assert world.get()["blocked_by"] == []
 
 
-def test_a_verdict_is_dismissed_by_a_moderator(world: World) -> None:
+def test_a_verdict_is_dismissed_by_a_moderator(world: Proposing) -> None:
     _, writer = world.member("write")
     _, admin = world.member("admin")
     made = ok(say(world, writer, "request_changes", "no"))
@@ -168,7 +159,7 @@ def test_a_verdict_is_dismissed_by_a_moderator(world: World) -> None:
     assert code(admin.patch(comment, json={"state": "dismissed"})) == (409, "conflict")
 
 
-def test_reviewers_and_reviews_have_a_cap(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reviewers_and_reviews_have_a_cap(world: Proposing, monkeypatch: pytest.MonkeyPatch) -> None:
     from localstore.core import limits
 
     monkeypatch.setattr(limits, "REVIEWERS", 1)

@@ -1,0 +1,45 @@
+"""Lists of proposals walk the index of what they are filtered by, in its order."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+
+from relay.db import proposal as rows
+from relay.db.engine.sqlite import compiled
+from relay.db.schema.base import metadata
+
+LEADING = {
+    "state": "ix_proposal_of_state (repo_id=? AND state=?",
+    "head state": "ix_proposal_of_head (repo_id=? AND head=? AND state=?",
+    "base state": "ix_proposal_of_base (repo_id=? AND base=? AND state=?",
+    "draft state": "ix_proposal_of_draft (repo_id=? AND draft=? AND state=?",
+    "author state": "ix_subject_of_author (repo_id=? AND author_id=? AND kind=? AND state=?",
+    "reviewer state": "ix_reviewer_listed (account_id=? AND repo_id=? AND state=?",
+    "label state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
+    "label author state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
+}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
+    file = Path(tmp_path_factory.mktemp("plans")) / "empty.db"
+    engine = create_engine(f"sqlite:///{file}")
+    metadata.create_all(engine)
+    engine.dispose()
+    return sqlite3.connect(file)
+
+
+@pytest.mark.parametrize("filters", LEADING)
+@pytest.mark.parametrize("page", ["first", "next"])
+def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page: str) -> None:
+    form = compiled(getattr(rows.page(frozenset(filters.split())), page))
+    values = [None] * form.sql.count("?")
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", values)]
+    walked = next(step for step in steps if "account_1" not in step)
+    behind = " AND number<?)" if page == "next" else ")"
+    assert walked.endswith(LEADING[filters] + behind), steps
+    assert not any("TEMP B-TREE" in step for step in steps), steps
