@@ -48,6 +48,12 @@ SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempt
 CHECKS_ENABLED, CHECKS_KNOWN = 100, 1000  # of a repository; known: those reported last, and the enabled ones
 RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
 
+# --- access
+COLLABORATORS = 1000  # of a repository, with those invited
+INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
+OPEN_ACCESS_REQUESTS = 1000  # of a repository
+OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
+
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256

@@ -69,19 +69,22 @@ def page(filters: frozenset[str]) -> Keyset:
     rows, stated = _ISSUES, subject
     if linked:
         stated, which = _LINKS[linked.pop(0)]
-        rows = _led_by(stated).where(which(stated))
+        rows = _led_by(stated, "state" in filters).where(which(stated))
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
     wanted = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
     return Keyset(rows.where(*wanted, *map(_linked, linked)), "-number")
 
 
-def _led_by(link: Table) -> Select[Any]:
-    on = and_(subject.c.repo_id == link.c.repo_id, subject.c.number == link.c.number)
+def _led_by(link: Table, whole: bool) -> Select[Any]:
+    """`whole`: the state is known too, and so all that stands before the number in the index. Where it is not
+    SQLite would walk the key, which begins with the repository, of everybody's rows: that is kept from it."""
+    on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
+    of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (
         select(link.c.number, *COLUMNS[1:])
         .select_from(link.join(subject, on).join(account, account.c.id == subject.c.author_id))
-        .where(link.c.repo_id == _REPO, link.c.kind == ISSUE)
+        .where(of_repo == _REPO, link.c.kind == ISSUE)
     )
 
 

@@ -1,4 +1,4 @@
-"""People star and watch repositories, and have an inbox."""
+"""People star and watch repositories, and have an inbox; lists of whom an issue concerns walk one index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 
 
 def upgrade() -> None:
@@ -32,6 +32,8 @@ def upgrade() -> None:
     _index("inbox", "repo_id", "repo_id")
     _index("inbox", "open", "account_id", "done", "updated_at", "repo_id", "number")
     _index("inbox", "all", "account_id", "updated_at", "repo_id", "number")
+    op.drop_index(op.f("ix_part_listed"), table_name="part")
+    _index("part", "listed", "account_id", "repo_id", "kind", "state", "number", "assigned", "posted")
 
 
 def _repo() -> sa.Column[Any]:

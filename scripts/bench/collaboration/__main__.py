@@ -44,6 +44,8 @@ FILTERS = {
     "assignee": "?assignee=%40me",
     "label": "?label=rare",
     "involves": "?involves=%40me",
+    "involves, all": "?involves=%40me&state=all",
+    "label, all": "?label=rare&state=all",
     "search": "?search=needle",
     "label and author": "?label=rare&author=%40me",
 }
@@ -53,6 +55,8 @@ PLANS = {
     "assignee": {"state", "assignee"},
     "label": {"state", "label"},
     "involves": {"state", "involves"},
+    "involves, all": {"involves"},
+    "label, all": {"label"},
     "search": {"state", "search"},
     "label and author": {"state", "label", "author"},
 }

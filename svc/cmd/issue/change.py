@@ -11,8 +11,18 @@ from localstore.core.model import issue as issues
 from localstore.core.model.issue import CommentBody, Issue, IssuePatch, LabelAddQuery, Reason
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
-from svc.cmd.issue.words import COLUMNS, Number, handles_of, known_issue, names_of, number_of, titled
+from svc.cmd.issue.words import (
+    COLUMNS,
+    Number,
+    alone,
+    handles_of,
+    known_issue,
+    names_of,
+    number_of,
+    titled,
+)
 from svc.console import answers
 from svc.http.checked import checked
 
@@ -25,6 +35,7 @@ def _several(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
+@queueable
 @answers(COLUMNS, Issue)
 def edit(
     ctx: Ctx,
@@ -56,6 +67,7 @@ def edit(
         remove_assignees=handles_of(remove_assignee),
     )
     if patch == IssuePatch():
+        alone(ctx, "an editor")
         made = _rewritten(ctx, n)
     else:
         checked(patch)
@@ -63,6 +75,7 @@ def edit(
     _done(ctx, f"Changed issue {titled(made)}", made)
 
 
+@queueable
 @answers(COLUMNS, Issue)
 def close(
     ctx: Ctx,
@@ -78,7 +91,7 @@ def close(
     svc issue close 12
     svc issue close 12 --reason not_planned -c "See #7"
     """
-    n, said = number_of(number), _said(comment)
+    n, said = number_of(number), _said(ctx, comment)
     repo = ctx.repo
     why: Reason = "completed" if reason == "completed" else "not_planned"
     made = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
@@ -86,6 +99,7 @@ def close(
     _done(ctx, f"Closed issue {titled(made)}", made)
 
 
+@queueable
 @answers(COLUMNS, Issue)
 def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     """Open a closed issue again
@@ -93,7 +107,7 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     Examples:
     svc issue reopen 12 -c "It came back"
     """
-    n, said = number_of(number), _said(comment)
+    n, said = number_of(number), _said(ctx, comment)
     repo = ctx.repo
     made = _change(ctx, repo, n, IssuePatch(state="open"))
     _say(ctx, repo, n, said)
@@ -172,8 +186,11 @@ def _rewritten(ctx: Ctx, number: str) -> Issue:
             raise
 
 
-def _said(comment: str | None) -> CommentBody | None:
-    return None if comment is None else checked(CommentBody(body=comment))
+def _said(ctx: Ctx, comment: str | None) -> CommentBody | None:
+    if comment is None:
+        return None
+    alone(ctx, "a comment")
+    return checked(CommentBody(body=comment))
 
 
 def _say(ctx: Ctx, repo: Repo, number: str, said: CommentBody | None) -> None:

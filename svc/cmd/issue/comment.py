@@ -13,8 +13,9 @@ from localstore.core.model.base import PageQuery
 from localstore.core.model.issue import REACTIONS, Comment, CommentBody, Reaction
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
-from svc.cmd.issue.words import Number, author, known_issue, number_of
+from svc.cmd.issue.words import Number, alone, author, known_issue, number_of
 from svc.console import Column, answers
 from svc.http.checked import checked
 
@@ -37,6 +38,7 @@ SPELLED: dict[str, Reaction] = {
 REACTED = (Column("number"), Column("reaction"), Column("given"))
 
 
+@queueable
 @answers(COLUMNS, Comment)
 def comment(
     ctx: Ctx,
@@ -60,6 +62,8 @@ def comment(
         raise UsageError("--edit-last and --delete-last are two things; use one of them")
     if delete_last and text is not None:
         raise UsageError("--delete-last takes no text")
+    if edit_last or delete_last or text is None:
+        alone(ctx, "a question")
     if text is not None:
         checked(CommentBody(body=text))
     elif not delete_last and not ctx.out.interactive:
@@ -76,6 +80,7 @@ def comment(
     ctx.out.done(f"{did} on #{n}", made, COLUMNS, Comment, value=made.id)
 
 
+@queueable
 @answers(REACTED)
 def react(
     ctx: Ctx,

@@ -15,6 +15,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.rights import RANK
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue.words import (
     COLUMNS,
@@ -46,6 +47,7 @@ _ABOUT: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+@queueable
 @answers(COLUMNS, Issue)
 def create(
     ctx: Ctx,

@@ -89,6 +89,12 @@ def handles_of(typed: list[str] | None) -> list[str]:
     return [name if name == "@me" else name.removeprefix("@") for name in names_of(typed)]
 
 
+def alone(ctx: Ctx, beside: str) -> None:
+    """UsageError where one change is to be queued and the command would do or ask for something beside it."""
+    if ctx.obj.given.get("queue"):
+        raise UsageError(f"--queue keeps one change, without {beside} beside it")
+
+
 @contextmanager
 def known_issue(repo: Repo, number: str) -> Iterator[None]:
     """Raise NotFound with a sentence about the issue for a bare 404 of the server."""

@@ -57,6 +57,7 @@ def list_labels(ctx: Ctx, limit: Limit = 100) -> None:
     ctx.out.rows(listing_labels(ctx.obj.home, repo.id, found), COLUMNS, Label, empty="no labels")
 
 
+@queueable
 @answers(COLUMNS, Label)
 def edit(
     ctx: Ctx,
@@ -83,6 +84,7 @@ def edit(
     ctx.out.done(f"Changed label {made.name} ({made.color})", made, COLUMNS, Label, value=made.name)
 
 
+@queueable
 @answers((Column("name"),))
 def delete(ctx: Ctx, name: Name) -> None:
     """Delete a label and take it off everything

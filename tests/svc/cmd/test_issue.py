@@ -214,3 +214,17 @@ def test_an_editor_writes_title_and_text(linked: Svc, monkeypatch: pytest.Monkey
     assert kept.read_text().startswith("ttt")
     script.write_text('#!/bin/sh\n: > "$1"\n')
     assert linked("issue", "create").code == 130
+
+
+def test_one_change_can_wait(linked: Svc) -> None:
+    one = opened(linked, "-t", "one")
+    for words in (("comment", one, "-b", "later"), ("react", one, "+1"), ("close", one)):
+        done = linked("issue", *words, "--queue")
+        assert (done.code, "Queued" in done.err) == (0, True), done
+    assert linked("issue", "create", "-t", "two", "--queue").code == 0
+    for words in (("comment", one, "--edit-last", "-b", "x"), ("close", one, "-c", "x"), ("edit", one)):
+        assert linked("issue", *words, "--queue").code == 2, words
+    assert shown(linked, one, "state,comments") == {"state": "open", "comments": 0}
+    assert linked("queue", "retry").code == 0
+    assert shown(linked, one, "state,comments") == {"state": "closed", "comments": 1}
+    assert "two" in linked("issue", "list").out
