@@ -39,6 +39,15 @@ REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merg
 MENTIONS = 50  # accounts that one text tells by naming them
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 
+# --- private paths
+PATH_RULES, PATH_CHANGES = 500, 100_000  # of a repository: rules of its path policy, and changes of them
+
+# --- runs and checks
+CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000
+SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempts, all told
+CHECKS_ENABLED, CHECKS_KNOWN = 100, 1000  # of a repository; known: those reported last, and the enabled ones
+RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
+
 # --- access
 COLLABORATORS = 1000  # of a repository, with those invited
 INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes

@@ -8,6 +8,7 @@ from localstore.core.encoding import unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.identity.keys import check_ed25519, key_id
 from localstore.core.model.history import Seal, Tree
+from localstore.core.model.repo import FilteredView
 from localstore.core.paths import check, terminal_safe
 from localstore.core.tree import TreeEntry, root_digest
 from localstore.record.database import SealedFile
@@ -59,10 +60,15 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     """The files of a seal, verified against its content digest.
 
-    Raises ServerMisbehaved for unsafe paths, and for a filtered list or one without tree key, whose digest
-    cannot be computed.
+    Raises FilteredView where paths are hidden, and ServerMisbehaved for unsafe paths and a list without tree
+    key: their digest cannot be computed.
     """
-    if answer.filtered or answer.tree_key is None:
+    if answer.filtered:
+        raise FilteredView(
+            "some paths of this repository are for its writers only, and without them its tree cannot be "
+            "verified; nothing was written. Single files can be read by their paths"
+        )
+    if answer.tree_key is None:
         raise ServerMisbehaved(
             "the server sent a part of a tree that cannot be verified; nothing was written"
         )

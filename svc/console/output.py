@@ -36,6 +36,7 @@ class Out:
         self.terminal = self._stdout.isatty()
         smart = environment.get("TERM", "") not in ("", "dumb") and not environment.get("SVC_PLAIN")
         self._colour = self.terminal and smart and not environment.get("NO_COLOR")
+        self.draws = self.terminal and smart  # whether a table may be drawn in place
         self._pages = self.terminal and smart and sys.stdin.isatty()
         self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())
 
@@ -67,6 +68,25 @@ class Out:
             self._show(
                 list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
             )
+
+    def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
+        """The lines of a table that is drawn in place: its header, then one for each record."""
+        lines = list(aligned(records, columns, self.width - 1, _now(), self.tint))
+        return [self.tint(lines[0], "bold"), *lines[1:]]
+
+    def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
+        """Print these rows now, below those before; on a terminal with a header."""
+        if self.terminal:
+            found = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
+            rows: Iterable[str] = found if header else found[1:]
+        else:
+            rows = tsv(records, columns)
+        self.draw("".join(f"{row}\n" for row in rows))
+
+    def draw(self, text: str) -> None:
+        """Write text that svc made, at once."""
+        self._write(text)
+        self._stdout.flush()
 
     def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
         """Print one thing with its fields. `body`: text below them, on a terminal only."""

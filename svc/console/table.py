@@ -18,9 +18,9 @@ LINE_ROOM, NAME_ROOM = 24, 24  # of a line before ids and times are shortened, o
 CODE_ROOM, CODE_MIN = 40, 10  # characters of code in a line: for which others are left out, and at least
 WHOLE = ("code", "name")  # kinds that go on in the next line
 STATES = {  # colours that repeat what the word says
-    **dict.fromkeys(("new", "active", "registered"), "green"),
-    **dict.fromkeys(("changed", "archived", "unchecked", "skipped"), "yellow"),
-    **dict.fromkeys(("removed", "deleted", "revoked"), "red"),
+    **dict.fromkeys(("new", "active", "registered", "pass", "success"), "green"),
+    **dict.fromkeys(("changed", "archived", "unchecked", "skipped", "pending", "in_progress"), "yellow"),
+    **dict.fromkeys(("removed", "deleted", "revoked", "fail", "failure", "timed_out"), "red"),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpcore
 
 from svc.http.bounds import Bounds, attached, check, current
-from svc.http.connection_limits import ConnectionLimits
+from svc.http.connection_limits import ConnectionLimits, NoLimits
 
 COUNTED = "svc.counted"  # the counted stream itself, among what a stream tells of itself
 SLICE = 16 * 1024  # bytes written between two looks at the clock
@@ -88,7 +88,8 @@ class CountedStream(httpcore.NetworkStream):
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
-        if self._reading:  # the first write after an answer begins the next request
+        if self._reading and not isinstance(self.limits, NoLimits):
+            # the first write after an answer begins the next request
             self._reading = False
             self.limits = ConnectionLimits()
             self._bind()

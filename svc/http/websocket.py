@@ -204,7 +204,7 @@ class WebSocket:
         if self._ended:
             return
         self._closed = self._ended = True
-        with suppress(OSError, ValueError, httpcore.NetworkError, httpcore.TimeoutException):
+        with suppress(OSError, ValueError, httpcore.NetworkError, httpcore.TimeoutException, bounds.Stopped):
             if self._protocol.state is OPEN:
                 self._protocol.send_close(1000)
                 self._flush_last()

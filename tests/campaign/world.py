@@ -329,5 +329,5 @@ def check(done: Ran) -> None:
     for never in ("Traceback", "something broke inside", "Exception ignored", "PanicException"):
         if never in said:
             raise Broken(f"svc {' '.join(done.words)}: {said[-3000:]}")
-    if done.code not in (0, 1, 2, 4, 130) and done.code != -signal.SIGKILL:
+    if done.code not in (0, 1, 2, 4, 8, 130) and done.code != -signal.SIGKILL:
         raise Broken(f"svc {' '.join(done.words)} ended with {done.code}: {said[-2000:]}")

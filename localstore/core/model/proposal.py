@@ -10,6 +10,7 @@ from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import QUERY_CHARS, REF_NAME_BYTES, REVIEWERS
 from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.check import Rollup
 from localstore.core.model.issue import Body, Handle, Handles, LabelAddQuery, Names, Reactions, Title
 from localstore.core.model.label import Label, Name
 from localstore.core.model.review import Review
@@ -71,9 +72,10 @@ class Reviewer(Model, frozen=True):
 class Proposal(Model, frozen=True):
     """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
     a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
-    review that each verdict among `reviewers` comes from. `merge_state`: `clean` if it can be fast-forwarded,
-    `behind` if its base has moved on. `blocked_by`: codes of what keeps it from being merged. `depends_on`:
-    open proposals whose head branch is the base of this one. `closes`: issues that merging closes."""
+    review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
+    it can be fast-forwarded, `behind` if its base has moved on. `blocked_by`: codes of what keeps it from
+    being merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
+    that merging closes."""
 
     number: int
     title: str
@@ -94,6 +96,7 @@ class Proposal(Model, frozen=True):
     comments: int
     reviewers: list[Reviewer]
     reviews: list[Review]
+    checks: Rollup
     merge_state: MergeState
     blocked_by: list[str]
     depends_on: list[int]

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 from relay.db.schema.base import BY_KEY, at, metadata
 
@@ -46,6 +56,20 @@ path_policy = Table(
     Column("path", String, primary_key=True),
     Column("visibility", String, nullable=False),  # public, private, open
     **BY_KEY,
+)
+
+# What became of the rules for paths, and by whom. Their number gives `repo.policy` numbers that never return.
+path_change = Table(
+    "path_change",
+    metadata,
+    Column("id", String, primary_key=True),  # in the order of creation
+    Column("repo_id", ForeignKey("repo.id"), nullable=False),
+    Column("path", String, nullable=False),
+    Column("was", String),  # visibility; None: no rule
+    Column("became", String),
+    Column("author_id", ForeignKey("account.id"), nullable=False),
+    at("created_at"),
+    Index("ix_path_change_listed", "repo_id", "id"),
 )
 
 collaborator = Table(

@@ -15,6 +15,7 @@ from relay.db.proposal import ProposalRow
 from relay.db.review import ReviewRow
 from relay.service import reaction_counts as reaction
 from relay.service import subject
+from relay.service.checks import check
 from relay.service.proposal import verdict
 from relay.service.proposal.verdict import Rules
 
@@ -33,6 +34,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
+    checked = await check.rollups(tx, view.repo.id, list({row.head_seal for row in found}))
     made = []
     for row in found:
         n, stand = row.number, standing.get(row.number, [])
@@ -59,6 +61,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 comments=row.comments,
                 reviewers=asked.get(n, []),
                 reviews=stand,
+                checks=checked[row.head_seal],
                 merge_state=verdict.merge_state(row.state, row.draft, blocked, row.merge_base, base_now),
                 blocked_by=blocked,
                 depends_on=depends.get(n, []),
@@ -81,7 +84,7 @@ def review(row: ReviewRow) -> Review:
         seal_id=row.seal_id,
         version=row.version,
         created_at=rfc3339(row.created_at),
-        stale=row.stale,
+        stale=bool(row.stale),
         counts=bool(row.counts),
         dismissed_at=rfc3339_or_none(row.dismissed_at),
     )

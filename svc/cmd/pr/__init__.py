@@ -14,6 +14,7 @@ COMMANDS: dict[str, Registration] = {
     "pr view": Registration("pr.pr:view", "Show a proposal"),
     "pr diff": Registration("pr.look:diff", "Show what a proposal changes"),
     "pr checkout": Registration("pr.look:checkout", "Switch this folder to the branch of a proposal"),
+    "pr checks": Registration("pr.checks:list_checks", "Show, or watch, the checks of a proposal"),
     "pr versions": Registration("pr.look:versions", "List the versions of a proposal"),
     "pr range-diff": Registration("pr.look:range_diff", "Compare two versions of a proposal, seal by seal"),
     "pr review": Registration("pr.review:review", "Approve a proposal, request changes, or say something"),

@@ -30,7 +30,14 @@ ACCOUNTS = [one for one in TABLE if one.operation.about in ("account", "browser"
 TEXT = b"text\n"
 GARBAGE = b'{"no": "such", "member'
 # Tried on a repository of their own.
-DELETING = {"repo.delete", "release.delete", "asset.delete", "label.delete", "comment.delete"}
+DELETING = {
+    "repo.delete",
+    "release.delete",
+    "asset.delete",
+    "label.delete",
+    "comment.delete",
+    "check.disable",
+}
 # Somebody without the role may be the author, which the service proves once it has read a good body.
 BODIES = {
     "issue.update": b'{"state": "open"}',
@@ -58,6 +65,7 @@ class Place:
     state: str
     seal: str
     comment: str = ""  # on #1, which is the author's, as the comment is
+    run: str = ""
 
     @property
     def public(self) -> bool:
@@ -97,6 +105,9 @@ class World:
         repo.seal({"a.txt": b"another\n"}, branch="topic")
         wish = {"head": "topic", "base": "main", "title": "second"}
         ok(self.clients["author"].post(f"{repo.url}/proposals", json=wish))
+        run = {"name": "test", "seal_id": made.seal}
+        made.run = ok(self.clients["owner"].post(f"{repo.url}/runs", json=run))["id"]
+        ok(self.clients["owner"].put(f"{repo.url}/checks/main"))
         if made.archived:
             ok(self.clients["owner"].patch(repo.url, json={"archived": True}))
         if state == "suspended":
@@ -172,6 +183,7 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
         "review": "none",
         "comment": place.comment,
         "reaction": "eyes",
+        "run": place.run,
         "handle": "nobody",
         "invite": "0" * 32,
     }

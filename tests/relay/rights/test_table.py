@@ -30,9 +30,6 @@ blog.categories
 blog.posts
 catalog.apps
 catalog.model_packs
-check.disable
-check.enable
-check.list
 checkpoint.create
 checkpoint.frontiers
 checkpoint.head
@@ -70,11 +67,7 @@ organisation.create
 organisation.get
 organisation.members
 page.repository
-path.list
 path.price
-path.remove
-path.set
-path.timeline
 proposal.auto_merge
 proposal.close
 proposal.edit
@@ -89,12 +82,6 @@ repo.dependencies
 report.create
 report.decide
 report.list
-run.cancel
-run.create
-run.get
-run.list
-run.rerun
-run.update
 seal.artifacts
 session.callback
 session.export_key

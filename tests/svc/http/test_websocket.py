@@ -184,6 +184,31 @@ def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:
             assert isinstance(events.receive(5), Event)
 
 
+def test_what_a_socket_tells_has_no_end_after_something_was_said() -> None:
+    def talk(connection: socket.socket) -> None:
+        connection.recv(65536)
+        for _ in range(200):
+            connection.sendall(said(b" " * 4000 + EVENT))
+
+    with (
+        hostile(switching(then=talk), unread=True) as server,
+        Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
+    ):
+        events.subscribe("r")
+        assert [type(events.receive(5)) for _ in range(200)] == [Event] * 200
+
+
+def test_a_socket_closes_under_a_deadline_that_has_ended() -> None:
+    with (
+        hostile(switching(), unread=True) as server,
+        within(Deadline(0.3)),
+        Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
+    ):
+        events.subscribe("r")
+        with pytest.raises(ServerUnreachable, match=r"within 0\.3 seconds"):
+            events.receive()
+
+
 @pytest.mark.parametrize("how", ["close", "cancel"])
 def test_another_thread_ends_the_wait(how: str) -> None:
     cancel = Cancel()

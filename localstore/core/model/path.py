@@ -1,0 +1,55 @@
+"""The path policy of a repository: which paths its writers alone see."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.limits import PATH_BYTES
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
+from localstore.core.rights.policy import Visibility
+
+Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
+
+
+class PathRule(Model, frozen=True):
+    """A rule for `path` and what is below it, unless a longer one says otherwise; "" is the whole tree. It
+    holds for every seal, past ones too. `private`: writers only; `public` and `open`: whoever reads the
+    repository. `price_cents`, `currency`: None as long as no node sells paths."""
+
+    path: str
+    visibility: Visibility
+    price_cents: Count | None = None
+    currency: str | None = None
+
+
+class PathRuleSet(Model, frozen=True):
+    """`price_cents`: what the bytes cost; a price needs an edition that bills."""
+
+    path: Path
+    visibility: Visibility
+    price_cents: Count | None = None
+
+
+class PathRuleRemove(Model, frozen=True):
+    path: Path
+
+
+class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
+    """`from`, `to`: the visibility that the rule had and has; None without a rule."""
+
+    at: str
+    by: Actor
+    path: str
+    was: Visibility | None
+    became: Visibility | None
+    price_cents: Count | None = None
+
+
+_ALL = f"{REPO}/paths"
+LIST = Endpoint("GET", _ALL, query=PageQuery, returns=Page[PathRule])
+SET = Endpoint("PUT", _ALL, body=PathRuleSet, returns=PathRule)
+REMOVE: Endpoint[None] = Endpoint("DELETE", _ALL, query=PathRuleRemove, status=204)
+TIMELINE = Endpoint("GET", f"{_ALL}/timeline", query=PageQuery, returns=Page[PathChange])

@@ -1,0 +1,37 @@
+"""The path policy of a repository."""
+
+from __future__ import annotations
+
+from localstore.core.model import path as endpoints
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
+from relay.caller import View
+from relay.http.routing import Reply, serves
+from relay.service import path as paths
+
+FLAG = "TR_REPOS_ENABLED"
+
+
+@serves(endpoints.LIST, operation="path.list", flag=FLAG)
+async def list_paths(view: View, query: PageQuery) -> Page[PathRule]:
+    """Rules for paths, by path"""
+    return await paths.page(view, query)
+
+
+@serves(endpoints.SET, operation="path.set", flag=FLAG, errors=(409, 501))
+async def set_path(view: View, body: PathRuleSet) -> PathRule:
+    """Say who sees a path and what is below it"""
+    return await paths.put(view, body)
+
+
+@serves(endpoints.REMOVE, operation="path.remove", flag=FLAG, errors=(409,))
+async def remove_path(view: View, query: PathRuleRemove) -> Reply:
+    """Remove the rule for a path"""
+    await paths.remove(view, query.path)
+    return Reply(status=204)
+
+
+@serves(endpoints.TIMELINE, operation="path.timeline", flag=FLAG)
+async def path_timeline(view: View, query: PageQuery) -> Page[PathChange]:
+    """Changes of the rules for paths, the newest first"""
+    return await paths.timeline(view, query)

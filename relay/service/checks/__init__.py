@@ -1,0 +1,1 @@
+"""Rules of runs, and of the checks that they report on."""

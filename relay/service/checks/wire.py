@@ -1,0 +1,31 @@
+"""A run as readers see it."""
+
+from __future__ import annotations
+
+from localstore.core.model.base import Actor
+from localstore.core.model.run import Run
+from relay.base.clock import rfc3339, rfc3339_or_none
+from relay.db.run import RunRow
+
+
+def to_wire(found: RunRow) -> Run:
+    who = Actor(
+        id=found.reporter_id,
+        handle=found.reporter_handle,
+        kind="guest" if found.reporter_kind == "guest" else "user",
+    )
+    return Run(
+        id=found.id,
+        name=found.name,
+        seal_id=found.seal_id,
+        branch=found.branch,
+        attempt=found.attempt,
+        status=found.status,
+        conclusion=found.conclusion,
+        summary=found.summary,
+        details_url=found.details_url,
+        reported_by=who,
+        created_at=rfc3339(found.created_at),
+        started_at=rfc3339_or_none(found.started_at),
+        completed_at=rfc3339_or_none(found.completed_at),
+    )

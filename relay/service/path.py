@@ -1,0 +1,105 @@
+"""Rules of the path policy. What it hides is asked of `View.sees` wherever content is answered."""
+
+from __future__ import annotations
+
+from localstore.core import limits, paths
+from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
+from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.path import PathChange, PathRule, PathRuleSet
+from localstore.core.rights.policy import Visibility
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View
+from relay.db import path as rows
+from relay.db.engine.database import Row, Tx
+from relay.http import paging
+
+
+async def page(view: View, query: PageQuery) -> Page[PathRule]:
+    """By path."""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
+
+
+async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
+    """Newest first."""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.CHANGES, query, _change, of_repo=view.repo.id)
+
+
+async def put(view: View, body: PathRuleSet) -> PathRule:
+    """The rule for this path, in the place of another one that it has."""
+    _require_path(body.path)
+    if body.price_cents:
+        if body.visibility == "open":
+            raise Invalid("an open path has no price", pointer="/price_cents")
+        raise EditionLacks("this node does not sell paths: a price needs an edition that bills")
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_path": body.path}
+        was = await tx.value(rows.ONE, **here)
+        if was is None:
+            if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.PATH_RULES:
+                raise Conflict(
+                    f"{view.repo.full_name} has rules for {limits.PATH_RULES} paths, "
+                    "and no repository has more"
+                )
+            await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
+        elif was != body.visibility:
+            await tx.run(rows.SET, **here, new_visibility=body.visibility)
+        if was != body.visibility:
+            await _changed(tx, view, "path.set", body.path, was, body.visibility)
+        return PathRule(path=body.path, visibility=body.visibility)
+
+
+async def remove(view: View, path: str) -> None:
+    """What the rules above say holds again. NotFound without a rule for this very path."""
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_path": path}
+        was = await tx.value(rows.ONE, **here)
+        if was is None:
+            raise NotFound
+        await tx.run(rows.DELETE, **here)
+        await _changed(tx, view, "path.remove", path, was, None)
+
+
+async def _changed(
+    tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
+) -> None:
+    """Note the change, and number the policy anew: answers under an old number are asked for again."""
+    changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
+    if changes >= limits.PATH_CHANGES:
+        raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
+    await tx.run(
+        rows.CHANGED,
+        id=new_id(),
+        repo_id=view.repo.id,
+        path=path,
+        was=was,
+        became=became,
+        author_id=view.me.account_id,
+        created_at=now_ms(),
+    )
+    hiding = await tx.value(rows.HIDING, of_repo=view.repo.id)
+    number = max(changes, view.repo.policy or 0) + 1
+    await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
+    await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number)
+
+
+def _require_path(path: str) -> None:
+    """Invalid unless it is a path that a repository can have, or the whole tree."""
+    try:
+        if path:
+            paths.check(path)
+    except PathInvalid as error:
+        raise Invalid(error.detail, pointer="/path") from None
+
+
+def _rule(found: Row) -> PathRule:
+    path, visibility = found
+    return PathRule(path=path, visibility=visibility)
+
+
+def _change(found: Row) -> PathChange:
+    _, path, was, became, created_at, author, handle, kind = found
+    who = Actor(id=author, handle=handle, kind="guest" if kind == "guest" else "user")
+    return PathChange(at=rfc3339(created_at), by=who, path=path, was=was, became=became)

@@ -1,0 +1,77 @@
+"""`svc pr checks`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.model import check as checks
+from localstore.core.model import proposal as proposals
+from localstore.core.model.check import SealCheck
+from localstore.core.model.repo import Repo
+from localstore.core.model.sync import Event
+from svc.cmd.frame.context import Ctx
+from svc.cmd.pr.words import find
+from svc.cmd.run.watch import (
+    FIELDS,
+    TABLE,
+    ExitStatus,
+    FailFast,
+    Interval,
+    Required,
+    Timeout,
+    Watch,
+    follow,
+    look,
+)
+from svc.console import answers
+from svc.flows.waiting.checks import INTERVAL, Options, Subject
+
+
+@answers(FIELDS, SealCheck, table=TABLE)
+def list_checks(
+    ctx: Ctx,
+    number: Annotated[
+        str, typer.Argument(metavar="[N]", help="The proposal, or its branch; else of this folder's branch")
+    ] = "",
+    watch: Watch = False,
+    required: Required = False,
+    fail_fast: FailFast = False,
+    interval: Interval = INTERVAL,
+    timeout: Timeout = None,
+    exit_status: ExitStatus = False,
+) -> None:
+    """Show, or watch, the checks of a proposal
+
+    Those of its newest version. Exits 1 if one failed; 8 if one is pending, with --exit-status. With --watch
+    it waits until all are done, the enabled ones that have not reported included: exit 0 if all passed, 1 if
+    one failed or the proposal has a newer version by now, 8 if the time is over.
+
+    Examples:
+    svc pr checks 12
+    svc pr checks 12 --watch --fail-fast --timeout 900
+    """
+    options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
+    repo = ctx.readable_repo
+    subject = proposal_subject(ctx, repo, number)
+    if watch:
+        follow(ctx, repo, subject, options)
+        return
+    found = ctx.reader.send(checks.OF_SEAL, id=repo.id, seal_id=subject.seal)
+    look(ctx, found, options, subject, strict=True, exit_status=exit_status)
+
+
+def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
+    """The head of a proposal. NotFound where there is none."""
+    api = ctx.reader
+    found = find(ctx, repo, typed)
+    n = found.number
+
+    def head() -> str | None:
+        return api.send(proposals.GET, id=repo.id, n=str(n)).head_seal
+
+    def moves(event: Event) -> bool:
+        return event.kind == "proposal.push" and event.number == n
+
+    return Subject(found.head_seal, f"#{n}", head, moves)

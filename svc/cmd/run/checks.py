@@ -1,0 +1,155 @@
+"""`svc repo checks list|enable|disable`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import check as checks
+from localstore.core.model import ref as refs
+from localstore.core.model.check import Check, SealCheck
+from localstore.core.model.repo import Repo
+from localstore.core.model.run import RunQuery, state_of
+from localstore.core.model.sync import Event
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.run.watch import (
+    FIELDS,
+    TABLE,
+    ExitStatus,
+    FailFast,
+    Interval,
+    Required,
+    Timeout,
+    Watch,
+    follow,
+    look,
+    table_of,
+)
+from svc.console import Column, answers
+from svc.flows.place.refs import explained_not_found, seal_of
+from svc.flows.waiting.checks import INTERVAL, Options, Subject
+from svc.http.checked import checked
+
+LIST = "svc repo checks list"
+ENABLED = (Column("name", kind="name"), Column("enabled"))
+Name = Annotated[str, typer.Argument(help="The check, such as ci/test")]
+
+
+@answers(FIELDS, SealCheck, table=TABLE)
+def list_checks(
+    ctx: Ctx,
+    seal: Annotated[
+        str, typer.Option("--seal", "--commit", "-c", metavar="SEAL", help="How they stand on this seal")
+    ] = "",
+    branch: Annotated[
+        str, typer.Option("--branch", "-b", metavar="BRANCH", help="How they stand on its newest seal")
+    ] = "",
+    watch: Watch = False,
+    required: Required = False,
+    fail_fast: FailFast = False,
+    interval: Interval = INTERVAL,
+    timeout: Timeout = None,
+    exit_status: ExitStatus = False,
+    limit: Limit = 100,
+) -> None:
+    """List checks, or how those of a seal stand
+
+    Without --seal and --branch: the checks of the repository, each with its last run on whatever seal. With
+    --watch it waits until all checks of the seal are done, the enabled ones that have not reported included:
+    exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over.
+
+    Examples:
+    svc repo checks list
+    svc repo checks list --branch main --watch --timeout 900
+    svc repo checks list --seal 3f2a91 --json name,state
+    """
+    if seal and branch:
+        raise UsageError("--seal and --branch both name a seal; use one of them")
+    if not seal and not branch:
+        if watch or fail_fast or exit_status:
+            raise UsageError("say of what: --seal SEAL or --branch BRANCH")
+        repo = ctx.readable_repo
+        found = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
+        table_of(ctx, _known(found, required))
+        return
+    options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
+    repo = ctx.readable_repo
+    subject = branch_subject(ctx, repo, branch) if branch else Subject(seal_of(ctx.obj, repo, seal))
+    if watch:
+        follow(ctx, repo, subject, options)
+    else:
+        answer = ctx.reader.send(checks.OF_SEAL, id=repo.id, seal_id=subject.seal)
+        look(ctx, answer, options, subject, strict=False, exit_status=exit_status)
+
+
+@answers(ENABLED, Check)
+def enable(ctx: Ctx, name: Name) -> None:
+    """Have a check pass on every seal
+
+    A branch whose protection requires checks takes only seals on which the enabled ones have passed. A check
+    may be enabled before it reports for the first time.
+
+    Examples:
+    svc repo checks enable ci/test
+    """
+    checked(RunQuery(name=name))
+    made = ctx.api.send(checks.ENABLE, id=ctx.repo.id, name=name)
+    ctx.out.done(f"Enabled check {made.name}", made, ENABLED, Check, value=made.name)
+
+
+@answers(ENABLED)
+def disable(ctx: Ctx, name: Name) -> None:
+    """Ask for a check no longer
+
+    What it has reported stays, and it may go on reporting.
+
+    Examples:
+    svc repo checks disable ci/test
+    """
+    checked(RunQuery(name=name))
+    repo = ctx.repo
+    with explained_not_found(repo, f"enabled check {name}", LIST):
+        ctx.api.send(checks.DISABLE, id=repo.id, name=name)
+    ctx.out.done(f"Disabled check {name}", {"name": name, "enabled": False}, ENABLED, value=name)
+
+
+def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
+    """The newest seal of a branch. NotFound where it has none."""
+    api = ctx.reader
+
+    def head() -> str | None:
+        return api.send(refs.GET, id=repo.id, type="branch", name=branch).head
+
+    def moves(event: Event) -> bool:
+        named = event.data.get("branch" if event.kind == "seal.create" else "name")
+        return event.kind in ("seal.create", "ref.update", "ref.delete") and named == branch
+
+    with explained_not_found(repo, f"branch {branch}", "svc repo branch"):
+        seal = head()
+    if seal is None:
+        raise NotFound(f"{branch} has no seals yet; make one: svc push -m MESSAGE")
+    return Subject(seal, branch, head, moves)
+
+
+def _known(found: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
+    """The checks of a repository as rows like those of a seal; what has not reported has no state."""
+    for one in found:
+        last = one.last
+        if required and not one.enabled:
+            continue
+        yield {
+            "name": one.name,
+            "state": state_of(last.status, last.conclusion) if last else None,
+            "required": one.enabled,
+            "attempt": last.attempt if last else None,
+            "summary": last.summary if last else None,
+            "details_url": last.details_url if last else None,
+            "seal_id": last.seal_id if last else None,
+            "started_at": last.started_at if last else None,
+            "completed_at": last.completed_at if last else None,
+            "run_id": last.id if last else None,
+        }

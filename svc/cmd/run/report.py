@@ -1,0 +1,139 @@
+"""`svc repo run create|update|cancel|rerun`."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import run as runs
+from localstore.core.model.repo import Repo
+from localstore.core.model.run import Conclusion, Run, RunCreate, RunPatch, Status
+from svc.cmd.frame.context import Ctx
+from svc.cmd.run.run import COLUMNS, Id, find, stands
+from svc.console import answers
+from svc.flows.place.refs import default_ref, last_seal, seal_of
+from svc.http.checked import checked
+
+Stands = Annotated[
+    Status | None, typer.Option("--status", help="How far it is; with --conclusion it is completed")
+]
+Ended = Annotated[Conclusion | None, typer.Option("--conclusion", help="How it ended, for good")]
+Text = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help="What there is to say, in short")]
+Details = Annotated[
+    str | None, typer.Option("--details-url", metavar="URL", help="The page that says more, by http or https")
+]
+
+
+@answers(COLUMNS, Run)
+def create(
+    ctx: Ctx,
+    name: Annotated[str, typer.Argument(help="The check, such as ci/test")],
+    seal: Annotated[
+        str,
+        typer.Option("--seal", "--commit", metavar="SEAL", help="The seal, or a branch or tag"),
+    ] = "",
+    status: Stands = None,
+    conclusion: Ended = None,
+    summary: Text = None,
+    details_url: Details = None,
+) -> None:
+    """Record a run of a check on a seal
+
+    Without --seal it is the last seal of this folder. The first run of a check on a seal is its first
+    attempt, each further one the next. Without --status and --conclusion it is queued.
+
+    Examples:
+    svc repo run create ci/test --status in_progress --details-url https://ci.example/42
+    svc repo run create ci/lint --conclusion success --summary "0 findings"
+    """
+    _require_possible(status, conclusion)
+    checked(RunPatch(summary=summary, details_url=details_url))
+    checked(runs.RunQuery(name=name))
+    repo = ctx.repo
+    body = RunCreate(
+        name=name,
+        seal_id=_seal(ctx, repo, seal),
+        status=status,
+        conclusion=conclusion,
+        summary=summary,
+        details_url=details_url,
+    )
+    made = ctx.api.send(runs.CREATE, checked(body), id=repo.id)
+    _done(ctx, "Recorded", made)
+
+
+@answers(COLUMNS, Run)
+def update(
+    ctx: Ctx,
+    run: Id,
+    status: Stands = None,
+    conclusion: Ended = None,
+    summary: Text = None,
+    details_url: Details = None,
+) -> None:
+    """Say how a run stands, until it is completed
+
+    Examples:
+    svc repo run update 0197c3 --status in_progress
+    svc repo run update 0197c3 --conclusion failure --summary "2 of 80 tests failed"
+    """
+    _require_possible(status, conclusion)
+    patch = RunPatch(status=status, conclusion=conclusion, summary=summary, details_url=details_url)
+    if patch == RunPatch():
+        raise UsageError("say what changed: --status, --conclusion, --summary or --details-url")
+    checked(patch)
+    repo = ctx.repo
+    made = ctx.api.send(runs.UPDATE, patch, id=repo.id, run=find(ctx, repo, run).id)
+    _done(ctx, "Updated", made)
+
+
+@answers(COLUMNS, Run)
+def cancel(ctx: Ctx, run: Id) -> None:
+    """Complete a run as cancelled
+
+    Whoever runs the check hears of it by its event; nothing is stopped here.
+
+    Examples:
+    svc repo run cancel 0197c3
+    """
+    repo = ctx.repo
+    made = ctx.api.send(runs.CANCEL, id=repo.id, run=find(ctx, repo, run).id)
+    _done(ctx, "Cancelled", made)
+
+
+@answers(COLUMNS, Run)
+def rerun(ctx: Ctx, run: Id) -> None:
+    """Ask for another attempt of a completed run
+
+    The new attempt is queued. Whoever runs the check hears of it by its event.
+
+    Examples:
+    svc repo run rerun 0197c3
+    """
+    repo = ctx.repo
+    made = ctx.api.send(runs.RERUN, id=repo.id, run=find(ctx, repo, run).id)
+    _done(ctx, "Queued", made)
+
+
+def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
+    if typed:
+        return seal_of(ctx.obj, repo, typed)
+    linked = ctx.obj.linked
+    here = last_seal(ctx.obj) if linked and linked[1].repo_id == repo.id else None
+    return here or seal_of(ctx.obj, repo, default_ref(ctx.obj, repo))
+
+
+def _require_possible(status: Status | None, conclusion: Conclusion | None) -> None:
+    if conclusion is not None and status not in (None, "completed"):
+        raise UsageError(f"a run with a conclusion is completed, not {status}; omit --status")
+    if status == "completed" and conclusion is None:
+        raise UsageError(f"say how it ended: --conclusion {'|'.join(get_args(Conclusion))}")
+
+
+def _done(ctx: Ctx, verb: str, made: Run) -> None:
+    state = stands({"conclusion": made.conclusion, "status": made.status})
+    attempt = f", attempt {made.attempt}" if made.attempt > 1 else ""
+    sentence = f"{verb} run {made.id[:12]} of {made.name} on {made.seal_id[:12]}: {state}{attempt}"
+    ctx.out.done(sentence, made, COLUMNS, Run, value=made.id)

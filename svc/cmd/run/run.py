@@ -1,0 +1,146 @@
+"""`svc repo run list|view`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, cast, get_args
+
+import typer
+
+from localstore.core.errors import EXIT_FAILED, EXIT_PENDING, NotFound, UsageError
+from localstore.core.model import run as runs
+from localstore.core.model.repo import Repo
+from localstore.core.model.run import Conclusion, Run, RunQuery, Status, state_of
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.flows.place.refs import explained_not_found, resolve_ref
+from svc.flows.waiting.checks import FAILED
+from svc.http.checked import checked
+
+LIST = "svc repo run list"
+ID_CHARS = 32
+Word = Literal[
+    "queued",
+    "in_progress",
+    "completed",
+    "success",
+    "failure",
+    "neutral",
+    "cancelled",
+    "skipped",
+    "timed_out",
+]
+
+
+def stands(record: dict[str, Any]) -> str:
+    """The conclusion of a completed run, the status of another one."""
+    return str(record["conclusion"] or record["status"])
+
+
+def reporter(record: dict[str, Any]) -> str:
+    who = record["reported_by"]
+    return str(who.get("handle") or who["id"])
+
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("name", kind="name"),
+    Column("state", stands, kind="state"),
+    Column("attempt", spare=2),
+    Column("branch", spare=1),
+    Column("seal_id", kind="id"),
+    Column("created_at", kind="time"),
+)
+PAGE = (
+    *COLUMNS,
+    Column("reported_by", reporter),
+    Column("started_at", kind="time"),
+    Column("completed_at", kind="time"),
+    Column("details_url"),
+)
+Id = Annotated[str, typer.Argument(metavar="ID", help="The run, by the first 4 or more digits of its id")]
+
+
+@answers(COLUMNS, Run)
+def list_runs(
+    ctx: Ctx,
+    seal: Annotated[
+        str, typer.Option("--seal", "--commit", "-c", metavar="SEAL", help="Of this seal, branch or tag")
+    ] = "",
+    branch: Annotated[
+        str, typer.Option("--branch", "-b", metavar="BRANCH", help="Of seals of this branch")
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--check", "-w", "--workflow", metavar="NAME", help="Of this check")
+    ] = "",
+    status: Annotated[
+        Word | None, typer.Option("--status", "-s", help="That stand so, by status or conclusion")
+    ] = None,
+    limit: Limit = 30,
+) -> None:
+    """List runs
+
+    Newest first.
+
+    Examples:
+    svc repo run list --branch main --status failure
+    svc repo run list --seal 3f2a91 --json id,name,conclusion
+    """
+    repo = ctx.readable_repo
+    query = checked(
+        RunQuery(
+            seal=resolve_ref(ctx.obj, repo, seal).head if seal else None,
+            branch=branch or None,
+            name=name or None,
+            status=cast(Status, status) if status in get_args(Status) else None,
+            conclusion=cast(Conclusion, status) if status in get_args(Conclusion) else None,
+        )
+    )
+    found = ctx.reader.items(runs.LIST, query, limit=limit, id=repo.id)
+    ctx.out.rows(found, COLUMNS, Run, empty="no runs")
+
+
+@answers(PAGE, Run)
+def view(
+    ctx: Ctx,
+    run: Id,
+    exit_status: Annotated[
+        bool, typer.Option("--exit-status", help="Exit 1 if it failed, 8 while it is not completed")
+    ] = False,
+) -> None:
+    """Show a run
+
+    What was reported, by whom and when, and where to read more.
+
+    Examples:
+    svc repo run view 0197c3
+    """
+    found = find(ctx, ctx.readable_repo, run)
+    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip())
+    if exit_status:
+        exit_as(ctx, found)
+
+
+def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
+    """The run whose id begins so. NotFound, or UsageError if several do."""
+    if not re.fullmatch(rf"[0-9a-f]{{4,{ID_CHARS}}}", typed):
+        raise UsageError(f"a run is named by 4 to {ID_CHARS} hex digits of its id; see: {LIST}")
+    if len(typed) == ID_CHARS:
+        with explained_not_found(repo, f"run {typed}", LIST):
+            return ctx.reader.send(runs.GET, id=repo.id, run=typed)
+    found = list(ctx.reader.items(runs.LIST, RunQuery(prefix=typed), limit=2, id=repo.id))
+    if len(found) > 1:
+        raise UsageError(f"several runs begin with {typed}; give more of the id: {LIST} --json id,name")
+    if not found:
+        raise NotFound(f"{repo.full_name} has no run {typed}; see: {LIST}")
+    return found[0]
+
+
+def exit_as(ctx: Ctx, found: Run) -> None:
+    """Leave with the code of how the run stands."""
+    state = state_of(found.status, found.conclusion)
+    if state == "pending":
+        ctx.exit(EXIT_PENDING)
+    if state in FAILED:
+        ctx.exit(EXIT_FAILED)

@@ -1,0 +1,162 @@
+"""`svc repo run watch`, and what watching has in common wherever it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import EXIT_FAILED, EXIT_PENDING
+from localstore.core.model.check import SealCheck, SealChecks
+from localstore.core.model.repo import Repo
+from localstore.core.model.run import state_of
+from svc.cmd.frame.context import Ctx
+from svc.cmd.run.run import Id, find
+from svc.console import Column, answers
+from svc.console.live_table import LiveTable
+from svc.flows.waiting.checks import FAILED, INTERVAL, Options, Subject, Verdict, Watcher, counted, decided
+
+NAMED = 5  # checks that a sentence names
+
+
+def took(record: dict[str, Any]) -> str:
+    """How long it ran, such as `1 min 12 s`; empty while that is not known."""
+    if not record["started_at"] or not record["completed_at"]:
+        return ""
+    began, ended = (datetime.fromisoformat(record[name]) for name in ("started_at", "completed_at"))
+    seconds = max(round((ended - began).total_seconds()), 0)
+    return f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
+
+
+TABLE = (
+    Column("name", kind="name"),
+    Column("state", kind="state"),
+    Column("required", spare=3),
+    Column("attempt", spare=2),
+    Column("took", took, spare=4),
+    Column("summary", kind="line"),
+    Column("details_url", spare=1),
+)
+FIELDS = tuple(
+    Column(name)
+    for name in (
+        "name",
+        "state",
+        "required",
+        "attempt",
+        "summary",
+        "details_url",
+        "seal_id",
+        "started_at",
+        "completed_at",
+    )
+)
+
+Required = Annotated[bool, typer.Option("--required", help="Look at enabled checks alone")]
+FailFast = Annotated[bool, typer.Option("--fail-fast", help="End at the first failure, with --watch")]
+Interval = Annotated[
+    float,
+    typer.Option("--interval", "-i", min=1, metavar="SECONDS", help="Between two looks without a socket"),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", min=0, metavar="SECONDS", help="Wait no longer, and exit 8"),
+]
+Watch = Annotated[bool, typer.Option("--watch", help="Wait until all are done; exit 0, 1 or 8")]
+ExitStatus = Annotated[bool, typer.Option("--exit-status", help="Exit 1 if one failed, 8 if one is pending")]
+
+
+@answers(FIELDS, SealCheck, table=TABLE)
+def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTERVAL) -> None:
+    """Wait until a run is completed
+
+    Exits 0 if it passed or was skipped, 1 if it failed or was cancelled, 8 if it is not completed in time. If
+    its check is run again meanwhile, the newest attempt counts.
+
+    Examples:
+    svc repo run watch 0197c3 --timeout 600
+    """
+    repo = ctx.readable_repo
+    found = find(ctx, repo, run)
+    state = state_of(found.status, found.conclusion)
+    if state == "pending":
+        options = Options(timeout=timeout, interval=interval, only=found.name)
+        follow(ctx, repo, Subject(found.seal_id), options)
+        return
+    one = SealCheck(
+        name=found.name,
+        state=state,
+        required=False,
+        attempt=found.attempt,
+        summary=found.summary,
+        details_url=found.details_url,
+        seal_id=found.seal_id,
+        started_at=found.started_at,
+        completed_at=found.completed_at,
+        run_id=found.id,
+    )
+    table_of(ctx, [one])
+    leave(ctx, Verdict("failed" if state in FAILED else "passed", [one]), Subject(found.seal_id))
+
+
+def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
+    """Print checks: what people look at, or as data all that is known."""
+    columns = FIELDS if ctx.out.format.as_data else TABLE
+    ctx.out.rows(items, columns, SealCheck, empty="no checks")
+
+
+def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
+    """Watch to the end, and leave with the code of the verdict."""
+    table = LiveTable(ctx.out, TABLE)
+    verdict = Watcher(ctx.reader, repo.id, subject, options, table.show, table.note).run()
+    if ctx.out.format.as_data:
+        table_of(ctx, verdict.items)
+    leave(ctx, verdict, subject)
+
+
+def look(
+    ctx: Ctx, found: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
+) -> None:
+    """Print the checks once. `strict`: that one failed is exit 1 even without `exit_status`."""
+    items = counted(found.items, options)
+    table_of(ctx, items)
+    outcome = decided(items, Options(fail_fast=True)) or "pending"
+    if exit_status or (strict and outcome == "failed"):
+        leave(ctx, Verdict(outcome, items), subject)
+
+
+def leave(ctx: Ctx, verdict: Verdict, subject: Subject) -> None:
+    """Say on stderr what the verdict is, and exit with its code."""
+    ctx.out.note(sentence_of(verdict, subject))
+    if verdict.outcome != "passed":
+        ctx.exit(EXIT_PENDING if verdict.outcome == "pending" else EXIT_FAILED)
+
+
+def sentence_of(verdict: Verdict, subject: Subject) -> str:
+    """What the verdict says of the seal, and of which checks."""
+    of = f"{subject.seal[:12]} ({subject.name})" if subject.name else subject.seal[:12]
+    total = len(verdict.items)
+    if verdict.outcome == "stale":
+        now = f"moved to {verdict.moved_to[:12]}" if verdict.moved_to else "is gone"
+        return f"STALE: {subject.name} {now}, and these are the checks of {subject.seal[:12]}; watch again"
+    if verdict.outcome == "passed":
+        return f"no checks to wait for on {of}" if total == 0 else f"{_of(total, total)} passed on {of}"
+    wanted = FAILED if verdict.outcome == "failed" else ("pending",)
+    some = [_named(one) for one in verdict.items if one.state in wanted]
+    more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+    what = "failed" if verdict.outcome == "failed" else "not done"
+    return f"{_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
+
+
+def _of(some: int, total: int) -> str:
+    if total == 1:
+        return "1 check"
+    return f"all {total} checks" if some == total else f"{some} of {total} checks"
+
+
+def _named(one: SealCheck) -> str:
+    if one.state == "pending" and one.attempt == 0:
+        return f"{one.name} (has not reported)"
+    return f"{one.name} (cancelled)" if one.state == "cancel" else one.name

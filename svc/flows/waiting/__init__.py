@@ -1,0 +1,1 @@
+"""Flows that wait for something to happen."""
