@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.issue import Comment
+from localstore.core.model.issue import REACTIONS, Comment
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile
 from svc.cmd.issue import comment as on_issue
@@ -54,4 +54,6 @@ def react(
     svc pr react 12 +1
     svc pr react 12 heart --remove
     """
+    if reaction.strip(":").lower() not in on_issue.SPELLED:
+        raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
     on_issue.react(ctx, number_of(ctx, ctx.repo, number), reaction, comment, remove)

@@ -1,0 +1,194 @@
+"""Proposals from the command line: which one is meant, gh's habits, refusals before anything is sent, hostile
+texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localstore.core.limits import ISSUE_BODY_BYTES
+from tests.svc.conftest import Answer, Svc
+
+HOSTILE = "\x1b[2J\u202egnp.exe \x07[a](javascript:alert(1)) <script>"
+
+
+@pytest.fixture
+def linked(alice: Svc) -> Svc:
+    """alice in a folder on branch `topic`, which has one seal more than `main`."""
+    assert alice("repo", "create", "app").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    Path("a.txt").write_text("one\n")
+    assert alice("push", "-m", "First").code == 0
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    pushed(alice, "one\ntwo\n", "Count to two\n\nAs people do.")
+    return alice
+
+
+def pushed(svc: Svc, text: str, message: str) -> None:
+    Path("a.txt").write_text(text)
+    assert svc("push", "-m", message).code == 0
+
+
+def opened(svc: Svc, *words: str) -> str:
+    done = svc("pr", "create", *words)
+    assert done.code == 0, done
+    return done.out.strip()
+
+
+def shown(svc: Svc, fields: str, *which: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(svc("pr", "view", *which, "--json", fields).out)
+    return found
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, svc: Svc, *words: str) -> Answer:
+    """The same as people see it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout.__class__, "isatty", lambda _: True, raising=False)
+        return svc(*words)
+
+
+def test_one_is_meant_by_number_address_branch_or_folder(linked: Svc) -> None:
+    one = opened(linked, "--fill")
+    assert one == "1"
+    address = "https://node.example/apps/a/b/dev?tab=issues&n=1"
+    for which in ((), ("1",), ("#1",), ("pr:1",), (address,), ("topic",)):
+        assert shown(linked, "number,head,base", *which) == {"number": 1, "head": "topic", "base": "main"}
+    for which in ("2", "#2", "none", "pr:2"):
+        done = linked("pr", "view", which)
+        assert (done.code, done.out) == (1, "")
+    assert linked("switch", "main").code == 0
+    assert linked("pr", "view").code == 1
+
+
+def test_of_several_of_a_branch_the_open_one_is_meant(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert linked("pr", "close").code == 0
+    assert shown(linked, "number,state") == {"number": 1, "state": "closed"}
+    assert opened(linked, "--fill") == "2"
+    assert shown(linked, "number") == {"number": 2}
+
+
+def test_fill_takes_the_messages(linked: Svc) -> None:
+    assert shown(linked, "title,body", opened(linked, "-f")) == {
+        "title": "Count to two",
+        "body": "As people do.",
+    }
+    assert linked("pr", "close", "1").code == 0
+    pushed(linked, "one\ntwo\nthree\n", "Count to three")
+    two = shown(linked, "title,body", opened(linked, "-f"))
+    assert two == {"title": "Topic", "body": "- Count to two\n- Count to three"}
+    assert linked("pr", "close", "2").code == 0
+    three = shown(linked, "title,body", opened(linked, "-f", "-t", "Mine", "-b", "own"))
+    assert three == {"title": "Mine", "body": "own"}
+
+
+REFUSED: list[tuple[int, list[str]]] = [
+    (2, ["pr", "create"]),
+    (2, ["pr", "create", "-t", "t", "-B", "topic"]),
+    (2, ["pr", "create", "-t", "t", "-b", "a", "-F", "a.txt"]),
+    (2, ["pr", "create", "-t", "two\nlines"]),
+    (2, ["pr", "create", "-t", "x" * 300]),
+    (2, ["pr", "create", "-t", "t", "-b", "x" * (ISSUE_BODY_BYTES + 1)]),
+    (1, ["pr", "create", "-t", "t", "-B", "none"]),
+    (1, ["pr", "create", "-t", "t", "-r", "@me"]),
+    (1, ["pr", "create", "-t", "t", "-l", "none"]),
+    (2, ["pr", "list", "-l", "a,b"]),
+    (2, ["pr", "list", "-s", "gone"]),
+    (2, ["pr", "diff", "--stat", "--name-only"]),
+    (2, ["pr", "review"]),
+    (2, ["pr", "review", "--approve", "--request-changes", "-b", "x"]),
+    (2, ["pr", "review", "--request-changes"]),
+    (2, ["pr", "review", "--comment", "-b", " "]),
+    (2, ["pr", "review", "--approve", "--dismiss", "bob"]),
+    (2, ["pr", "comment"]),
+    (2, ["pr", "edit"]),
+    (2, ["pr", "react", "1", "shrug"]),
+    (2, ["pr", "checks"]),
+]
+
+
+def test_what_is_wrong_is_refused_and_changes_nothing(linked: Svc) -> None:
+    for code, words in REFUSED:
+        done = linked(*words)
+        assert (done.code, done.out) == (code, ""), (words, done)
+    assert json.loads(linked("pr", "list", "--state", "all", "--json", "number").out) == []
+
+
+def test_refusals_of_the_server_keep_their_words(linked: Svc) -> None:
+    opened(linked, "--fill", "--draft")
+    for words, said in (
+        (("pr", "review", "--approve"), "#1 is yours"),
+        (("pr", "create", "--fill"), "#1 proposes"),
+        (("pr", "range-diff", "1"), "one version"),
+        (("pr", "range-diff", "1", "2"), "names no two versions"),
+        (("pr", "diff", "--since-review"), "not reviewed"),
+        (("pr", "label", "remove", "1", "none"), "has no label none"),
+    ):
+        done = linked(*words)
+        assert done.code in (1, 2), (words, done)
+        assert said in done.err, (words, done)
+
+
+def test_lists_are_filtered(linked: Svc) -> None:
+    opened(linked, "--fill", "-d")
+    for words, numbers in (
+        ((), [1]),
+        (("-A", "@me", "-L", "1"), [1]),
+        (("--author", "@" + os.environ["TEST_HANDLE"]), [1]),
+        (("-r", "@me"), []),
+        (("-H", "topic", "-B", "main", "-d"), [1]),
+        (("-S", "COUNT"), [1]),
+        (("-s", "merged"), []),
+    ):
+        found = json.loads(linked("pr", "list", *words, "--json", "number").out)
+        assert [one["number"] for one in found] == numbers, words
+    assert linked("pr", "ready").code == 0
+    assert json.loads(linked("pr", "list", "-d", "--json", "number").out) == []
+    assert linked("pr", "ready", "--undo").code == 0
+    (mine,) = json.loads(linked("pr", "status", "--json", "number,why").out)
+    assert mine == {"number": 1, "why": ["branch", "author"]}
+
+
+def test_what_a_version_changes(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert linked("pr", "diff", "--name-only").out == "a.txt\n"
+    assert "+two\n" in linked("pr", "diff", "1").out
+    (file,) = json.loads(linked("pr", "diff", "--json", "path,additions").out)
+    assert file == {"path": "a.txt", "additions": 1}
+    assert linked("pr", "review", "-c", "-b", "looked").code == 0
+    pushed(linked, "one\ntwo\nthree\n", "Count to three")
+    since = linked("pr", "diff", "--since-review").out
+    assert "+three\n" in since
+    assert "+two\n" not in since
+    pairs = json.loads(linked("pr", "range-diff", "1", "1..2", "--json", "mark,old,new").out)
+    assert pairs == [{"mark": "=", "old": 1, "new": 1}, {"mark": ">", "old": None, "new": 2}]
+    assert [one["n"] for one in json.loads(linked("pr", "versions", "--json", "n").out)] == [1, 2]
+
+
+def test_a_deleted_branch_is_shown_by_its_newest_version(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert linked("switch", "main").code == 0
+    assert linked("pr", "checkout", "1").code == 0
+    assert linked("status", "--json", "branch").code == 0
+    assert linked("switch", "main").code == 0
+    assert linked("repo", "branch-delete", "topic", "--yes").code == 0
+    assert linked("pr", "checkout", "1").code == 0
+    assert Path("a.txt").read_text() == "one\ntwo\n"
+
+
+def test_hostile_texts_are_escaped(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(linked, "-t", "\u202eexe.png", "-b", HOSTILE)
+    assert linked("pr", "review", "-c", "-b", HOSTILE).code == 0
+    assert linked("pr", "comment", "-b", HOSTILE).code == 0
+    for words in (("view", "-c"), ("list",), ("status",)):
+        done = on_terminal(monkeypatch, linked, "pr", *words)
+        assert done.code == 0
+        for bad in ("\x1b[2J", "\u202e", "\x07"):
+            assert bad not in done.out + done.err, (words, done.out)
+    assert shown(linked, "body")["body"] == HOSTILE
