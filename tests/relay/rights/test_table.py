@@ -104,9 +104,6 @@ proposal.reviewers
 proposal.update
 proposal.update_branch
 proposal.versions
-protection.clear
-protection.list
-protection.set
 publication.create
 repo.dependencies
 report.create
