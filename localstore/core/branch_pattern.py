@@ -28,7 +28,7 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the name is one of the pattern's. Bit n of `at` says that n tokens of the pattern are used up."""
+    """Whether the name is one of the pattern's. Bit n of `at` says that n tokens are used up."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")
     wide = sum(1 << n for n, token in enumerate(tokens) if token[:2] == "**")

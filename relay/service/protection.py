@@ -26,9 +26,9 @@ _ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved",
 
 @dataclass(slots=True, frozen=True)
 class Standing:
-    """What a proposal has come to, read in the transaction of its merge. `approvals`: reviewers whose last verdict
-    approves; `fresh`: those of them who approved the change as it is now; `refused`: reviewers whose last verdict
-    requests changes; `open_threads`; `checks`: whether every required check of the head seal has passed."""
+    """What a proposal has come to, read in the transaction of its merge. `approvals`: reviewers whose last
+    verdict approves; `fresh`: those of them who approved the change as it is now; `refused`: those whose last
+    verdict requests changes; `open_threads`; `checks`: whether every required check of the head seal has passed."""
 
     approvals: int = 0
     fresh: int = 0
@@ -80,14 +80,14 @@ def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
 
 
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """BranchProtected unless the rules of the branch allow the act. Call it inside the transaction that changes
-    the ref or its frontier, after a repeated request was answered, and in `prepare` as well, so that nobody signs
-    in vain.
+    """BranchProtected unless the rules of the branch allow the act. Call it inside the transaction that
+    changes the ref or its frontier, after a repeated request was answered, and in `prepare` as well, so that
+    nobody signs in vain.
 
-    `write`: a live update, or either door of seals. `create`, `move`, `delete`: of the ref. `merge`: of a proposal
-    into this branch; it needs `standing`, read in the same transaction, and without one whatever is required
-    counts as missing (a merge that no proposal asked for). What blocks is in the error's `blocked_by`; a merge
-    preview or a proposal's `blocked_by` is `blockers(matching(await of_repo(…), base), standing)`."""
+    `write`: a live update, or either door of seals. `create`, `move`, `delete`: of the ref. `merge`: of a
+    proposal into this branch; it needs `standing`, read in the same transaction, and without one whatever is
+    required counts as missing (a merge that no proposal asked for). What blocks is in the error's
+    `blocked_by`; a merge preview or a proposal's `blocked_by` is `blockers(matching(await of_repo(…), base), standing)`."""
     found = matching(await of_repo(tx, view.repo.id), branch)
     if not found:
         return

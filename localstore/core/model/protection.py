@@ -13,8 +13,8 @@ from localstore.core.model.base import Model, Page, PageQuery
 
 
 class BranchProtected(Conflict):
-    """A protection rule of the branch does not allow this. `rules`: the flags that refuse, `patterns`: the rules
-    that match, `blocked_by`: what a merge waits for."""
+    """A protection rule of the branch does not allow this. `rules`: the flags that refuse, `patterns`: the
+    rules that match, `blocked_by`: what a merge waits for."""
 
     code = "branch_protected"
 
