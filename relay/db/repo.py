@@ -95,6 +95,7 @@ _SEEN = select(*COLUMNS, ROLE).select_from(_FROM)
 _NAMED = and_(account.c.handle == bindparam("owner"), repo.c.name == bindparam("name"))
 ONE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam("id"))
 BY_NAME = _SEEN.where(_NAMED, VISIBLE_TO_ME)
+ANY_BY_NAME = _SEEN.where(_NAMED, ALIVE)  # whoever asks; what it tells reaches only its owner
 BY_ALIAS = (
     select(*COLUMNS, ROLE)
     .select_from(_FROM.join(repo_alias, repo_alias.c.repo_id == repo.c.id))

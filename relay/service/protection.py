@@ -87,7 +87,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     `write`: a live update, or either door of seals. `create`, `move`, `delete`: of the ref. `merge`: of a
     proposal into this branch; it needs `standing`, read in the same transaction, and without one whatever is
     required counts as missing (a merge that no proposal asked for). What blocks is in the error's
-    `blocked_by`; a merge preview or a proposal's `blocked_by` is `blockers(matching(await of_repo(…), base), standing)`."""
+    `blocked_by`; a merge preview or a proposal's is
+    `blockers(matching(await of_repo(…), base), standing)`."""
     found = matching(await of_repo(tx, view.repo.id), branch)
     if not found:
         return

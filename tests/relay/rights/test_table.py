@@ -13,10 +13,6 @@ from relay.http.routing import TABLE, route
 routes.load()
 
 WITHOUT_ROUTE = """
-access.decline
-access.grant
-access.list
-access.request
 advisory.get
 advisory.list
 advisory.publish
@@ -46,9 +42,6 @@ cloud.launch
 cloud.list
 cloud.status
 cloud.stop
-collaborator.list
-collaborator.remove
-collaborator.role
 device.list
 device.pair
 device.revoke
@@ -67,11 +60,6 @@ fork.create
 fork.list
 git_proxy.get
 history.proof
-invite.accept
-invite.cancel
-invite.create
-invite.decline
-invite.list
 issue.assign
 issue.close
 issue.edit
@@ -126,11 +114,6 @@ thread.comment
 thread.create
 thread.list
 thread.resolve
-transfer.accept
-transfer.cancel
-transfer.create
-transfer.decline
-transfer.list
 upstream.get
 upstream.remove
 upstream.set
