@@ -28,7 +28,7 @@ _ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved",
 class Standing:
     """What a proposal has come to, read in the transaction of its merge. `approvals`: reviewers whose last
     verdict approves; `fresh`: those of them who approved the change as it is now; `refused`: those whose last
-    verdict requests changes; `open_threads`; `checks`: whether every required check of the head seal has passed."""
+    verdict requests changes; `checks`: whether every required check of the head seal has passed."""
 
     approvals: int = 0
     fresh: int = 0

@@ -362,6 +362,8 @@ async def store(
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
     async with view.write() as tx:
+        if plan.purpose in ("seal", "seals"):
+            await protection.check(tx, view, ref.name, "write")
         if texts.digests:
             await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
         if directories:

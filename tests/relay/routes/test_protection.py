@@ -53,8 +53,8 @@ def test_of_the_writes_that_waited_none_lands(team: Team, flag: str) -> None:
 
 
 def _writes_again(team: Team) -> list[Callable[[], object]]:
-    """Creations of branches and updates once more, so that there are fifty."""
-    return [team._ref(100 + n) for n in range(6)] + [team._update(n % 6) for n in range(4)]
+    """Creations of branches once more, so that there are fifty."""
+    return [team._ref(100 + n) for n in range(10)]
 
 
 def test_refusals_name_the_way_out(team: Team) -> None:
