@@ -28,6 +28,11 @@ MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
 LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
+PROTECTIONS, PATTERN_WILDCARDS, APPROVALS = (
+    50,
+    10,
+    20,
+)  # rules of a repository, stars of one, approvals it asks for
 RELEASES, VERSION_CHARS, NOTES_BYTES = 10_000, 100, 64 * KIB  # of a repository; of one release
 ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of one asset
 

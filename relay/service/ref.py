@@ -8,6 +8,7 @@ from functools import partial
 from localstore.core import names, tree
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page
+from localstore.core.model.protection import Protection
 from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id
@@ -20,6 +21,7 @@ from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service.history import sealed
+from relay.service import protection
 from relay.service.live import branch_base, frontier, landing
 from relay.service.proposal import branches
 
@@ -36,6 +38,7 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
     found: list[RefRow] = []
     async with view.read() as tx:
+        rules = await protection.of_repo(tx, view.repo.id)
         for kind in kinds[kinds.index(start_kind) :]:
             after = after if kind == start_kind else ""
             left = size + 1 - len(found)
@@ -45,12 +48,13 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     more = len(found) > size
     found = found[:size]
     next_cursor = Cursor.write(found[-1].type, found[-1].name) if more else None
-    return Page(items=[to_wire(view, item) for item in found], next_cursor=next_cursor)
+    return Page(items=[to_wire(view, item, rules) for item in found], next_cursor=next_cursor)
 
 
 async def get(view: View, type: str, name: str) -> Ref:
     async with view.read() as tx:
-        return to_wire(view, await find(tx, view.repo.id, type, name))
+        rules = await protection.of_repo(tx, view.repo.id)
+        return to_wire(view, await find(tx, view.repo.id, type, name), rules)
 
 
 async def create(view: View, body: RefCreate) -> Ref:
@@ -58,6 +62,8 @@ async def create(view: View, body: RefCreate) -> Ref:
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
+        if body.type == "branch":
+            await protection.check(tx, view, body.name, "create")
         made = await _made(tx, view, body)
         try:
             values = dataclasses.asdict(made)
@@ -68,7 +74,7 @@ async def create(view: View, body: RefCreate) -> Ref:
         await view.node.hub.announce(
             tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
         )
-        return to_wire(view, made)
+        return to_wire(view, made, await protection.of_repo(tx, view.repo.id))
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
@@ -81,6 +87,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
             raise TagExists(f"tag {name} does not move; delete it and create it anew")
+        await protection.check(tx, view, name, "move")
         await frontier.lock(tx, ref.id)
         head = await seals.resolve(tx, view.repo.id, body.head)
         if head is None:
@@ -93,7 +100,8 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         await branches.moved(tx, view, ref.id, head)
         await _land(tx, view, ref, head, worked)
         await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
-        return to_wire(view, await find(tx, view.repo.id, type, name))
+        rules = await protection.of_repo(tx, view.repo.id)
+        return to_wire(view, await find(tx, view.repo.id, type, name), rules)
 
 
 async def delete(view: View, type: str, name: str, expected_head: str | None, discard_live: bool) -> None:
@@ -102,6 +110,8 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "branch" and ref.name == view.repo.default_branch:
             raise Conflict(f"{name} is the default branch of {view.repo.full_name} and cannot be deleted")
+        if ref.type == "branch":
+            await protection.check(tx, view, name, "delete")
         if expected_head is not None and expected_head != ref.head:
             raise StaleHead(name, ref.head)
         unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
@@ -136,10 +146,19 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
     return rows.row(row)
 
 
-def to_wire(view: View, ref: RefRow) -> Ref:
-    """The wire form."""
+def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
+    """The wire form; `rules`: those of the repository."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
-    return Ref(id=ref.id, type=ref.type, name=ref.name, head=ref.head, default=default, frontier=ref.seq)  # type: ignore[arg-type]
+    protected = ref.type == "branch" and bool(protection.matching(rules, ref.name))
+    return Ref(
+        id=ref.id,
+        type=ref.type,  # type: ignore[arg-type]
+        name=ref.name,
+        head=ref.head,
+        default=default,
+        protected=protected,
+        frontier=ref.seq,
+    )
 
 
 async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:

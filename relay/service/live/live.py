@@ -33,6 +33,7 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import LaneKey, Source
+from relay.service import protection
 from relay.service.history import content, live_updates
 from relay.service.live import branch_base, frontier, lane_work
 from relay.service.live import checkpoint as checkpoints
@@ -164,6 +165,7 @@ async def _take(
     began: Base,
 ) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
+    await protection.check(tx, view, ref.name, "write")
     key = await _my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]

@@ -38,6 +38,7 @@ from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealRow
 from relay.memory import trees
+from relay.service import protection
 from relay.service.history import live_updates
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
@@ -66,6 +67,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         key = await signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, ref.name, "write")
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
@@ -133,6 +135,7 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
         require_same_capability(view, made)
         signature = unb64u(body.signature, 64)
         seals.verify(made.payload, signature, key.ed25519)
+        await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
         await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
         ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
@@ -372,6 +375,8 @@ async def store(
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
     async with view.write() as tx:
+        if plan.purpose in ("seal", "seals"):
+            await protection.check(tx, view, ref.name, "write")
         if texts.digests:
             await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
         if directories:

@@ -34,6 +34,7 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.memory import trees
+from relay.service import protection
 from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
@@ -96,6 +97,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)
         key = await seal.signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, ref.name, "write")
         if body.expected_head != ref.head:
             raise StaleHead(ref.name, ref.head)
         await _require_content(tx, view, wanted)
@@ -140,6 +142,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         for made, signature in zip(drafts, signatures, strict=True):
             require_parents(view, made.parents)
             seals.verify(made.payload, signature, key.ed25519)
+        await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
         await seal.move(tx, view, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None

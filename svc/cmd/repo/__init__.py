@@ -6,6 +6,7 @@ GROUPS = {
     "repo": "Create, clone, view and configure repositories",
     "repo device": "This machine's device key",
     "repo tag": "Tags",
+    "repo protect": "Protection of branches",
 }
 
 COMMANDS: dict[str, Registration] = {
@@ -34,6 +35,13 @@ COMMANDS: dict[str, Registration] = {
         "repo.settings:delete", "Delete a repository; it can be restored for 30 days"
     ),
     "repo restore": Registration("repo.settings:restore", "Bring a deleted repository back"),
+    "repo protect list": Registration("repo.protect:list_rules", "List protection rules"),
+    "repo protect set": Registration(
+        "repo.protect:set_rule", "Create or replace the protection rule of a branch pattern"
+    ),
+    "repo protect clear": Registration(
+        "repo.protect:clear", "Remove the protection rule of a branch pattern"
+    ),
     "repo branch": Registration("repo.branch:branch", "List branches, or create one"),
     "repo branch-delete": Registration(
         "repo.branch:branch_delete", "Delete a branch; its seals stay reachable by id"

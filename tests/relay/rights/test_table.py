@@ -74,9 +74,6 @@ proposal.edit
 proposal.ready
 proposal.reopen
 proposal.reviewers
-protection.clear
-protection.list
-protection.set
 publication.create
 repo.dependencies
 report.create

@@ -1,0 +1,145 @@
+"""Rules of protected branches: the strictest union of all rules whose pattern matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec.structs import asdict
+
+from localstore.core import branch_pattern
+from localstore.core.errors import Conflict, NotFound
+from localstore.core.limits import PROTECTIONS
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.protection import BranchProtected, Protection, ProtectionSet
+from relay.caller import View
+from relay.db import protection as rows
+from relay.db.engine.database import Tx
+from relay.http import paging
+
+Act = Literal["write", "create", "move", "delete", "merge"]
+
+_WRITES = ("lock_writes", "require_review", "require_checks")
+_ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved", "create": "is not created"}
+
+
+@dataclass(slots=True, frozen=True)
+class Standing:
+    """What a proposal has come to, read in the transaction of its merge. `approvals`: reviewers whose last
+    verdict approves; `fresh`: those of them who approved the change as it is now; `refused`: those whose last
+    verdict requests changes; `checks`: whether every required check of the head seal has passed."""
+
+    approvals: int = 0
+    fresh: int = 0
+    refused: int = 0
+    open_threads: int = 0
+    checks: bool = False
+
+
+async def page(view: View, query: PageQuery) -> Page[Protection]:
+    """By pattern."""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
+
+
+async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
+    """The rule of the pattern, which replaces the one that was there."""
+    made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
+    async with view.write() as tx:
+        others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
+        if len(others) >= PROTECTIONS:
+            raise Conflict(
+                f"{view.repo.full_name} has {PROTECTIONS} protection rules, and no repository has more"
+            )
+        await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
+        await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
+        await view.node.hub.announce(
+            tx, view.repo.id, "protection.set", audience="owner", pattern=made.pattern
+        )
+    return made
+
+
+async def clear(view: View, pattern: str) -> None:
+    """Branches of the pattern are as free as the other rules leave them."""
+    plain = branch_pattern.check(pattern)
+    async with view.write() as tx:
+        if not await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=plain):
+            raise NotFound
+        await view.node.hub.announce(tx, view.repo.id, "protection.clear", audience="owner", pattern=plain)
+
+
+async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
+    """All rules of the repository; one statement."""
+    into = rows.PAGE.into(Protection)
+    return [into(row) for row in await tx.all(rows.ALL, of_repo=repo_id)]
+
+
+def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
+    return [rule for rule in rules if branch_pattern.matches(rule.pattern, branch)]
+
+
+async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
+    """BranchProtected unless the rules of the branch allow the act. Call it inside the transaction that
+    changes the ref or its frontier, after a repeated request was answered, and in `prepare` as well, so that
+    nobody signs in vain.
+
+    `write`: a live update, or either door of seals. `create`, `move`, `delete`: of the ref. `merge`: of a
+    proposal into this branch; it needs `standing`, read in the same transaction, and without one whatever is
+    required counts as missing (a merge that no proposal asked for). What blocks is in the error's
+    `blocked_by`; a merge preview or a proposal's is
+    `blockers(matching(await of_repo(…), base), standing)`."""
+    found = matching(await of_repo(tx, view.repo.id), branch)
+    if not found:
+        return
+    patterns = [rule.pattern for rule in found]
+    if act == "delete":
+        raise BranchProtected(
+            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted",
+            branch=branch,
+            patterns=patterns,
+            rules=["lock_deletions"],
+        )
+    if act == "merge":
+        if blocked := blockers(found, standing or Standing()):
+            raise BranchProtected(
+                f"{branch} is protected, and the merge waits for: {', '.join(blocked)}",
+                branch=branch,
+                patterns=patterns,
+                rules=blocked,
+                blocked_by=blocked,
+            )
+        return
+    if flags := [flag for flag in _WRITES if any(_on(rule, flag) for rule in found)]:
+        way = "; choose a name that the rule does not match"
+        if act != "create":
+            way = (
+                f" ({', '.join(flags)}): your edits stay here; take them to a branch of their own with "
+                f"svc repo branch NAME --from {branch} and svc switch NAME --merge"
+            )
+        raise BranchProtected(
+            f"{branch} is protected by the rule {patterns[0]} and {_ACTS[act]}{way}",
+            branch=branch,
+            patterns=patterns,
+            rules=flags,
+        )
+
+
+def blockers(rules: list[Protection], standing: Standing) -> list[str]:
+    """What a merge into a branch with these rules waits for, all of it: `lock_writes`, `changes_requested`,
+    `review_required`, `checks_required`, `unresolved_threads`. A lock takes no merge either."""
+    needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)
+    fresh = any(rule.fresh_approvals for rule in rules)
+    approvals = standing.fresh if fresh else standing.approvals
+    blocked = {
+        "lock_writes": any(rule.lock_writes for rule in rules),
+        "changes_requested": needed > 0 and standing.refused > 0,
+        "review_required": approvals < needed,
+        "checks_required": any(rule.require_checks for rule in rules) and not standing.checks,
+        "unresolved_threads": any(rule.require_resolution for rule in rules) and standing.open_threads > 0,
+    }
+    return [code for code, blocks in blocked.items() if blocks]
+
+
+def _on(rule: Protection, flag: str) -> bool:
+    return bool(getattr(rule, flag)) or (flag == "require_review" and rule.required_approvals > 0)

@@ -1,0 +1,99 @@
+"""`svc repo protect …`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core import branch_pattern
+from localstore.core.model import protection as protections
+from localstore.core.model.protection import Protection, ProtectionSet
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.flows.place.refs import explained_not_found
+from svc.http.checked import checked
+
+COLUMNS = (
+    Column("pattern", kind="name"),
+    Column("require_review"),
+    Column("required_approvals"),
+    Column("require_checks"),
+    Column("lock_writes"),
+    Column("lock_deletions"),
+    Column("require_resolution"),
+    Column("fresh_approvals"),
+)
+Pattern = Annotated[str, typer.Argument(metavar="BRANCH", help="A branch, or a pattern such as 'release/**'")]
+
+
+@answers(COLUMNS, Protection)
+def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
+    """List protection rules
+
+    Examples:
+    svc repo protect list
+    """
+    found = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
+    ctx.out.rows(found, COLUMNS, Protection, empty="no protection rules")
+
+
+@answers(COLUMNS, Protection)
+def set_rule(
+    ctx: Ctx,
+    branch: Pattern,
+    require_review: Annotated[bool, typer.Option("--require-review", help="Merges need an approval")] = False,
+    require_checks: Annotated[
+        bool, typer.Option("--require-checks", help="Merges need their required checks")
+    ] = False,
+    lock_writes: Annotated[
+        bool, typer.Option("--lock-writes", help="Nothing is written, merges too")
+    ] = False,
+    lock_deletions: Annotated[
+        bool, typer.Option("--lock-deletions", help="Kept with the rule; any rule forbids deletion")
+    ] = False,
+    required_approvals: Annotated[int, typer.Option("--required-approvals", metavar="N")] = 0,
+    require_resolution: Annotated[
+        bool, typer.Option("--require-resolution", help="Merges need every thread resolved")
+    ] = False,
+    fresh_approvals: Annotated[
+        bool, typer.Option("--fresh-approvals", help="Only approvals of the change as it is now count")
+    ] = False,
+) -> None:
+    """Create or replace the protection rule of a branch pattern
+
+    * stands for characters of one segment, ** also for slashes. Of all rules that match, the strictest hold.
+
+    Examples:
+    svc repo protect set main --require-review --required-approvals 2
+    svc repo protect set 'release/**' --lock-writes
+    """
+    pattern = branch_pattern.check(branch)
+    body = checked(
+        ProtectionSet(
+            require_review=require_review,
+            require_checks=require_checks,
+            lock_writes=lock_writes,
+            lock_deletions=lock_deletions,
+            required_approvals=required_approvals,
+            require_resolution=require_resolution,
+            fresh_approvals=fresh_approvals,
+        )
+    )
+    made = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
+    ctx.out.done(f"Protected {made.pattern}", made, COLUMNS, Protection, value=made.pattern)
+
+
+@answers((Column("pattern"),))
+def clear(ctx: Ctx, branch: Pattern) -> None:
+    """Remove the protection rule of a branch pattern
+
+    Examples:
+    svc repo protect clear 'release/**'
+    """
+    pattern = branch_pattern.check(branch)
+    repo = ctx.repo
+    with explained_not_found(repo, f"protection rule {pattern}", "svc repo protect list"):
+        ctx.api.send(protections.CLEAR, id=repo.id, pattern=pattern)
+    ctx.out.done(f"Removed the rule of {pattern}", {"pattern": pattern}, (Column("pattern"),), value=pattern)
