@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0018"
-down_revision = "0016"
+revision = "0021"
+down_revision = "0020"
 
 _FLAGS = ("require_review", "require_checks", "lock_writes", "lock_deletions")
 
