@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
+from sqlalchemy import bindparam, delete, insert, update
 
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.identity.bearer import to_text
@@ -26,6 +27,8 @@ from localstore.core.model.live import (
     UpdatesRequest,
 )
 from localstore.core.model.sync import Answers, Gap, Live, Opened, People
+from relay.base.clock import now_ms
+from relay.db.schema import tables
 from svc.api import Api
 from svc.api.sync import Heard, SyncSocket
 from svc.http.client import Credential, Http
@@ -33,6 +36,7 @@ from tests.relay.conftest import Account, Relay
 
 T = TypeVar("T")
 SECONDS = 10.0
+Copies = Callable[..., "Copy"]
 
 
 def api_of(relay: Relay, who: Account) -> Api:
@@ -269,3 +273,22 @@ class Copy:
         for path, row in mine.items():
             if row.kind == "text":
                 assert digest(self.text(path)).hex() == row.digest
+
+
+async def join(relay: Relay, repo_id: str, account_id: str, role: str = "write") -> None:
+    async with relay.node.db.write() as tx:
+        values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
+        await tx.many(insert(tables["collaborator"]), [values])
+
+
+async def access(relay: Relay, repo_id: str, account_id: str, role: str | None) -> None:
+    """Give or take a role, with its event, as the routes of access do."""
+    table = tables["collaborator"]
+    mine = (table.c.repo_id == bindparam("repo")) & (table.c.account_id == bindparam("account"))
+    async with relay.node.db.write(f"repo {repo_id}") as tx:
+        if role is None:
+            await tx.run(delete(table).where(mine), repo=repo_id, account=account_id)
+        else:
+            values = {"repo": repo_id, "account": account_id, "to": role}
+            await tx.run(update(table).where(mine).values(role=bindparam("to")), **values)
+        await relay.node.hub.announce(tx, repo_id, "access.change", account=account_id)

@@ -11,8 +11,7 @@ from localstore.core.model.sync import Live, People, Refused
 from tests.databases import postgres_url
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
-from tests.relay.live.copies import Copy
-from tests.relay.live.test_channels import access, join
+from tests.relay.live.copies import Copy, access, join
 
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
 
