@@ -18,7 +18,7 @@ from relay.events.peers import Channel, Frame, Peer, Shared
 from relay.service import upkeep
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository
-from tests.relay.live.copies import Copies, Copy, access
+from tests.relay.live.copies import Copies, Copy, access, race
 
 
 def test_an_update_reaches_every_channel_as_it_was_signed(copies: Copies) -> None:
@@ -199,6 +199,11 @@ def test_no_frame_comes_after_the_event_that_takes_access_away(
     assert bob.socket is not None
     bob.socket.send_updates(1, 1, bob.batch())
     assert bob.until(Refused).code == "channel_unknown"
+
+
+@pytest.mark.parametrize("_", range(5))
+def test_no_frame_comes_after_that_event_while_others_write(repo: Repository, copies: Copies, _: int) -> None:
+    race(copies(repo.owner), copies())
 
 
 def test_who_may_only_read_hears_nothing_that_is_not_sealed(

@@ -11,7 +11,7 @@ from localstore.core.model.sync import Live, People, Refused
 from tests.databases import postgres_url
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
-from tests.relay.live.copies import Copy, access, join
+from tests.relay.live.copies import Copy, access, join, race
 
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
 
@@ -94,3 +94,8 @@ def test_access_that_is_taken_away_at_one_relay_ends_the_channel_at_the_other(
     heard = list(bob.heard(1))
     assert [one.code for one in heard if isinstance(one, Refused)] == ["not_found"]
     assert not any(isinstance(one, Live) for one in heard)
+
+
+def test_no_frame_comes_after_that_event_while_others_write(pair: tuple[Repository, Copy, Copy]) -> None:
+    _, ann, bob = pair
+    race(ann, bob)
