@@ -40,6 +40,31 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
             shutil.rmtree(folder, ignore_errors=True)
 
 
+CUT = "# ------------------------ >8 ------------------------"
+
+
+@contextmanager
+def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """As `written`, for a text that begins as `initial` and may have lines with #: the remarks stand below a
+    line that cuts them off."""
+    command = editor(environment, "say it with -t and -b")
+    folder = Path(tempfile.mkdtemp(prefix="svc-"))
+    file = folder / "TEXT.md"
+    below = [CUT, "# Everything below this line is left out.", *(f"# {line}".rstrip() for line in remarks)]
+    file.write_text(f"{initial}\n\n" + "\n".join(below) + "\n", "utf-8")
+    text = ""
+    try:
+        run(command, file, "nothing was sent; use -b")
+        text = file.read_text("utf-8", "replace").partition(CUT)[0].strip()
+        if not text:
+            raise Interrupted("the text is empty; nothing was sent")
+        yield text, file
+        text = ""
+    finally:
+        if not text:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
     """The editor command: VISUAL, EDITOR, or an installed one. Raises UsageError, ending in `instead`, if
     there is none."""
