@@ -114,6 +114,7 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     _done(ctx, f"Reopened issue {titled(made)}", made)
 
 
+@queueable
 @answers(COLUMNS, Issue)
 def add_label(
     ctx: Ctx,
@@ -129,6 +130,8 @@ def add_label(
     """
     n, names = number_of(number), names_of(labels)
     checked(IssuePatch(add_labels=names))
+    if create and len(names) > 1:
+        alone(ctx, "another label")
     repo = ctx.repo
     if not create:
         made = _change(ctx, repo, n, IssuePatch(add_labels=names))

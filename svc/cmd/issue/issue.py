@@ -24,6 +24,7 @@ from svc.cmd.issue.words import (
     Labels,
     Number,
     Web,
+    alone,
     handles_of,
     known_issue,
     names_of,
@@ -71,6 +72,8 @@ def create(
     svc issue create --from-template bug
     """
     text = body_of(body, body_file)
+    if template or not title:
+        alone(ctx, "a template or an editor")
     repo = ctx.repo
     begun = _template(ctx, repo, template) if template or not title else None
     labels, assignees = names_of(label), handles_of(assignee)
