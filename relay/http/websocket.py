@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from time import monotonic
 from typing import Any
 
@@ -22,9 +23,9 @@ from websockets.protocol import CLOSED, OPEN
 from websockets.server import ServerProtocol
 
 from localstore.core.errors import RateLimited
-from localstore.core.limits import KIB, MIB
+from localstore.core.limits import KIB, MIB, SOCKET_MESSAGE
 
-MESSAGE_BYTES = 16 * KIB  # of one message, whatever is said in it
+MESSAGE_BYTES = SOCKET_MESSAGE  # whatever is said in it
 FRAGMENTS = 16  # of one message
 STEP = 1 * KIB  # bytes that are taken apart before others have their turn: 170 frames at most
 PING_SECONDS = 20.0  # between two signs of life; a client that gives none for twice as long has gone
@@ -34,6 +35,12 @@ RETRY_SECONDS = 5
 
 Toll = Callable[[int], float]  # for so many frames: the seconds to wait before the next are read
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
+
+
+@lru_cache(maxsize=16)
+def _framed(text: bytes) -> bytes:
+    """A message as it is sent: what hundreds hear at once is framed once."""
+    return Frame(Opcode.TEXT, text).serialize(mask=False)
 
 
 class Sockets:
@@ -107,9 +114,7 @@ class Socket:
             or self._transport.get_write_buffer_size()
         ):
             return False
-        for text in texts:
-            self.ws_proto.send_text(text)
-        self._transport.write(b"".join(self.ws_proto.data_to_send()))
+        self._transport.write(b"".join([*self.ws_proto.data_to_send(), *map(_framed, texts)]))
         return True
 
     async def close(self, code: int = CloseCode.NORMAL_CLOSURE) -> None:
