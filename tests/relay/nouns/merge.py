@@ -7,53 +7,59 @@ from typing import Any
 
 from localstore.core.encoding import b64u, unb64u
 from tests.relay import merges
-from tests.relay.histories import ok
+from tests.relay.histories import Repository, ok
 from tests.relay.world import REPO, Named, Try, World
 
 ONE = f"{REPO}/proposals/{{n}}"
 
 
-def _proposed(world: World) -> int:
-    return merges.apart(world.repo, {"ours": b"1\n"}, {"theirs": b"1\n"})
+def _proposed(world: World) -> tuple[Repository, int]:
+    repo = world.repo  # another one each time
+    return repo, merges.apart(repo, {"ours": b"1\n"}, {"theirs": b"1\n"})
 
 
 def _merge_prepare(world: World) -> Try:
-    n = _proposed(world)
-    body = {"device_key_id": world.repo.owner.key.id, "strategy": "squash"}
-    return Try(f"{world.repo.url}/proposals/{n}/merge-prepare", body)
+    repo, n = _proposed(world)
+    body = {"device_key_id": repo.owner.key.id, "strategy": "squash"}
+    return Try(f"{repo.url}/proposals/{n}/merge-prepare", body)
 
 
 def _merge_finalize(world: World) -> Try:
-    n = _proposed(world)
-    prepared = ok(merges.prepare(world.repo, n, "squash"))
-    return Try(f"{world.repo.url}/proposals/{n}/merge-finalize", merges.signed(world.repo, prepared))
+    repo, n = _proposed(world)
+    prepared = ok(merges.prepare(repo, n, "squash"))
+    return Try(f"{repo.url}/proposals/{n}/merge-finalize", merges.signed(repo, prepared))
 
 
 def _update_prepare(world: World) -> Try:
-    n = _proposed(world)
-    return Try(f"{world.repo.url}/proposals/{n}/update-branch", {"device_key_id": world.repo.owner.key.id})
+    repo, n = _proposed(world)
+    return Try(f"{repo.url}/proposals/{n}/update-branch", {"device_key_id": repo.owner.key.id})
 
 
 def _update_finalize(world: World) -> Try:
-    asked = _update_prepare(world)
-    prepared: dict[str, Any] = ok(world.repo.http.post(asked.path, json=asked.json))
-    return Try(f"{asked.path}/finalize", merges.signed(world.repo, prepared))
+    repo, n = _proposed(world)
+    url = f"{repo.url}/proposals/{n}/update-branch"
+    prepared: dict[str, Any] = ok(repo.http.post(url, json={"device_key_id": repo.owner.key.id}))
+    return Try(f"{url}/finalize", merges.signed(repo, prepared))
+
+
+_REFS = {"base": "main", "head": "topic"}
 
 
 def _preview(world: World) -> Try:
-    _proposed(world)
-    return Try(f"{world.repo.url}/merge-preview", {"base": "main", "head": "topic"})
+    repo, _ = _proposed(world)
+    return Try(f"{repo.url}/merge-preview", _REFS)
 
 
 def _merge(world: World) -> Try:
-    asked, key = _preview(world), world.repo.owner.key
-    shown = ok(world.repo.http.post(asked.path, json=asked.json))
+    repo, _ = _proposed(world)
+    shown = ok(repo.http.post(f"{repo.url}/merge-preview", json=_REFS))
+    key = repo.owner.key
     body = {
         "preview_id": shown["preview_id"],
         "device_key_id": key.id,
         "signature": b64u(key.sign(unb64u(shown["bytes"]))),
     }
-    return Try(f"{world.repo.url}/merge", body)
+    return Try(f"{repo.url}/merge", body)
 
 
 MUTATIONS: dict[Named, Callable[[World], Try]] = {
