@@ -240,6 +240,10 @@ class Database:
         """Path → kind of its update in flight."""
         return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
 
+    def flight_numbers(self) -> set[int]:
+        """Numbers of the updates in flight."""
+        return {n for (n,) in self._sql.execute("SELECT n FROM flights")}
+
     def lowest_flight(self) -> int | None:
         return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
 

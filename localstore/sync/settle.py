@@ -242,6 +242,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
         copy.forget(outcome.path)
     else:
         copy.save(entry)
+        copy.placed(outcome.path, before, outcome.new)
     if outcome.not_a_file:
         return "aside"
     if outcome.displaced is None or outcome.displaced.digest in (before, outcome.new):
