@@ -2,7 +2,8 @@
 
 with api.sync.socket() as events:
     events.subscribe(repo.id)
-    for event in events: ...  # Subscribed, Event, Hidden, Resync
+    events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
+    for event in events: ...  # Subscribed, Event, Hidden, Resync; Opened, Live, Gap, Answers, Refused, People
 """
 
 from __future__ import annotations
@@ -13,18 +14,34 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from localstore.core.errors import ServerMisbehaved, from_problem
+from localstore.core.errors import ServerMisbehaved, TooLarge, from_problem
+from localstore.core.limits import SOCKET_MESSAGE
 from localstore.core.model import sync
+from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import (
+    Answers,
+    Asked,
+    Close,
     Closing,
+    Doing,
     Event,
+    Gap,
+    Here,
     Hidden,
+    Live,
+    Open,
+    Opened,
+    People,
     PollAnswer,
+    PollChannel,
     PollRequest,
+    Refused,
     Resync,
     Subscribe,
     Subscribed,
+    Told,
     Unsubscribe,
+    Updates,
 )
 from svc.http.answer import safe_problem
 from svc.http.client import Http
@@ -32,9 +49,10 @@ from svc.http.client import Http
 if TYPE_CHECKING:
     from svc.http.websocket import WebSocket
 
-SyncEvent = Event | Resync | Hidden | Subscribed
-_Message = Event | Resync | Hidden | Subscribed | Closing
-_TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(_Message))
+Heard = Event | Resync | Hidden | Subscribed | Opened | Refused | Live | Gap | Answers | People
+_TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(Told))
+_encode = msgspec.json.Encoder().encode
+_decoder: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 
 
 class _Tagged(msgspec.Struct):
@@ -51,14 +69,22 @@ class SyncCalls:
 
         return SyncSocket(open_socket(self._http, sync.SOCKET_PATH, sync.PROTOCOL))
 
-    def poll(self, repo_ids: Sequence[str], since: int | None) -> PollAnswer:
-        """Events of these repositories after `since`; None: none, only where the log stands."""
-        return self._http.send(sync.POLL, PollRequest(repos=list(repo_ids), since=since))
+    def poll(
+        self,
+        repo_ids: Sequence[str],
+        since: int | None,
+        channels: Sequence[PollChannel] = (),
+        wait: int = 0,
+    ) -> PollAnswer:
+        """Events of these repositories after `since`; None: none, only where the log stands. `channels`:
+        branches whose frames are asked for. Where there is nothing, the answer takes `wait` seconds."""
+        body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
+        return self._http.send(sync.POLL, body)
 
 
 class SyncSocket:
-    """Events of the repositories that were subscribed to. One thread iterates or receives; any may subscribe,
-    unsubscribe and close."""
+    """Events of the repositories that were subscribed to, and frames of the branches that were opened. One
+    thread iterates or receives; any may send and close."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -71,7 +97,52 @@ class SyncSocket:
     def unsubscribe(self, repo_id: str) -> None:
         self._say(Unsubscribe(repo_id=repo_id))
 
-    def receive(self, seconds: float | None = None) -> SyncEvent | None:
+    def open(
+        self,
+        channel: int,
+        repo_id: str,
+        branch: str,
+        replica: int,
+        device_key_id: str,
+        since: int | None = None,
+    ) -> None:
+        """Carry this branch under the number `channel`, from `since` on; None: from now. Opened or Refused
+        follows."""
+        self._say(
+            Open(
+                channel=channel,
+                repo_id=repo_id,
+                branch=branch,
+                replica=replica,
+                device_key_id=device_key_id,
+                since=since,
+            )
+        )
+
+    def close_channel(self, channel: int) -> None:
+        self._say(Close(channel=channel))
+
+    def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
+        """Answers or Refused with this id follow. TooLarge, and nothing is sent, for a batch that has to go
+        by POST live/updates. Where the line is lost first, send it again: each update is answered once."""
+        text = _encode(Updates(channel=channel, id=id, batch=batch))
+        if len(text) > SOCKET_MESSAGE:
+            raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")
+        self._socket.send(text.decode())
+
+    def send_here(
+        self,
+        channel: int,
+        path: str = "",
+        line: int = 0,
+        col: int = 0,
+        state: Doing = "view",
+        turn: str | None = None,
+    ) -> None:
+        """Say where the user is; at most 5 times a second, and again within 30 seconds."""
+        self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
+
+    def receive(self, seconds: float | None = None) -> Heard | None:
         """The next event; None if there was none for so many seconds. What this does not know is passed over.
 
         Raises what the server says before it closes (Unauthorized where the session has ended),
@@ -90,7 +161,7 @@ class SyncSocket:
     def close(self) -> None:
         self._socket.close()
 
-    def __iter__(self) -> Iterator[SyncEvent]:
+    def __iter__(self) -> Iterator[Heard]:
         while True:
             event = self.receive()
             if event is not None:
@@ -104,15 +175,15 @@ class SyncSocket:
     ) -> None:
         self.close()
 
-    def _say(self, message: Subscribe | Unsubscribe) -> None:
-        self._socket.send(msgspec.json.encode(message).decode())
+    def _say(self, message: Asked) -> None:
+        self._socket.send(_encode(message).decode())
 
-    def _read(self, text: str) -> _Message | None:
+    def _read(self, text: str) -> Told | None:
         """The message, None for one of a kind that this svc does not know."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None
-            message: _Message = msgspec.json.decode(text, type=_Message)
+            message: Told = _decoder.decode(text)
             return message
         except (msgspec.MsgspecError, RecursionError):
             raise ServerMisbehaved(f"{self._socket.origin} sent a message that cannot be read") from None

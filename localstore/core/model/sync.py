@@ -1,19 +1,25 @@
-"""Events of repositories, over a WebSocket (`svc-sync.v1`) or by polling.
+"""What happens in repositories, as it happens: over a WebSocket (`svc-sync.v1`), or by polling.
 
 On the socket both sides send JSON text frames with a `type`. Client: `auth` (first, unless a cookie or signed
 upgrade headers signed it in), `subscribe`, `unsubscribe`. Server: `subscribed`, `hidden`, `event`, `resync`,
 and `closing` before it closes.
+
+A *channel* carries one branch to one working copy and back, under a number that the client chooses. Client:
+`open`, `updates`, `here`, `close`. Server: `opened` or `refused`, then `live` and `people`; `answers` to
+`updates`; `gap` where the frames after a number are no longer there.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.limits import SUBSCRIPTIONS
-from localstore.core.model.base import Model
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.limits import CHANNELS, LABEL_CHARS, PATH_BYTES, POLL_WAIT, SUBSCRIPTIONS, TURN_CHARS
+from localstore.core.model.base import Count, Model
+from localstore.core.model.live import Row, UpdateAnswers, UpdateBatch
 
 EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of an event")]
 
@@ -72,23 +78,183 @@ class Unsubscribe(Model, frozen=True, tag="unsubscribe"):
     repo_id: str
 
 
-class PollRequest(Model, frozen=True):
-    """Ask for events of `repos` (ids) after `since`; None: only for the current event id."""
+ChannelNumber = Annotated[int, msgspec.Meta(ge=0, lt=2**31, description="a number that the client chose")]
+Doing = Literal["edit", "view", "idle"]
+Where = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
+Turn = Annotated[str, msgspec.Meta(min_length=1, max_length=TURN_CHARS)]
 
-    repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)]
+
+class Open(Model, frozen=True, tag="open"):
+    """Carry this branch to the working copy `replica` of the device `device_key_id` from `since` on, the
+    number up to which it has the frontier; None: from now on. A number that is open already begins anew."""
+
+    channel: ChannelNumber
+    repo_id: str
+    branch: str
+    replica: Count
+    device_key_id: str
+    since: Count | None = None
+
+
+class Close(Model, frozen=True, tag="close"):
+    """Carry nothing of this channel any more."""
+
+    channel: ChannelNumber
+
+
+class Opened(Model, frozen=True, tag="opened"):
+    """The channel is open. `seq`: where the frontier stands; `head`: the branch's last seal. What came after
+    `since` follows as `live`, or `gap` does; then `people` has everybody who is here."""
+
+    channel: ChannelNumber
+    branch_id: str
+    seq: Count
+    head: str | None
+
+
+class Refused(Model, frozen=True, tag="refused"):
+    """`id`: of the `updates` that were not carried out, none of them; the channel stays open. Without `id`
+    the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds; 0: not said) are
+    those of a problem document."""
+
+    channel: ChannelNumber
+    code: str
+    detail: str
+    id: Count | None = None
+    retry_after: int = 0
+
+
+class Signed(Model, omit_defaults=True, frozen=True):
+    """An accepted update as it was signed: `localstore.core.lane.update.signing_bytes` with the ids of the
+    repository and branch. `seq`: its number on the branch. `public_key` (b64u) is the key that
+    `device_key_id` is the thumbprint of. `who`: handle of the account whose key it is, "" for a guest."""
+
+    seq: Count
+    replica: Count
+    device_key_id: str
+    public_key: str
+    update: LiveUpdate
+    who: str = ""
+    turn: str | None = None
+
+
+class Live(Model, frozen=True, tag="live"):
+    """What changed between `after` and `seq`. It applies where the frontier stands at `after`; else
+    bootstrap.
+
+    `rows`: the changed paths as they stand at `seq`, the same for all who hear it: `other` is the last update
+    by another replica than the one whose update `ver` is. `updates`: those that made them, in order. A path
+    whose row has a `ver` without an update was changed by the relay, or by operations too long for a frame:
+    ask for its lane."""
+
+    channel: ChannelNumber
+    after: Count
+    seq: Count
+    rows: list[Row]
+    updates: list[Signed]
+
+
+class Gap(Model, frozen=True, tag="gap"):
+    """The frontier stands at `seq`, and what led there is too old or too much for frames: bootstrap. Frames
+    after `seq` follow."""
+
+    channel: ChannelNumber
+    seq: Count
+
+
+class Updates(Model, frozen=True, tag="updates"):
+    """A batch of updates of the channel's replica. `id`: a number that the client chose, which `answers` or
+    `refused` repeat."""
+
+    channel: ChannelNumber
+    id: Count
+    batch: UpdateBatch
+
+
+class Answers(Model, frozen=True, tag="answers"):
+    """What was answered to `updates`, as POST live/updates answers."""
+
+    channel: ChannelNumber
+    id: Count
+    answers: UpdateAnswers
+
+
+class Place(Model, frozen=True):
+    """Where a user is: a path ("" for none), a line and a column, from 1 (0: not known). It lives 30 seconds.
+    `turn`: what an agent calls its turn; whoever names one is an agent."""
+
+    path: Where = ""
+    line: Count = 0
+    col: Count = 0
+    state: Doing = "view"
+    turn: Turn | None = None
+
+
+class Here(Place, frozen=True, kw_only=True, tag="here"):
+    """Where the user of the channel is."""
+
+    channel: ChannelNumber
+
+
+class Person(Model, omit_defaults=True, frozen=True):
+    """Somebody on the branch. `conn`: the same for as long as the working copy is there. `device`: what the
+    device key is called."""
+
+    conn: str
+    who: str
+    device: Annotated[str, msgspec.Meta(max_length=LABEL_CHARS)]
+    kind: Literal["person", "agent"]
+    path: str = ""
+    line: int = 0
+    col: int = 0
+    state: Doing = "view"
+
+
+class People(Model, frozen=True, tag="people"):
+    """Who came or moved, and who went (`conn`). After `opened` it names everybody but the listener."""
+
+    channel: ChannelNumber
+    here: list[Person]
+    gone: list[str]
+
+
+class PollChannel(Open, frozen=True, kw_only=True, tag=False):
+    """A channel of a poll: opened anew each time, from `since`. `here`: where its user is."""
+
+    here: Place | None = None
+
+
+class PollRequest(Model, frozen=True):
+    """Ask for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
+    likewise for branches. The answer comes when there is something to say, after `wait` seconds at the
+    latest."""
+
+    repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
     since: EventId | None = None
+    channels: Annotated[list[PollChannel], msgspec.Meta(max_length=CHANNELS)] = msgspec.field(
+        default_factory=list
+    )
+    wait: Annotated[int, msgspec.Meta(ge=0, le=POLL_WAIT)] = 0
+
+
+Frame = Opened | Refused | Live | Gap | People
 
 
 class PollAnswer(Model, frozen=True):
     """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
-    repositories for this caller. `resync`: events after `since` are gone; read the state of all anew."""
+    repositories for this caller. `resync`: events after `since` are gone; read the state of all anew.
+    `frames`: those of the channels, as on a socket."""
 
     events: list[Event]
     next: int
     more: bool
     hidden: list[str]
     resync: bool = False
+    frames: list[Frame] = msgspec.field(default_factory=list)
 
+
+Asked = Subscribe | Unsubscribe | Open | Close | Updates | Here
+Told = Event | Resync | Hidden | Subscribed | Closing | Opened | Refused | Live | Gap | Answers | People
 
 PROTOCOL = "svc-sync.v1"
 SOCKET_PATH = "/api/v1/sync/ws"
