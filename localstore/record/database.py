@@ -19,6 +19,7 @@ from localstore.core.model.live import LaneKind
 from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
 from localstore.record import differences
+from localstore.record.arrivals import ArrivalTable
 from localstore.record.conflicts import Conflicts
 from localstore.record.entry import Kind, PathRecord
 from localstore.record.object_index import ObjectIndex
@@ -83,6 +84,7 @@ class Database:
         self.scan_record = ScanRecord(self._sql)
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
+        self.arrivals = ArrivalTable(self._sql)
         self._depth = 0
         self._values: dict[str, str | int | bytes | None] | None = None  # cache of the table `meta`
         self._sql.execute("PRAGMA journal_mode=WAL")
@@ -397,7 +399,16 @@ class Database:
     def forget_branch(self) -> None:
         """Delete everything about one branch and replica; stats, texts and the journal stay."""
         differences.all_unsealed(self._sql)
-        for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
+        for table in (
+            "entries",
+            "lane_states",
+            "pending",
+            "flights",
+            "rows",
+            "sealed",
+            "unwritable",
+            "arrivals",
+        ):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from localstore.core.diff.overlay import overlay
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
 from localstore.core.lane.first_edit import FirstEdit, first_edit
@@ -114,7 +115,8 @@ class _Batch:
 
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
-    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
+    older = copy.rebase(entry, shown.name, shown.data)
+    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown, older)
     if made is not None:
         batch.add(entry, shown, made)
     return made is not None
@@ -134,9 +136,10 @@ def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Captured
         return None
 
 
-def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
+def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text, older: bool) -> _CapturedEdit | None:
     """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
-    if the relay does not send the texts that this needs."""
+    if the relay does not send the texts that this needs. `older`: it was made in an old buffer, so that what
+    others wrote at the same place meanwhile stands beside it."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -148,7 +151,13 @@ def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Capture
     try:
         update = merge_edit(copy, entry.path, lane, before, shown.data)
     except TextsConflict:
-        return None
+        both = overlay(before, lane.text(), shown.data) if older else None
+        if both is None:
+            return None
+        try:
+            update = lane.edit(copy.replica, both)
+        except TooLarge:
+            return None
     return _CapturedEdit(lane, update, _Text(lane.digest(), lane.text()))
 
 

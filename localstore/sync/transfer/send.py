@@ -14,7 +14,14 @@ from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, decoded_ops
-from localstore.core.model.live import ClockReused, LaneMoved, LanesRequest, UpdateAnswer, UpdateAnswers, UpdateBatch
+from localstore.core.model.live import (
+    ClockReused,
+    LaneMoved,
+    LanesRequest,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
@@ -77,9 +84,7 @@ def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
     )
 
 
-def record_answers(
-    copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent
-) -> None:
+def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
     """Record the answers to a batch, in one step, and sort its paths into `sent`. Updates that are not in
     flight any more, because another process sent them too, are left alone. Raises what `send` raises."""
     by_n = {answer.n: answer for answer in answers.answers}

@@ -144,6 +144,9 @@ class Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in children(self.path):
             _unknown(self.path, args)
+        path = f"{self.path} {args[0]}".strip()
+        if path in COMMANDS and path in GROUPS and any(word in children(path) for word in args[1:2]):
+            return args[0], Group(path), args[1:]  # a command that has commands of its own: svc watch list
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
