@@ -41,6 +41,7 @@ FIRST_FRAME = 10.0  # seconds for a socket to say something
 SOCKET_TRIES = 2  # that fail in a row, before requests are tried
 POLL_TRIES = 2
 SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
+QUICK = 0.5  # seconds below which an answer without content was no wait
 RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
 SPREAD = 0.2
 
@@ -245,9 +246,10 @@ class Line:
         """Poll for as long as that works, until it is time to try a socket. Returns whether it worked."""
         failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
         while not self._closing.is_set() and time.monotonic() < until:
-            wait = 0 if not worked else max(1, min(POLL_WAIT, int(until - time.monotonic())))
+            began = time.monotonic()
+            wait = 0 if not worked else max(1, min(POLL_WAIT, int(until - began)))
             try:
-                self._poll(connect(self.origin, self._sessions), wait)
+                idle = self._poll(connect(self.origin, self._sessions), wait)
             except Unauthorized:
                 return False
             except SvcError as error:
@@ -260,9 +262,12 @@ class Line:
                 continue
             failed, worked = 0, True
             self._light("polling", "the server opens no socket")
+            if idle and wait and time.monotonic() - began < QUICK:
+                self._wake.wait(QUICK)  # it does not wait with its answer
         return worked
 
-    def _poll(self, api: Api, wait: int) -> None:
+    def _poll(self, api: Api, wait: int) -> bool:
+        """Ask once. Returns whether there was nothing to say."""
         with self._lock:
             members = list(self._members.values())
         channels = []
@@ -295,6 +300,7 @@ class Line:
         if answer.resync:
             for repo_id in repos:
                 self._pass_on(Resync(repo_id=repo_id, id=answer.next))
+        return not (answer.frames or answer.events)
 
     def _light(self, light: Light, why: str) -> None:
         if (light, why) == (self.light, self.why):

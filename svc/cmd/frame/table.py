@@ -64,7 +64,7 @@ def children(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, entry in COMMANDS.items():
         words = path.split()
-        if " ".join(words[:depth]) != group:
+        if " ".join(words[:depth]) != group or len(words) == depth:
             continue
         name = words[depth]
         found[name] = entry.summary if len(words) == depth + 1 else GROUPS[" ".join(words[: depth + 1])]
