@@ -27,13 +27,14 @@ from relay.db.live import event as rows
 from relay.db.live import listener as listeners
 from relay.db.repo import Role
 from relay.events import log
+from relay.events.channels import Channels
 from relay.events.log import LEVEL, Audience, Logged, audience_of
 from relay.events.peers import Peer, Told, to_wire
 
 POLL = 5.0  # seconds between looks at the log, and at all rights, when nothing woke us
 ALIVE = 2.0  # seconds between looks at whether sessions still live: another process may have ended one
 ASKED = 500  # sessions of one such look
-COALESCE = 0.01  # seconds in which commits share one look
+COALESCE = 0.01  # seconds between two looks: commits of this time share one
 BATCH = 500  # events of one read
 BACKLOG = 1000  # events a subscriber may be behind before it has to resync
 LOG = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Hub:
         self._rights = rights or self._rights_of
         self._peers: set[Peer] = set()
         self._listeners: dict[str, set[Peer]] = {}
+        self.channels = Channels(db)
         self._position = 0  # every event up to here was handed out
         self._handed_out = 0  # how many were, the same one perhaps several times
         self._wake = asyncio.Event()
@@ -59,6 +61,7 @@ class Hub:
         """Follow the log from where it stands."""
         self._position = await self._settled()
         self._db.on_wake(self._wake.set)
+        self._db.on_tell(self.channels.people.heard)
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
 
     async def stop(self) -> None:
@@ -69,6 +72,7 @@ class Hub:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        self.channels.people.stop()
 
     # --- what services call
 
@@ -111,6 +115,8 @@ class Hub:
     def leave(self, peer: Peer) -> None:
         for repo_id in list(peer.cursors):
             self.unsubscribe(peer, repo_id)
+        for channel in list(peer.channels.values()):
+            self.channels.end(channel)
         self._peers.discard(peer)
         peer.close()
 
@@ -131,6 +137,12 @@ class Hub:
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
         return told
+
+    async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
+        """Have events of these repositories, where the peer may hear them, make it `ready` from now on."""
+        for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
+            peer.sees(repo_id, audience)
+            self._listen(peer, repo_id, self._position)
 
     async def _from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
         """Listen; the events after `since` that were written before are queued."""
@@ -190,6 +202,11 @@ class Hub:
 
     # --- rights
 
+    async def may_hear(self, peer: Peer, repo_id: str) -> int:
+        """The level of what the peer may hear there now; 0 where it sees no such repository."""
+        audience = await self._may_see(peer, repo_id)
+        return peer.level(audience) if audience else 0
+
     async def _may_see(self, peer: Peer, repo_id: str) -> Audience | None:
         return (await self._rights({peer.account_id}, {repo_id})).get((peer.account_id, repo_id))
 
@@ -200,14 +217,19 @@ class Hub:
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
         """What every peer of these repositories may hear, in one query."""
-        peers = {(peer, one) for one in repo_ids for peer in self._listeners.get(one, ())}
+        peers = {
+            (peer, one)
+            for one in repo_ids
+            for peer in self._listeners.get(one, set()) | self.channels.peers(one)
+        }
         if not peers:
             return
         seen = await self._rights({peer.account_id for peer, _ in peers}, repo_ids)
         for peer, repo_id in peers:
+            audience = seen.get((peer.account_id, repo_id))
+            self.channels.allow(peer, repo_id, peer.level(audience) if audience else 0)
             if repo_id not in peer.cursors:
                 continue  # unsubscribed meanwhile
-            audience = seen.get((peer.account_id, repo_id))
             if audience is None:
                 self.unsubscribe(peer, repo_id)
             peer.sees(repo_id, audience)
@@ -220,7 +242,7 @@ class Hub:
                 await self._end_dead(self._peers)
                 if monotonic() - asked >= POLL:
                     asked = monotonic()
-                    await self._ask_again(list(self._listeners))
+                    await self._ask_again(self._listeners.keys() | self.channels.repos)
             except Exception:
                 LOG.exception("the rights of listeners could not be looked at; trying again")
 
@@ -258,12 +280,14 @@ class Hub:
             return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _follow(self) -> None:
+        looked = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await self._wake.wait()
-            await asyncio.sleep(COALESCE)
+            await asyncio.sleep(looked + COALESCE - monotonic())
             self._wake.clear()
+            looked = monotonic()
             try:
                 await self._hand_out()
             except Exception:
@@ -290,13 +314,24 @@ class Hub:
             return
         peers = self._listeners.get(event.repo_id, set())
         late = [peer for peer in peers if peer.cursors.get(event.repo_id, event.id) < event.id]
-        if not late:
+        carried = event.repo_id in self.channels.repos
+        if not late and not carried:
             return
         if event.changes_access:
             await self._ask_again([event.repo_id])
         told = Told(event)
         for peer in late:
             peer.offer(told)
+        if carried:
+            await self._carry(told.event)
+
+    async def _carry(self, event: Event) -> None:
+        """What the event means for channels."""
+        match event.kind, event.data:
+            case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
+                await self.channels.hand_out(branch_id, seq)
+            case "ref.delete", {"type": "branch", "name": str(name)}:
+                self.channels.end_branch(event.repo_id, name)
 
 
 def _seen(found: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:

@@ -1,33 +1,37 @@
 """Those who listen: what each may hear, and what waits for it.
 
-Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync; nobody waits
-for it.
+Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync, and of a
+branch to bootstrap; nobody waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from localstore.core.model.sync import Event, Hidden, Resync
+from localstore.core.limits import KIB
+from localstore.core.model.sync import Event, Gap, Hidden, People, Person, Refused, Resync
 from relay.base.clock import now_ms
 from relay.events.log import LEVEL, Audience, Logged
 
-QUEUE = 1000  # events that wait for one peer
+QUEUE, QUEUE_BYTES = 1000, 512 * KIB  # messages that wait for one peer, and what they have together
+AT_ONCE = 64 * KIB  # bytes after which a slow reader is waited for
 _encode = msgspec.json.encode
 
 
 class Told:
     """An event as all who hear of it get it: made into text once."""
 
-    __slots__ = ("_text", "event", "level")
+    __slots__ = ("_text", "event", "level", "repo_id")
 
     def __init__(self, logged: Logged) -> None:
         self.event = to_wire(logged)
         self.level = LEVEL[logged.audience]
+        self.repo_id = self.event.repo_id
         self._text: bytes | None = None
 
     @property
@@ -36,6 +40,9 @@ class Told:
         if self._text is None:
             self._text = _encode(self.event)
         return self._text
+
+    def lose(self, peer: Peer) -> None:
+        peer.lost.add(self.repo_id)
 
 
 def to_wire(logged: Logged) -> Event:
@@ -52,11 +59,122 @@ def to_wire(logged: Logged) -> Event:
     )
 
 
+class Shared:
+    """A message to many channels, encoded once but for the channel's number. `body`: a JSON object with the
+    other members."""
+
+    __slots__ = ("_body", "_tag", "_texts")
+
+    def __init__(self, tag: str, body: bytes) -> None:
+        self._tag, self._body = tag, body
+        self._texts: dict[int, bytes] = {}
+
+    def text(self, channel: int) -> bytes:
+        found = self._texts.get(channel)
+        if found is None:
+            found = b'{"type":"%s","channel":%d,' % (self._tag.encode(), channel) + self._body[1:]
+            self._texts[channel] = found
+        return found
+
+
+class Frame:
+    """What brought the frontier of a branch from `after` to `seq`: the members of Live but the channel.
+    `message` None: too much to travel, so that a listener has to bootstrap."""
+
+    __slots__ = ("after", "branch_id", "message", "seq")
+
+    def __init__(self, branch_id: str, after: int, seq: int, body: bytes | None) -> None:
+        self.branch_id, self.after, self.seq = branch_id, after, seq
+        self.message = None if body is None else Shared("live", body)
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    """A branch as it travels to one working copy. `seq`: up to where it was queued. `waiting`: the frames
+    that came while it is being opened; None: it is open. `ended`: why nothing travels on it any more. `conn`,
+    `who` and `device` are those of its Person; `news`: who came or went (None) and is still to be told."""
+
+    number: int
+    peer: Peer
+    repo_id: str
+    branch_id: str
+    branch: str
+    replica: int
+    device_key_id: str
+    conn: str
+    who: str
+    device: str
+    seq: int = 0
+    waiting: list[Frame] | None = field(default_factory=list)
+    ended: Refused | None = None
+    news: dict[str, Person | None] = field(default_factory=dict)
+
+    def offer(self, frame: Frame) -> None:
+        """Queue what comes next; Gap where that is not this frame."""
+        if self.waiting is not None:
+            self.waiting.append(frame)
+            return
+        if frame.seq <= self.seq:
+            return
+        fits, self.seq = frame.after == self.seq, frame.seq
+        if self in self.peer.gaps:
+            return  # it will be told of the number then
+        if fits and frame.message is not None:
+            self.peer.push(_OfBranch(self, frame.message))
+        else:
+            self.lag()
+
+    def lag(self) -> None:
+        """The listener has to bootstrap."""
+        self.peer.gaps[self] = None
+        self.peer.ready.set()
+
+    def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
+        """Queue who came or went. Where something waits already, it is told with what comes next of that."""
+        if self.peer.queue or self.news:
+            self.news.update(people)
+            self.peer.meeting[self] = None
+            self.peer.ready.set()
+        else:
+            self.peer.push(_OfPeople(self, message, people))
+
+
+class _OfBranch:
+    """A frame on its way to a channel."""
+
+    __slots__ = ("_message", "channel", "repo_id")
+
+    def __init__(self, channel: Channel, message: Shared) -> None:
+        self.channel, self.repo_id, self._message = channel, channel.repo_id, message
+
+    @property
+    def text(self) -> bytes:
+        return self._message.text(self.channel.number)
+
+    def lose(self, peer: Peer) -> None:
+        self.channel.lag()
+
+
+class _OfPeople(_OfBranch):
+    """Who came or went, on the way to a channel."""
+
+    __slots__ = ("_people",)
+
+    def __init__(self, channel: Channel, message: Shared, people: Mapping[str, Person | None]) -> None:
+        super().__init__(channel, message)
+        self._people = people
+
+    def lose(self, peer: Peer) -> None:
+        self.channel.news = {**self._people, **self.channel.news}
+        peer.meeting[self.channel] = None
+
+
 @dataclass(slots=True, eq=False)
 class Peer:
     """One listener: a session of an account ("" for nobody), which hears at most `most` until `until`
     (milliseconds; None: until its session ends). `cursors`: repository → the last event that was queued for
-    it. `levels`: repository → what it may hear there (see `relay.events.log.LEVEL`)."""
+    it. `levels`: repository → what it may hear there (see `relay.events.log.LEVEL`). `channels`: by number;
+    `gaps` and `meeting`: those of them that lost frames, and that have news of people."""
 
     session_id: str | None
     account_id: str = ""
@@ -64,9 +182,14 @@ class Peer:
     until: int | None = None
     cursors: dict[str, int] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
-    queue: deque[Told] = field(default_factory=deque)
+    queue: deque[Told | _OfBranch] = field(default_factory=deque)
+    queued: int = 0  # bytes
     lost: set[str] = field(default_factory=set)  # repositories to resync
     hidden: list[str] = field(default_factory=list)  # to be told so, once
+    channels: dict[int, Channel] = field(default_factory=dict)
+    gaps: dict[Channel, None] = field(default_factory=dict)
+    meeting: dict[Channel, None] = field(default_factory=dict)
+    ended: list[Refused] = field(default_factory=list)  # of channels, to be told once
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -79,39 +202,80 @@ class Peer:
         self.cursors[event.repo_id] = event.id
         if told.level > self.levels.get(event.repo_id, 0):
             return
-        if len(self.queue) >= QUEUE:
-            self.lost.update(waiting.event.repo_id for waiting in self.queue)
-            self.lost.add(event.repo_id)
-            self.queue.clear()
-        elif event.repo_id not in self.lost:
-            self.queue.append(told)
+        if event.repo_id not in self.lost:
+            self.push(told)
+        self.ready.set()
+
+    def push(self, item: Told | _OfBranch) -> None:
+        """Queue a message, or give up on the queue when it is full."""
+        if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
+            waiting, self.queue, self.queued = self.queue, deque(), 0
+            for one in (*waiting, item):
+                one.lose(self)
+        else:
+            self.queue.append(item)
+            self.queued += len(item.text)
         self.ready.set()
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
         """From now on it hears this much of a repository; None: nothing, nor of what waits."""
         if audience is not None:
-            self.levels[repo_id] = min(LEVEL[audience], LEVEL[self.most])
+            self.levels[repo_id] = self.level(audience)
             return
         self.forget(repo_id)
         self.hidden.append(repo_id)
         self.ready.set()
+
+    def level(self, audience: Audience) -> int:
+        """What it hears where its account may hear this."""
+        return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
         """Listen to a repository no more; what waits of it is dropped."""
         self.cursors.pop(repo_id, None)
         self.levels.pop(repo_id, None)
         self.lost.discard(repo_id)
-        self.queue = deque(told for told in self.queue if told.event.repo_id != repo_id)
+        self._keep(lambda one: not (isinstance(one, Told) and one.repo_id == repo_id))
+
+    def leave(self, channel: Channel) -> None:
+        """Let nothing travel on a channel any more; what waits for it is dropped."""
+        if self.channels.get(channel.number) is channel:
+            del self.channels[channel.number]
+        self.gaps.pop(channel, None)
+        self.meeting.pop(channel, None)
+        self._keep(lambda one: isinstance(one, Told) or one.channel is not channel)
+
+    def _keep(self, kept: Callable[[Told | _OfBranch], bool]) -> None:
+        self.queue = deque(filter(kept, self.queue))
+        self.queued = sum(len(one.text) for one in self.queue)
 
     def take(self) -> list[bytes]:
-        """What waits (`ready`), as JSON texts: repositories it sees no more, events in order, and the
-        repositories whose events were lost."""
-        found = [_encode(Hidden(repo_id=one)) for one in self.hidden]
-        found += [told.text for told in self.queue]
+        """What waits (`ready`), as JSON texts: what it sees no more, events and frames in order, and what was
+        lost. No more than AT_ONCE; `ready` stays where there is more."""
+        found = [_encode(one) for one in self.ended]
+        found += [_encode(Hidden(repo_id=one)) for one in self.hidden]
+        self.ended, self.hidden = [], []
+        taken = 0
+        while self.queue and taken < AT_ONCE:
+            found.append(text := self.queue.popleft().text)
+            taken += len(text)
+        self.queued -= taken
+        if self.queue:
+            return found
         found += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
-        self.hidden, self.lost = [], set()
-        self.queue.clear()
+        found += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
+        found += [_encode(_news(one)) for one in self.meeting]
+        self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
+        return found
+
+    def take_frames(self) -> list[bytes]:
+        """What waits of the channels; what waits of repositories is dropped."""
+        self._keep(lambda one: not isinstance(one, Told))
+        self.lost, self.hidden = set(), []
+        found: list[bytes] = []
+        while self.ready.is_set() and not self.closed:
+            found += self.take()
         return found
 
     @property
@@ -121,3 +285,10 @@ class Peer:
     def close(self) -> None:
         self.closed = True
         self.ready.set()
+
+
+def _news(channel: Channel) -> People:
+    """What it was not told yet of people."""
+    news, channel.news = channel.news, {}
+    here = [one for one in news.values() if one is not None]
+    return People(channel=channel.number, here=here, gone=[conn for conn, one in news.items() if one is None])

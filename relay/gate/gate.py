@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import urllib.parse
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from sanic.request import Request
@@ -33,7 +32,7 @@ from localstore.core.errors import (
 )
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.sync import PROTOCOL
-from localstore.core.rights import Operation
+from localstore.core.rights import OPERATIONS, Operation
 from localstore.core.validation import refusal
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View
@@ -45,6 +44,7 @@ from relay.http.body import Incoming
 from relay.http.buffers import Lease
 from relay.http.reply import Answer, encode
 from relay.http.routing import Route
+from relay.http.storable import require_storable, require_storable_json
 from relay.node import Node
 from relay.once import Once, Said, SaidBefore
 
@@ -53,13 +53,10 @@ _OF_THE_WIRE = frozenset(
     {"content-length", "content-type", "connection", "date", "set-cookie", "x-request-id"}
 )
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
-# Worth a second look by `_storable`. Each begins with one character: a set of them would be slow to find.
-_SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", rb"\[")]
-
 
 RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
-_RETRIES = (*RETRY_PAUSES, None)
 
+T = TypeVar("T")
 Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
 
@@ -116,19 +113,46 @@ def handler_of(route: Route, node: Node) -> Handle:
     return handle
 
 
+async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
+    """What `work` makes of the repository for a message of a socket, by the rules of a request for this
+    operation: its budgets, the rights as they are now, and its repetition where the database gave it up."""
+    node, wanted = caller.node, OPERATIONS[operation]
+    node.limiter.admit_message(caller.network, caller.me.account_id)
+    lease = Lease(node.buffers, caller.network)
+    asking = Caller(node, caller.principal, caller.address, lease=lease)
+
+    async def attempt() -> T:
+        view = await _view(wanted, asking, repo_id)
+        _require_node_can(wanted, node)
+        return await work(view)
+
+    try:
+        return await _repeated(attempt)
+    finally:
+        lease.release()
+
+
 async def _carried_out(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
-    """What the handler answers, kept with the effect where the request has a key. A transaction that the
-    database gave up took no effect, so that the whole handler runs again; not where the body streams, which
-    is there once."""
-    for pause in _RETRIES:
+    """What the handler answers, kept with the effect where the request has a key."""
+
+    async def attempt() -> Answer:
+        answer = await encode(request, route, await route.handler(**wanted))
+        await caller.conclude(_said(answer))
+        return answer
+
+    return await _repeated(attempt, () if route.stream else RETRY_PAUSES)
+
+
+async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
+    """A transaction that the database gave up took no effect, so that the whole attempt is made again; not
+    where the body streams, which is there once."""
+    for pause in (*pauses, None):
         try:
-            answer = await encode(request, route, await route.handler(**wanted))
-            await caller.conclude(_said(answer))
-            return answer
+            return await attempt()
         except ForeignKeyViolation:
             raise Conflict("something that this request refers to was deleted meanwhile; try again") from None
         except Contended:
-            if pause is None or route.stream:
+            if pause is None:
                 break
             await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # spreads, hides nothing
     raise Unavailable("conflicting writes; try again")
@@ -269,7 +293,7 @@ def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
         found[name] = value
     try:
         query = msgspec.convert(found, shape, strict=False)
-        _storable(msgspec.structs.asdict(query))
+        require_storable(msgspec.structs.asdict(query))
         return query
     except msgspec.ValidationError as error:
         raise refusal(error, shape) from None
@@ -289,25 +313,8 @@ def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Dec
         raise refusal(error, route.body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
-    if b"\\u0000" in body or any(suspect.search(body) for suspect in _SUSPECT):
-        _storable(msgspec.json.decode(body))
+    require_storable_json(body)
     return value
-
-
-def _storable(value: Any) -> None:
-    """Refuse what no database column holds: NUL in text and integers beyond 64 bits."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _storable(key)
-            _storable(item)
-    elif isinstance(value, list):
-        for item in value:
-            _storable(item)
-    elif isinstance(value, str):
-        if "\0" in value:
-            raise Invalid("a text holds a NUL character")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise Invalid("a number does not fit into 64 bits")
 
 
 def _form(route: Route, body: bytes) -> Any:
@@ -316,7 +323,7 @@ def _form(route: Route, body: bytes) -> Any:
             body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS
         )
         value = msgspec.convert(dict(pairs), route.body, strict=False)
-        _storable(dict(pairs))
+        require_storable(dict(pairs))
         return value
     except msgspec.ValidationError as error:
         raise refusal(error, route.body) from None

@@ -59,6 +59,11 @@ class Limiter:
         if self._enabled:
             self.spend(f"account {account_id}", ORDINARY, route.cost)
 
+    def admit_message(self, address: str, account_id: str) -> None:
+        """A message of a socket that does what a request does. Raises RateLimited."""
+        self.spend(f"address {address}", ORDINARY, 1)
+        self.spend(f"account {account_id}", ORDINARY, 1)
+
     def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
         if not self._enabled:

@@ -22,9 +22,9 @@ from websockets.protocol import CLOSED, OPEN
 from websockets.server import ServerProtocol
 
 from localstore.core.errors import RateLimited
-from localstore.core.limits import KIB, MIB
+from localstore.core.limits import KIB, MIB, SOCKET_MESSAGE
 
-MESSAGE_BYTES = 16 * KIB  # of one message, whatever is said in it
+MESSAGE_BYTES = SOCKET_MESSAGE  # whatever is said in it
 FRAGMENTS = 16  # of one message
 STEP = 1 * KIB  # bytes that are taken apart before others have their turn: 170 frames at most
 PING_SECONDS = 20.0  # between two signs of life; a client that gives none for twice as long has gone

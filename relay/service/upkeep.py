@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.base.logs import logger
 from relay.caller import repo_name
@@ -68,8 +69,8 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 async def sweep(node: Node) -> int:
     """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, sessions
-    that ended, guests that nobody can be any more, events whose time is over, and old jobs. Answers how many
-    rows went; more than SWEPT of one kind are left for the next time."""
+    that ended, guests that nobody can be any more, events and frames whose time is over, and old jobs.
+    Answers how many rows went; more than SWEPT of one kind are left for the next time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
@@ -77,6 +78,7 @@ async def sweep(node: Node) -> int:
     gone += await _swept(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
     gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
     gone += await _swept(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    gone += await _swept(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
     gone += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:

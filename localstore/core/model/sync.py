@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.errors import Invalid
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.limits import CHANNELS, LABEL_CHARS, PATH_BYTES, POLL_WAIT, SUBSCRIPTIONS, TURN_CHARS
 from localstore.core.model.base import Count, Model
@@ -82,6 +83,12 @@ ChannelNumber = Annotated[int, msgspec.Meta(ge=0, lt=2**31, description="a numbe
 Doing = Literal["edit", "view", "idle"]
 Where = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
 Turn = Annotated[str, msgspec.Meta(min_length=1, max_length=TURN_CHARS)]
+
+
+class ChannelUnknown(Invalid):
+    """The message is about a channel that is not open on this socket."""
+
+    code = "channel_unknown"
 
 
 class Open(Model, frozen=True, tag="open"):

@@ -135,6 +135,13 @@ class Database(Protocol):
         """Have `call` run when a transaction has woken the followers of the log (`Tx.wake`), in this process
         or another, and after hints of others may have been missed."""
 
+    def tell(self, text: str) -> None:
+        """Have the other processes hear a text of at most 7900 bytes, soon, if they listen: it is kept
+        nowhere."""
+
+    def on_tell(self, call: Callable[[str], None]) -> None:
+        """Have `call` run with what another process tells."""
+
     async def schema_version(self) -> str | None: ...
 
 

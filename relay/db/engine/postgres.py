@@ -263,6 +263,12 @@ class PostgresDatabase:
     def on_wake(self, call: Callable[[], None]) -> None:
         self._waker.calls.append(call)
 
+    def tell(self, text: str) -> None:
+        self._waker.tell(text)
+
+    def on_tell(self, call: Callable[[str], None]) -> None:
+        self._waker.hears.append(call)
+
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
             with _translated():

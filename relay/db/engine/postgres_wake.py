@@ -1,4 +1,5 @@
-"""Waking the other processes of a database: LISTEN and NOTIFY, as a hint and nothing more.
+"""Waking the other processes of a database: LISTEN and NOTIFY, as a hint and nothing more; and telling them
+what is kept nowhere.
 
 Notifications are sent outside of every transaction, at most one in COALESCE seconds: inside one they take a
 lock of the whole server at commit. Whoever listens reads the log again whenever the connection was lost.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,7 +18,8 @@ import asyncpg
 
 COALESCE = 0.01  # seconds
 AGAIN_FIRST, AGAIN_LAST = 0.1, 5.0  # seconds between attempts to connect
-CHANNEL = "relay_events"
+CHANNEL, TOLD = "relay_events", "relay_told"
+WAITING = 1000  # texts for other processes; the oldest go first
 LOG = logging.getLogger(__name__)
 
 
@@ -26,6 +29,9 @@ class Waker:
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect
         self.calls: list[Callable[[], None]] = []
+        self.hears: list[Callable[[str], None]] = []  # what to do with what another process tells
+        self._texts: deque[str] = deque(maxlen=WAITING)
+        self._written = False
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -41,6 +47,12 @@ class Waker:
     def wake(self) -> None:
         """Wake whoever listens here, and in a moment the other processes."""
         self._tell()
+        self._written = True
+        self._wanted.set()
+
+    def tell(self, text: str) -> None:
+        """Have the other processes hear this in a moment."""
+        self._texts.append(text)
         self._wanted.set()
 
     async def _keep(self) -> None:
@@ -66,17 +78,27 @@ class Waker:
     async def _serve(self, connection: Any) -> None:
         """Until the connection is lost."""
         await connection.add_listener(CHANNEL, self._heard)
+        await connection.add_listener(TOLD, self._heard_text)
         connection.add_termination_listener(lambda _: self._wanted.set())
         self._tell()
         while not connection.is_closed():
             await self._wanted.wait()
             await asyncio.sleep(COALESCE)
             self._wanted.clear()
-            await connection.execute(f"NOTIFY {CHANNEL}")
+            if self._written:
+                self._written = False
+                await connection.execute(f"NOTIFY {CHANNEL}")
+            while self._texts:
+                await connection.execute("SELECT pg_notify($1, $2)", TOLD, self._texts.popleft())
 
     def _heard(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != connection.get_server_pid():
             self._tell()
+
+    def _heard_text(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+        if pid != connection.get_server_pid() and isinstance(payload, str):
+            for call in self.hears:
+                call(payload)
 
     def _tell(self) -> None:
         for call in self.calls:

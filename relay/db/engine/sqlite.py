@@ -310,6 +310,12 @@ class SqliteDatabase:
     def on_wake(self, call: Callable[[], None]) -> None:
         self._wakes.append(call)
 
+    def tell(self, text: str) -> None:
+        """There are no others."""
+
+    def on_tell(self, call: Callable[[str], None]) -> None:
+        """There are no others."""
+
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
             found = await tx._connection.execute_fetchall(

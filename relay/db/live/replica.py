@@ -31,6 +31,7 @@ class KeyRow:
     registration: bytes
     created_at: int
     revoked_at: int | None
+    name: str
 
 
 ONE = select(
@@ -64,6 +65,7 @@ KEY = select(
     device_key.c.registration,
     device_key.c.created_at,
     device_key.c.revoked_at,
+    device_key.c.name,
 ).where(device_key.c.id == bindparam("key_id"))
 
 

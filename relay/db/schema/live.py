@@ -110,6 +110,18 @@ live_batch = Table(
     Column("edits", LargeBinary),  # the signed updates of edits; None: there are none
 )
 
+# What listeners of a branch are sent, for those in other processes and those who were away for a moment.
+live_frame = Table(
+    "live_frame",
+    metadata,
+    Column("branch_id", ForeignKey("ref.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True),  # where the frontier stands after it
+    Column("after", BigInteger, nullable=False),  # and before
+    Column("body", LargeBinary),  # JSON, see `relay.events.channels`; None: it is too large to travel
+    at("created_at"),
+    Index("ix_live_frame_created_at", "created_at"),
+)
+
 checkpoint = Table(
     "checkpoint",
     metadata,

@@ -19,7 +19,16 @@ from relay.db.schema.account import (
 )
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
-from relay.db.schema.live import checkpoint, lane, lane_dir, lane_final, lane_log, replica, update_answer
+from relay.db.schema.live import (
+    checkpoint,
+    lane,
+    lane_dir,
+    lane_final,
+    lane_log,
+    live_frame,
+    replica,
+    update_answer,
+)
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo, repo_alias
 from relay.db.schema.seal import prepare, seal
@@ -77,11 +86,13 @@ _REPLICAS = select(replica.c.id).where(replica.c.branch_id.in_(_DELETED))
 FRONTIERS = (
     *(
         _some(table, table.c.branch_id.in_(_DELETED))
-        for table in (lane, lane_dir, lane_log, lane_final, checkpoint, prepare)
+        for table in (lane, lane_dir, lane_log, lane_final, live_frame, checkpoint, prepare)
     ),
     _some(update_answer, update_answer.c.replica.in_(_REPLICAS)),
     _some(replica, replica.c.branch_id.in_(_DELETED)),  # the last: answers refer to them
 )
+# Listeners that were away for longer read the frontier anew.
+FRAMES = _some(live_frame, live_frame.c.created_at < bindparam("before"))
 # What happened to accounts and the node; the rest stays as long as its repository.
 OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from sanic.request import Request
 
 from localstore.core.model import sync as endpoints
 from localstore.core.model.sync import PollAnswer, PollRequest
 from relay.caller import Caller
+from relay.gate.gate import on_socket
 from relay.http.routing import route, serves
 from relay.http.websocket import Socket
 from relay.service.live import sync
@@ -20,7 +22,7 @@ SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is 
 
 @route("GET", endpoints.SOCKET_PATH, operation="sync.listen")
 async def listen(caller: Caller, request: Request, socket: Socket) -> None:
-    """Events of repositories as they happen (WebSocket, subprotocol svc-sync.v1)"""
+    """Events of repositories and frames of branches as they happen (WebSocket, subprotocol svc-sync.v1)"""
     sync.require_own_origin(caller, request.headers.getall("origin", []))
 
     async def send(texts: Sequence[bytes]) -> None:
@@ -39,10 +41,14 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
         except ConnectionError:
             return None
 
-    await Conversation(caller, send, receive).run()
+    await Conversation(caller, send, receive, partial(on_socket, caller)).run()
 
 
 @serves(endpoints.POLL, operation="sync.poll")
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
-    """Events of repositories since the last poll"""
-    return await sync.poll(caller, body)
+    """Events of repositories and frames of branches since the last poll, as soon as there are some"""
+    if not body.wait and not body.channels:
+        return await sync.poll(caller, body)
+    session = caller.principal.session_id if caller.principal else ""
+    with caller.node.sockets.one(session, caller.network):
+        return await sync.wait(caller, body, partial(on_socket, caller))

@@ -34,7 +34,7 @@ from relay.memory import trees
 from relay.memory.lanes import LaneKey, Source
 from relay.node import Node
 from relay.service.history import content
-from relay.service.live import frontier
+from relay.service.live import frames, frontier
 from relay.service.live.branch_base import Base, Lacking, below
 from relay.service.live.rules import Frontier
 
@@ -105,6 +105,8 @@ async def land(
     view.node.lanes.forget(worked.carried)
     made = worked.made.later(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, made, view.me.account_id, device_key_id)
+    if made.seq != seq:
+        await frames.announce(tx, view, ref, seq, made)
     if not unsealed:
         await tx.run(rows.SEALED, ref_id=ref.id, to=made.seq)
 

@@ -34,7 +34,7 @@ from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
 from relay.memory.lanes import LaneKey, Source
 from relay.service.history import content, live_updates
-from relay.service.live import branch_base, frontier, lane_work
+from relay.service.live import branch_base, frames, frontier, lane_work
 from relay.service.live import checkpoint as checkpoints
 from relay.service.live import replica as replicas
 from relay.service.live.branch_base import Base, Lacking
@@ -42,7 +42,6 @@ from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live.rules import Asked, Batch, Frontier
 from relay.service.storage import chunked
 
-TURN_ID_CHARS = 200
 VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
 ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
 _encoded = msgspec.msgpack.Encoder().encode
@@ -56,14 +55,14 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
         view.require_whole()
         async with view.read(snapshot=True) as tx:
             ref = await frontier.branch(tx.one, view.repo.id, branch)
-            key = await _my_key(tx.one, view, body.device_key_id)
+            key = await my_key(tx.one, view, body.device_key_id)
             known = await replicas.mine(tx, view, ref, key, body.replica)
             replicas.require_clock(known, body.n)
             return await _frontier(tx, view, ref, key, body.since, known.id)
     async with view.write() as tx:
         view.require_whole()
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        key = await _my_key(tx.one, view, body.device_key_id)
+        key = await my_key(tx.one, view, body.device_key_id)
         replica = await replicas.issue(tx, view, ref, key)
         await view.node.hub.announce(
             tx,
@@ -116,7 +115,7 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
         view.node.reserve.require()
     signatures = _check_shape(batch)
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
-    key = await _my_key(view.node.db.lookup, view, batch.device_key_id)
+    key = await my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
         texts = await _texts(tx, view, batch)
     if len(batch.updates) <= VERIFIED_AT_ONCE:
@@ -164,7 +163,7 @@ async def _take(
     began: Base,
 ) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
-    key = await _my_key(tx.one, view, batch.device_key_id)
+    key = await my_key(tx.one, view, batch.device_key_id)
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
@@ -198,16 +197,10 @@ async def _take(
     checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
         await checkpoints.when_idle(tx, view.node, ref.id)
-        await view.node.hub.announce(
-            tx,
-            view.repo.id,
-            "live",
-            author=Author(view.me.account_id, key.id, batch.turn_id or view.turn),
-            branch=ref.name,
-            branch_id=ref.id,
-            seq=after.seq,
-            replica=replica.id,
-        )
+        turn = batch.turn_id or view.turn
+        sent = frames.signed(batch, asked, done.done, seq, key, view.me.handle, turn)
+        author = Author(view.me.account_id, key.id, turn)
+        await frames.announce(tx, view, ref, seq, after, sent, author, replica.id)
     return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 
 
@@ -340,11 +333,11 @@ def _check_shape(batch: UpdateBatch) -> list[bytes]:
     if len(batch.updates) > limits.UPDATES_PER_BATCH:
         raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
     if batch.turn_id is not None and (
-        not 0 < len(batch.turn_id) <= TURN_ID_CHARS
+        not 0 < len(batch.turn_id) <= limits.TURN_CHARS
         or "\0" in batch.turn_id
         or not batch.turn_id.isprintable()
     ):
-        raise Invalid(f"turn_id is 1 to {TURN_ID_CHARS} printable characters", pointer="/turn_id")
+        raise Invalid(f"turn_id is 1 to {limits.TURN_CHARS} printable characters", pointer="/turn_id")
     replicas.check_id(batch.replica)
     return [updates.check(update) for update in batch.updates]
 
@@ -387,7 +380,7 @@ def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 
-async def _my_key(look: Look, view: View, key_id: str) -> KeyRow:
+async def my_key(look: Look, view: View, key_id: str) -> KeyRow:
     key = await frontier.device_key(look, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")

@@ -1,38 +1,62 @@
-"""Rules of listening: who may hear of which repository, for how long, and what a socket may say."""
+"""Hearing what happens in repositories: over a WebSocket, or by polling (docs/design/008).
+
+A socket hears of the repositories that it subscribes to, and has a channel for each branch that it opens.
+What it may hear is asked again whenever that may have changed (`relay.events.hub`). A client that sends
+frames without end waits, by its session's and its address's budgets; one that reads too slowly loses events
+and frames and is told so.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import monotonic
 
 import msgspec
 
-from localstore.core.errors import BadRequest, Forbidden, Invalid, SvcError, TooLarge, Unauthorized
+from localstore.core.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    NotFound,
+    SvcError,
+    TooLarge,
+    Unauthorized,
+)
 from localstore.core.limits import SUBSCRIPTIONS
 from localstore.core.model.sync import (
+    Asked,
+    Close,
     Closing,
+    Frame,
+    Here,
     Hidden,
+    Open,
+    Opened,
+    People,
     PollAnswer,
     PollRequest,
-    Resync,
     Subscribe,
-    Subscribed,
     Unsubscribe,
+    Updates,
 )
 from relay.caller import Caller
 from relay.events.log import LEVEL, Audience
 from relay.events.peers import Peer
 from relay.http.limiter import SUBSCRIBE
+from relay.http.storable import require_storable_json
+from relay.service.live import channel
+from relay.service.live.channel import Door
 
-FRAME_BYTES = 4096  # of one message from a client
+FRAME_BYTES = 4096  # of one message from a client that holds no updates
 REPO_ID_CHARS = 64
 INT64 = 2**63 - 1
 
-_decoder: msgspec.json.Decoder[Subscribe | Unsubscribe] = msgspec.json.Decoder(Subscribe | Unsubscribe)
+_decoder: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
+_frame: Callable[[bytes], Frame] = msgspec.json.Decoder(Frame).decode
 _encode = msgspec.json.Encoder().encode
 
-Message = Resync | Hidden | Subscribed | Closing
 Send = Callable[[Sequence[bytes]], Awaitable[None]]
 Receive = Callable[[], Awaitable[str | bytes | None]]
 
@@ -47,6 +71,35 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
 
 
+async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
+    """As `poll`, and the frames of the branches that were asked for: as soon as there is something to say, or
+    after `body.wait` seconds."""
+    until = monotonic() + body.wait
+    with _joined(caller) as peer:
+        found: list[bytes] = []
+        for one in body.channels:
+            await _pause(caller)
+            found += await _opened(one, peer, door)
+        frames = [_frame(text) for text in found]
+        calm = all(isinstance(one, Opened | People) for one in frames) and (
+            body.since is not None or not body.repos
+        )
+        await caller.node.hub.rouse(peer, [one for one in body.repos if _may_be_one(one)])
+        first = await poll(caller, body)
+        answer = first
+        while calm and not (answer.events or answer.resync or answer.hidden != first.hidden):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(until - monotonic()):
+                    await peer.ready.wait()
+            if peer.over:
+                raise Unauthorized("the session has ended; run: svc login", reason="ended")
+            later = [_frame(text) for text in peer.take_frames()]
+            frames += later
+            calm = not later and monotonic() < until
+            answer = await poll(caller, body)
+        return msgspec.structs.replace(answer, frames=frames)
+
+
 def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
     """A browser sends its cookie with a WebSocket from any page; Forbidden unless the page is ours."""
     own = caller.node.config.authorities()
@@ -56,34 +109,28 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 
 class Conversation:
     """One socket. `receive` answers None when the client has gone; `send` waits for a slow reader, and only
-    this conversation waits with it."""
+    this conversation waits with it. `door`: what a message does in a repository."""
 
-    def __init__(self, caller: Caller, send: Send, receive: Receive) -> None:
+    def __init__(self, caller: Caller, send: Send, receive: Receive, door: Door) -> None:
         self._caller = caller
         self._send = send
         self._receive = receive
+        self._door = door
         self._hub = caller.node.hub
-        self._turn = asyncio.Lock()  # of subscribing, and of sending what waits
+        self._turn = asyncio.Lock()  # of subscribing and opening, and of sending what waits
 
     async def run(self) -> None:
         """Until the client leaves, errs, or its session ends; the last message then says why."""
-        who = self._caller.principal
-        peer = self._hub.join(
-            who.session_id if who else None,
-            _account(self._caller),
-            _most(self._caller),
-            who.expires_at if who and who.via != "self" else None,  # a key holds until it is revoked
-        )
-        tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                await self._conclude(task)
-        finally:
-            self._hub.leave(peer)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        with _joined(self._caller) as peer:
+            tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    await self._conclude(task)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _conclude(self, task: asyncio.Task[None]) -> None:
         try:
@@ -92,30 +139,41 @@ class Conversation:
             return  # the client has gone
         except SvcError as error:
             with contextlib.suppress(OSError):
-                await self._say(Closing(code=error.code, detail=error.detail))
+                await self._send([_encode(Closing(code=error.code, detail=error.detail))])
 
     async def _hear(self, peer: Peer) -> None:
         while (frame := await self._receive()) is not None:
             await self._obey(peer, _read(frame))
 
-    async def _obey(self, peer: Peer, body: Subscribe | Unsubscribe) -> None:
-        if isinstance(body, Unsubscribe):
-            self._hub.unsubscribe(peer, body.repo_id)
-            return
+    async def _obey(self, peer: Peer, body: Asked) -> None:
+        match body:
+            case Subscribe():
+                await self._subscribe(peer, body)
+            case Unsubscribe():
+                self._hub.unsubscribe(peer, body.repo_id)
+            case Open():
+                await _pause(self._caller)
+                async with self._turn:
+                    await self._send(await _opened(body, peer, self._door))
+            case Close():
+                if body.channel in peer.channels:
+                    self._hub.channels.end(peer.channels[body.channel])
+            case Updates():
+                await self._send([await channel.take(self._door, peer, body)])
+            case Here():
+                refused = channel.here(peer, self._hub.channels.people, body)
+                if refused is not None:
+                    await self._send([refused])
+
+    async def _subscribe(self, peer: Peer, body: Subscribe) -> None:
         if len(peer.cursors) >= SUBSCRIPTIONS and body.repo_id not in peer.cursors:
             raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
-        await self._pause()
+        await _pause(self._caller)
         if not _may_be_one(body.repo_id):
-            await self._say(Hidden(repo_id=body.repo_id))
+            await self._send([_encode(Hidden(repo_id=body.repo_id))])
             return
         async with self._turn:
-            await self._say(await self._hub.subscribe(peer, body.repo_id, body.since))
-
-    async def _pause(self) -> None:
-        """Whoever subscribes very often waits."""
-        who = self._caller.principal
-        limiter = self._caller.node.limiter
-        await asyncio.sleep(limiter.frames(who.session_id if who else "", self._caller.network, SUBSCRIBE))
+            await self._send([_encode(await self._hub.subscribe(peer, body.repo_id, body.since))])
 
     async def _tell(self, peer: Peer) -> None:
         while not peer.over:
@@ -125,19 +183,45 @@ class Conversation:
                     await self._send(peer.take())
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
 
-    async def _say(self, message: Message) -> None:
-        await self._send([_encode(message)])
 
-
-def _read(frame: str | bytes) -> Subscribe | Unsubscribe:
-    if len(frame) > FRAME_BYTES:
-        raise TooLarge(f"a message has at most {FRAME_BYTES} bytes")
+@contextlib.contextmanager
+def _joined(caller: Caller) -> Iterator[Peer]:
+    who, hub = caller.principal, caller.node.hub
+    peer = hub.join(
+        who.session_id if who else None,
+        _account(caller),
+        _most(caller),
+        who.expires_at if who and who.via != "self" else None,  # a key holds until it is revoked
+    )
     try:
-        return _decoder.decode(frame)
+        yield peer
+    finally:
+        hub.leave(peer)
+
+
+async def _opened(body: Open, peer: Peer, door: Door) -> list[bytes]:
+    if not _may_be_one(body.repo_id):
+        return [channel.refused(body.channel, NotFound())]
+    return await channel.open_channel(door, peer, body)
+
+
+async def _pause(caller: Caller) -> None:
+    """Whoever subscribes or opens very often waits."""
+    session = caller.principal.session_id if caller.principal else ""
+    await asyncio.sleep(caller.node.limiter.frames(session, caller.network, SUBSCRIBE))
+
+
+def _read(frame: str | bytes) -> Asked:
+    try:
+        body = _decoder.decode(frame)
     except msgspec.ValidationError as error:
         raise Invalid(str(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise BadRequest("the message is not JSON") from None
+    if len(frame) > FRAME_BYTES and not isinstance(body, Updates):
+        raise TooLarge(f"a message without updates has at most {FRAME_BYTES} bytes")
+    require_storable_json(frame.encode() if isinstance(frame, str) else frame)
+    return body
 
 
 def _may_be_one(repo_id: str) -> bool:

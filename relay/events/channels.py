@@ -1,0 +1,134 @@
+"""Channels: the frames of branches on their way to those who listen, in the order of the event log.
+
+A frame is written in the transaction that moves the frontier, and its event says so. The hub hands the event
+out in its turn, after it has asked anew for rights that an event before may have changed; then the frame goes
+to the channels of the branch. The process that accepted an update still has the frame, others read it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+
+from localstore.core.errors import Forbidden, NotFound, SvcError
+from localstore.core.model.sync import Refused
+from relay.db.engine.database import Database, Tx
+from relay.db.live import frame as rows
+from relay.events.log import LEVEL
+from relay.events.peers import Channel, Frame, Peer
+from relay.events.people import People
+
+FRESH = 100  # frames of this process that were not handed out yet
+CAUGHT_UP, CAUGHT_UP_BYTES = 200, 512 * 1024  # frames that a listener who was away is sent
+LIVE = LEVEL["writer"]  # who may hear of unsealed edits
+
+
+def refusal(level: int) -> SvcError:
+    """Why somebody who hears so little of a repository has no channel there."""
+    return Forbidden("live edits are for those who may write") if level else NotFound()
+
+
+class Channels:
+    """The channels of one process."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._rooms: dict[str, set[Channel]] = {}
+        self._of_repo: dict[str, set[Channel]] = {}
+        self._fresh: OrderedDict[tuple[str, int], Frame] = OrderedDict()
+        self.people = People(self._listening, db.tell)
+
+    def begin(self, channel: Channel) -> None:
+        """Collect what comes on the branch; `settle` lets it travel."""
+        room = self._rooms.setdefault(channel.branch_id, set())
+        if not room:
+            self.people.begin(channel.branch_id)
+        room.add(channel)
+        self._of_repo.setdefault(channel.repo_id, set()).add(channel)
+        channel.peer.channels[channel.number] = channel
+
+    def settle(self, channel: Channel, seq: int) -> list[Frame]:
+        """The channel is open, with the frontier at `seq`: the frames after that, which came meanwhile."""
+        channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
+        return [one for one in waiting if one.seq > seq]
+
+    def end(self, channel: Channel, error: SvcError | None = None) -> None:
+        """Nothing travels on the channel any more; `error`: what its listener is told."""
+        room = self._rooms.get(channel.branch_id, set())
+        if channel not in room:
+            return
+        room.discard(channel)
+        self._of_repo[channel.repo_id].discard(channel)
+        if not self._of_repo[channel.repo_id]:
+            del self._of_repo[channel.repo_id]
+        channel.peer.leave(channel)
+        self.people.leave(channel)
+        if not room:
+            del self._rooms[channel.branch_id]
+            self.people.end(channel.branch_id)
+        if error is not None:
+            channel.ended = Refused(channel=channel.number, code=error.code, detail=error.detail)
+            if channel.waiting is None:
+                channel.peer.ended.append(channel.ended)
+                channel.peer.ready.set()
+
+    # --- rights
+
+    @property
+    def repos(self) -> Collection[str]:
+        """The repositories with channels."""
+        return self._of_repo.keys()
+
+    def peers(self, repo_id: str) -> set[Peer]:
+        """Those who have channels in this repository."""
+        return {one.peer for one in self._of_repo.get(repo_id, ())}
+
+    def allow(self, peer: Peer, repo_id: str, level: int) -> None:
+        """The peer may hear this much of the repository from now on (0: nothing)."""
+        if level < LIVE:
+            for channel in [one for one in self._of_repo.get(repo_id, ()) if one.peer is peer]:
+                self.end(channel, refusal(level))
+
+    def end_branch(self, repo_id: str, name: str) -> None:
+        """The branch was deleted."""
+        for channel in [one for one in self._of_repo.get(repo_id, ()) if one.branch == name]:
+            self.end(channel, NotFound())
+
+    # --- frames
+
+    def remember(self, frame: Frame) -> None:
+        """Keep a frame that was committed here until its event is handed out."""
+        if frame.branch_id in self._rooms:
+            self._fresh[frame.branch_id, frame.seq] = frame
+            if len(self._fresh) > FRESH:
+                self._fresh.popitem(last=False)
+
+    async def hand_out(self, branch_id: str, seq: int) -> None:
+        """Give the frame that leads to `seq` to the channels of the branch."""
+        frame = self._fresh.pop((branch_id, seq), None)
+        if all(one.waiting is None and one.seq >= seq for one in self._listening(branch_id)):
+            return
+        if frame is None:
+            async with self._db.read() as tx:
+                found = await tx.one(rows.ONE, branch_id=branch_id, seq=seq)
+            frame = Frame(branch_id, *found) if found else Frame(branch_id, seq, seq, None)
+        for channel in self._listening(branch_id):
+            channel.offer(frame)
+
+    async def since(self, tx: Tx, branch_id: str, since: int, seq: int) -> list[Frame] | None:
+        """The frames from `since` to `seq`, where the frontier stands; None where some are gone, or they are
+        many."""
+        if since == seq:
+            return []
+        count, weight = await tx.one(rows.WEIGHT, branch_id=branch_id, since=since) or (0, 0)
+        if count > CAUGHT_UP or weight > CAUGHT_UP_BYTES:
+            return None
+        found = [Frame(branch_id, *row) for row in await tx.all(rows.SINCE, branch_id=branch_id, since=since)]
+        for frame in found:
+            if frame.after != since or frame.message is None:
+                return None
+            since = frame.seq
+        return found if since == seq else None
+
+    def _listening(self, branch_id: str) -> Iterable[Channel]:
+        return tuple(self._rooms.get(branch_id, ()))

@@ -1,0 +1,252 @@
+"""Who is where on a branch: in memory, told to those who are on it too, and to other processes.
+
+Somebody stands for HERE_LIVES seconds after the last word, or until the socket ends. What many say in a
+moment travels together. Other processes are told over `Database.tell`; each forgets what it is told of
+somebody in the same time, so that a process that dies leaves nobody behind. Whoever has the first listener of
+a branch asks the others who is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from time import monotonic
+
+import msgspec
+
+from localstore.core.encoding import hex_digest
+from localstore.core.limits import HERE_A_SECOND, HERE_LIVES, PEOPLE, PEOPLE_EACH
+from localstore.core.model.sync import Person, Place
+from relay.events.peers import Channel, Shared
+
+TOLD_BYTES = 7000  # of one message to other processes: PostgreSQL takes 8000
+_encode = msgspec.json.Encoder().encode
+
+
+class _Word(msgspec.Struct, omit_defaults=True):
+    """From one process to the others. `ask`: say who is there with you."""
+
+    branch_id: str
+    here: list[Person] = []
+    gone: list[str] = []
+    ask: bool = False
+
+
+class _Moved(msgspec.Struct):
+    """The members of People but the channel."""
+
+    here: list[Person]
+    gone: list[str]
+
+
+_decoder = msgspec.json.Decoder(_Word)
+
+
+@dataclass(slots=True, eq=False)
+class _Standing:
+    """Somebody. `channel`: whose end ends it; None: of another process, or of a poll. `far`: of another
+    process."""
+
+    person: Person
+    channel: Channel | None
+    far: bool
+    end: asyncio.TimerHandle
+
+
+@dataclass(slots=True)
+class _Room:
+    """The people of a branch. `news`: who came or went since the listeners were told; `words`: whom the other
+    processes are to be told of."""
+
+    standing: dict[str, _Standing] = field(default_factory=dict)
+    news: dict[str, Person | None] = field(default_factory=dict)
+    words: dict[str, Person | None] = field(default_factory=dict)
+    told_at: float = 0.0
+    telling: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True)
+class _Pace:
+    """What a channel said last, and what it said too soon after that."""
+
+    at: float = 0.0
+    place: Place | None = None
+    later: asyncio.TimerHandle | None = None
+
+
+def conn_of(branch_id: str, replica: int) -> str:
+    """The same for as long as the working copy is on the branch, whatever connects it."""
+    return hex_digest(f"{branch_id} {replica}".encode())[:16]
+
+
+class People:
+    """The people of one process. `listeners`: the open channels of a branch; `tell`: to other processes."""
+
+    def __init__(self, listeners: Callable[[str], Iterable[Channel]], tell: Callable[[str], None]) -> None:
+        self._listeners = listeners
+        self._tell_others = tell
+        self._rooms: dict[str, _Room] = {}
+        self._paces: dict[Channel, _Pace] = {}
+
+    def here(self, channel: Channel, place: Place) -> None:
+        """The user of the channel is there. Of what is said too often the last counts."""
+        pace = self._paces.setdefault(channel, _Pace())
+        pace.place = place
+        if pace.later is None:
+            wait = max(0.0, pace.at + 1 / HERE_A_SECOND - monotonic())
+            if wait:
+                pace.later = asyncio.get_running_loop().call_later(wait, self._said, channel, pace)
+            else:
+                self._said(channel, pace)
+
+    def passing(self, channel: Channel, place: Place) -> None:
+        """As `here`, of one that is open for a moment only: its user stays for HERE_LIVES seconds."""
+        self._stand(channel.branch_id, _person(channel, place), None, False)
+
+    def begin(self, branch_id: str) -> None:
+        """The first listener of a branch is here."""
+        self._tell_others(_encode(_Word(branch_id, ask=True)).decode())
+
+    def leave(self, channel: Channel) -> None:
+        """The channel has ended."""
+        pace = self._paces.pop(channel, None)
+        if pace is not None and pace.later is not None:
+            pace.later.cancel()
+        room = self._rooms.get(channel.branch_id)
+        standing = room.standing.get(channel.conn) if room else None
+        if standing is not None and standing.channel is channel:
+            self._gone(channel.branch_id, channel.conn)
+
+    def end(self, branch_id: str) -> None:
+        """Nobody here listens to the branch any more: those of other processes need not be known."""
+        room = self._rooms.get(branch_id)
+        for conn in [conn for conn, one in room.standing.items() if one.far] if room else ():
+            self._gone(branch_id, conn)
+
+    def everybody(self, channel: Channel) -> list[Person]:
+        """Who is on the branch but the channel's user."""
+        room = self._rooms.get(channel.branch_id)
+        return [one.person for conn, one in room.standing.items() if conn != channel.conn] if room else []
+
+    def heard(self, text: str) -> None:
+        """Another process said something."""
+        try:
+            word = _decoder.decode(text)
+        except msgspec.MsgspecError:
+            return  # of another version
+        room = self._rooms.get(word.branch_id)
+        if word.ask and room is not None:
+            room.words.update({c: one.person for c, one in room.standing.items() if not one.far})
+            self._soon(word.branch_id, room)
+        if not any(True for _ in self._listeners(word.branch_id)):
+            return
+        for person in word.here:
+            self._stand(word.branch_id, person, None, True)
+        for conn in word.gone:
+            standing = room.standing.get(conn) if room else None
+            if standing is not None and standing.far:
+                self._gone(word.branch_id, conn)
+
+    def stop(self) -> None:
+        for pace in self._paces.values():
+            if pace.later is not None:
+                pace.later.cancel()
+        for room in self._rooms.values():
+            if room.telling is not None:
+                room.telling.cancel()
+            for one in room.standing.values():
+                one.end.cancel()
+        self._rooms.clear()
+
+    def _said(self, channel: Channel, pace: _Pace) -> None:
+        place, pace.place, pace.later, pace.at = pace.place, None, None, monotonic()
+        if place is not None:
+            self._stand(channel.branch_id, _person(channel, place), channel, False)
+
+    def _stand(self, branch_id: str, person: Person, channel: Channel | None, far: bool) -> None:
+        room = self._rooms.setdefault(branch_id, _Room())
+        before = room.standing.get(person.conn)
+        if before is None and len(room.standing) >= PEOPLE:
+            return
+        if before is not None:
+            before.end.cancel()
+        end = asyncio.get_running_loop().call_later(HERE_LIVES, self._gone, branch_id, person.conn)
+        room.standing[person.conn] = _Standing(person, channel, far, end)
+        if before is None or before.person != person:
+            room.news[person.conn] = person
+        if not far:
+            room.words[person.conn] = person
+        self._soon(branch_id, room)
+
+    def _gone(self, branch_id: str, conn: str) -> None:
+        room = self._rooms[branch_id]
+        standing = room.standing.pop(conn)
+        standing.end.cancel()
+        room.news[conn] = None
+        if not standing.far:
+            room.words[conn] = None
+        self._soon(branch_id, room)
+
+    def _soon(self, branch_id: str, room: _Room) -> None:
+        """Tell it, at most once in PEOPLE_EACH seconds."""
+        if room.telling is None:
+            wait = max(0.0, room.told_at + PEOPLE_EACH - monotonic())
+            room.telling = asyncio.get_running_loop().call_later(wait, self._tell, branch_id, room)
+
+    def _tell(self, branch_id: str, room: _Room) -> None:
+        room.telling, room.told_at = None, monotonic()
+        news, room.news = room.news, {}
+        words, room.words = room.words, {}
+        if not room.standing and self._rooms.get(branch_id) is room:
+            del self._rooms[branch_id]
+        if news:
+            self._tell_listeners(branch_id, news)
+        for word in _words(branch_id, words):
+            self._tell_others(word)
+
+    def _tell_listeners(self, branch_id: str, news: dict[str, Person | None]) -> None:
+        shared = _message(news)
+        for channel in self._listeners(branch_id):
+            if channel.waiting is not None:
+                continue  # it is told of everybody when it is open
+            if channel.conn not in news:
+                channel.meet(shared, news)
+            elif len(news) > 1:
+                others = {conn: one for conn, one in news.items() if conn != channel.conn}
+                channel.meet(_message(others), others)
+
+
+def _person(channel: Channel, place: Place) -> Person:
+    return Person(
+        conn=channel.conn,
+        who=channel.who,
+        device=channel.device,
+        kind="person" if place.turn is None else "agent",
+        path=place.path,
+        line=place.line,
+        col=place.col,
+        state=place.state,
+    )
+
+
+def _message(news: dict[str, Person | None]) -> Shared:
+    here = [one for one in news.values() if one is not None]
+    return Shared("people", _encode(_Moved(here, [conn for conn, one in news.items() if one is None])))
+
+
+def _words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
+    """What other processes are told, in messages that are short enough."""
+    word, size = _Word(branch_id, [], []), 0
+    for conn, person in words.items():
+        length = len(conn) if person is None else len(_encode(person))
+        if size and size + length > TOLD_BYTES:
+            yield _encode(word).decode()
+            word, size = _Word(branch_id, [], []), 0
+        size += length + 3
+        if person is None:
+            word.gone.append(conn)
+        else:
+            word.here.append(person)
+    if size:
+        yield _encode(word).decode()
