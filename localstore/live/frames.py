@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from localstore.core.encoding import unb64u
@@ -62,11 +64,17 @@ class Frames:
         """Read every lane from the relay: another process wrote in between, or the branch was read anew."""
         self._edits.clear()
 
-    def done(self, copy: WorkingCopy) -> None:
-        """The files were written, except those with an update in flight."""
+    def done(self, copy: WorkingCopy, paths: Iterable[str]) -> None:
+        """These files were written, except those with an update in flight, and those that do not show their
+        text because a program is writing them."""
         flying = copy.db.flight_kinds()
-        self.paths &= flying.keys()
-        self._edits = dict.fromkeys(self._edits.keys() & flying.keys())
+        for path in paths:
+            entry = copy.entries.get(path)
+            if path in flying:
+                self._edits[path] = None
+            elif entry is None or entry.settled or path in copy.unreadable:
+                self.paths.discard(path)
+                self._edits.pop(path, None)
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
         """The lane of a row, made of what the record has and the edits that came. None if these are not all,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -27,6 +28,7 @@ from localstore.sync.settle import settle
 from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
 from localstore.sync.working_copy import WorkingCopy
 
+WRITING_SECONDS = 2.0  # for which a program may have a file open before svc writes over it
 REFUSALS = 3  # of one text because others had changed it, after which its edits go as typed ones
 
 
@@ -59,6 +61,7 @@ class Rounds:
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
+        self._writing: dict[str, float] = {}  # path → until when its writer is waited for
         self._copy: WorkingCopy | None = None
 
     def close(self) -> None:
@@ -70,7 +73,7 @@ class Rounds:
             self._copy = copy
             self.buffers.forget_reads(copy)
             self.frames.forget()
-        copy.turn_id = turn
+        copy.turn_id, copy.files.leases = turn, True
         self.buffers.attach(copy)
         note = copy.placed
 
@@ -99,9 +102,9 @@ class Rounds:
 
     def bring(self, copy: WorkingCopy) -> Done:
         """Write what came from the branch, and put in flight what was merged with it."""
-        paths = sorted(self.frames.paths)
+        paths = sorted(path for path in self.frames.paths if not self._is_written(copy, path))
         changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
-        self.frames.done(copy)
+        self.frames.done(copy, paths)
         for path, why in copy.unreadable.items():
             self.barred[path] = why
         return self._report(copy, self.again(copy, _pending(copy, paths)), changed)
@@ -147,6 +150,13 @@ class Rounds:
         while len(self._placed) > 1000:
             self._placed.pop(next(iter(self._placed)))
         copy.files.forget()
+
+    def _is_written(self, copy: WorkingCopy, path: str) -> bool:
+        """Whether a program is writing the file. One that never ends is not waited for."""
+        if not copy.files.being_written(path):
+            self._writing.pop(path, None)
+            return False
+        return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _is_ours(self, copy: WorkingCopy, path: str) -> bool:
         """Whether the file is, unchanged, the one that svc wrote. It is not opened."""

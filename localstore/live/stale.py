@@ -52,10 +52,10 @@ class Buffers:
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             self._placed(copy, path, before, new)
 
-        def rebase(entry: PathRecord, digest: bytes, data: bytes) -> bool:
-            return self._saved(copy, entry, digest, data)
+        def rebase(entry: PathRecord, digest: bytes, data: bytes) -> None:
+            self._saved(copy, entry, digest, data)
 
-        copy.placed, copy.rebase = placed, rebase
+        copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def forget_reads(self, copy: WorkingCopy) -> None:
         """Count every text as read: nobody watched for a while. Drops what is too old."""
@@ -94,26 +94,24 @@ class Buffers:
             found.versions[1:-1:2] = []
         copy.db.arrivals.put(path, found)
 
-    def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> bool:
-        """A save is captured. Makes the text that it was made from the entry's shadow. Returns whether that
-        is another one than the disk showed."""
+    def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> None:
+        """A save is captured. Makes the text that it was made from the entry's shadow."""
         found = copy.db.arrivals.get(entry.path)
         if found is not None:
             copy.db.arrivals.drop(entry.path)
         if found is None or len(found.versions) < 2 or found.versions[-1].digest != entry.shadow:
-            return False
+            return
         if found.said == digest:
             base = found.versions[1]
         else:
             found.versions[-1].read = found.versions[-1].read or self._was_read(entry.path)
             held = _held(copy, found.versions, data, self._now() - MEMORY)
             if held is None:
-                return False
+                return
             base = found.versions[held]
             self._note(copy, entry.path, found.versions, held)
             copy.db.arrivals.put(entry.path, Arrivals([Version(digest, self._now())], said=digest))
         entry.shadow = base.digest
-        return base is not found.versions[-1]
 
     def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: int) -> None:
         old, new = copy.text(versions[held].digest), copy.text(versions[-1].digest)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from localstore.core.diff.overlay import overlay
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
 from localstore.core.lane.first_edit import FirstEdit, first_edit
@@ -115,8 +114,8 @@ class _Batch:
 
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
-    older = copy.rebase(entry, shown.name, shown.data)
-    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown, older)
+    copy.rebase(entry, shown.name, shown.data)
+    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
     return made is not None
@@ -136,10 +135,9 @@ def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Captured
         return None
 
 
-def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text, older: bool) -> _CapturedEdit | None:
+def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
     """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
-    if the relay does not send the texts that this needs. `older`: it was made in an old buffer, so that what
-    others wrote at the same place meanwhile stands beside it."""
+    if the relay does not send the texts that this needs."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -151,13 +149,7 @@ def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text, older: bool
     try:
         update = merge_edit(copy, entry.path, lane, before, shown.data)
     except TextsConflict:
-        both = overlay(before, lane.text(), shown.data) if older else None
-        if both is None:
-            return None
-        try:
-            update = lane.edit(copy.replica, both)
-        except TooLarge:
-            return None
+        return None
     return _CapturedEdit(lane, update, _Text(lane.digest(), lane.text()))
 
 
@@ -198,5 +190,7 @@ def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)
+    if copy.files.being_written(path):
+        return None  # half of a save
     data = copy.files.read_up_to(path, TEXT_FILE)
     return _Text(digest(data), data) if data is not None and kind_of(data) == "text" else None

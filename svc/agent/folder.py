@@ -37,6 +37,7 @@ from svc.http.bounds import Cancel, Deadline, within
 ROUND = 0.2  # seconds that one round takes, if what it does can be divided
 AT_ONCE = 100  # saves of one step
 REQUEST_SECONDS = 60.0  # for one round's requests
+LOOK = 0.02  # seconds between two looks at a file that a program has open
 AGAIN = 5.0  # seconds before a round that failed is tried again
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they go by request
 HEADS = ("seal.create", "ref.update", "ref.delete")
@@ -81,6 +82,7 @@ class Watched:
         self._skipped: set[tuple[str, str]] = set()
         self._refusing = False  # the relay opens no channel for this folder
         self._waiting: set[str] = set()
+        self._look_at = 0.0
         self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
         self._flying = 0
         self._not_before = 0.0  # of the next round, after one that failed
@@ -183,7 +185,7 @@ class Watched:
     def _pause(self) -> float | None:
         """Seconds until something is due; None: until somebody says something."""
         now = time.monotonic()
-        moments = [self._walk_at]
+        moments = [self._walk_at, *([self._look_at] if self._waiting else [])]
         due = self._saves.next_due()
         if due is not None:
             moments.append(due)
@@ -206,6 +208,8 @@ class Watched:
         except queue.Empty:
             pass
         now = time.monotonic()
+        if now >= self._look_at:
+            self._waiting = set()
         if now >= self._walk_at and self._ears is not None:
             self._walk_at = now + self._ears.walk_seconds
             self._saves.changed_below("", now - 1)
@@ -344,7 +348,10 @@ class Watched:
                     break
             self._work.finish(copy)
             self._flying = len(copy.db.flight_numbers())
-            self._waiting = set(self._work.frames.paths)  # for answers to what is in flight
+            self._waiting = set(self._work.frames.paths)  # for answers, and for programs that write
+            self._look_at = time.monotonic() + (
+                LOOK if self._waiting - copy.db.flight_kinds().keys() else AGAIN
+            )
             self._place_now(copy)
 
     def _step(self, copy: WorkingCopy) -> bool:
@@ -551,6 +558,8 @@ class Watched:
 
 
 def _emptied(copy: WorkingCopy, path: str) -> bool:
-    """Whether the file is empty now, and svc knows it with content."""
+    """Whether the file is empty now, and svc knows it with content; or a program is writing it."""
     info, entry = copy.files.stat(path), copy.entries.get(path)
-    return info is not None and info.st_size == 0 and entry is not None and entry.size > 0
+    if info is None or entry is None:
+        return False
+    return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)

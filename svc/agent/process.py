@@ -59,6 +59,7 @@ class _Agent:
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, self._told_to_end)
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # who waits for a leased file is seen at its end
         os.chdir("/")  # who stands in a folder keeps its file system mounted
         self._log(f"agent of {self._root}, svc {__version__}, process {os.getpid()}")
         server = Server(self._root, self)
