@@ -149,14 +149,16 @@ class Live(Model, frozen=True, tag="live"):
     """What changed between `after` and `seq`. It applies where the frontier stands at `after`; else
     bootstrap.
 
-    `rows`: the changed paths as they stand at `seq`, the same for all who hear it: `other` is the last update
-    by another replica than the one whose update `ver` is. `updates`: those that made them, in order. A path
+    `replica`: whose updates these are, 0 for the relay's own. `rows`: the changed paths as they stand at
+    `seq`, the same for all who hear it: `other` is the last update by another replica than this one, so that
+    for everybody else it is `ver`. `updates`: those that made the rows, in order. A path
     whose row has a `ver` without an update was changed by the relay, or by operations too long for a frame:
-    ask for its lane."""
+    ask for its lane. A lane that was read holds later updates too; those are passed over when they come."""
 
     channel: ChannelNumber
     after: Count
     seq: Count
+    replica: Count
     rows: list[Row]
     updates: list[Signed]
 

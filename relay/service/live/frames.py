@@ -31,6 +31,7 @@ class _Body(msgspec.Struct):
 
     after: int
     seq: int
+    replica: int
     rows: list[Row]
     updates: list[Signed]
 
@@ -50,7 +51,7 @@ async def announce(
 ) -> None:
     """Keep the frame that brings the branch from number `before` to `after`, and its event. `replica`: whose
     updates they are, 0 for the relay's own."""
-    frame = Frame(ref.id, before, after.seq, body := _body(before, after, updates))
+    frame = Frame(ref.id, before, after.seq, body := _body(before, after, replica, updates))
     kept = {
         "branch_id": ref.id,
         "seq": frame.seq,
@@ -106,14 +107,14 @@ def signed(
     return [one for one in found if one.update.path not in left_out]
 
 
-def _body(before: int, after: Frontier, updates: Sequence[Signed]) -> bytes | None:
+def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
     """The frame, without the updates where they are too much, and None where the rows alone are."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.UPDATES_PER_BATCH:
         return None
     found = [_to_all(row) for row in changed]
     for told in (list(updates), []):
-        body = _encode(_Body(before, after.seq, found, told))
+        body = _encode(_Body(before, after.seq, replica, found, told))
         if len(body) <= limits.LIVE_FRAME:
             return body
     return None

@@ -1,0 +1,1 @@
+"""Channels of branches, over real sockets."""
