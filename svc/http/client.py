@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -32,6 +32,7 @@ from svc import __version__
 from svc.http import answer, bounds
 from svc.http.checked import argument, checked
 from svc.http.connection_limits import ConnectionLimitExceeded
+from svc.http.outgoing import Outgoing
 from svc.http.target import Query, full_target, query_of
 
 if TYPE_CHECKING:
@@ -61,27 +62,9 @@ class Credential(msgspec.Struct, frozen=True):
         return f"Bearer {self.token}"
 
 
-class Outgoing(msgspec.Struct):
-    """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each
-    attempt."""
-
-    method: str
-    target: str
-    body: bytes | Callable[[], Iterable[bytes]] | None = None
-    length: int = 0
-    digest: ContentDigest | None = None
-    headers: dict[str, str] = msgspec.field(default_factory=dict)
-    repeatable: bool = False
-    upgrades: bool = False
-
-    @property
-    def is_read(self) -> bool:
-        """Whether it is not signed, and may be redirected inside the origin."""
-        return self.method in SAFE_METHODS and not self.upgrades
-
-
 class Http:
-    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any."""
+    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any. `hold`: is given
+    each change instead of the server, and raises."""
 
     def __init__(
         self,
@@ -94,6 +77,7 @@ class Http:
         self.origin = origin
         self.credential = credential
         self.attempts = ATTEMPTS  # how often a request is sent at most
+        self.hold: Callable[[Endpoint[Any], Any, Query, dict[str, str]], NoReturn] | None = None
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
@@ -104,9 +88,19 @@ class Http:
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """
-        outgoing = self._request(endpoint, path, body, query_of(query))
-        if endpoint.takes_key and not endpoint.repeatable:
-            outgoing.headers["Idempotency-Key"] = b64u(os.urandom(16))
+        members = query_of(query)
+        if self.hold is not None and endpoint.takes_key:
+            self.hold(endpoint, body, members, path)
+        key = b64u(os.urandom(16)) if endpoint.takes_key and not endpoint.repeatable else None
+        return self.send_under(key, endpoint, body, members, path)
+
+    def send_under(
+        self, key: str | None, endpoint: Endpoint[T], body: Any, query: Query, path: dict[str, str]
+    ) -> T:
+        """As `send`, with an Idempotency-Key under which it may have been sent before."""
+        outgoing = self._request(endpoint, path, body, query)
+        if key is not None:
+            outgoing.headers["Idempotency-Key"] = key
             outgoing.repeatable = True
         if endpoint.returns is type(None):
             return self._attempt(outgoing, answer.nothing)  # type: ignore[return-value]

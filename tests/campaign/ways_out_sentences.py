@@ -10,6 +10,12 @@ _ENDED = "the session is no good any more, whatever the reason, and a sign-in ma
 _ANSWER = "an answer of the server's to a sign-in cannot be used, and the sign-in is begun again"
 
 SENTENCES: dict[tuple[str, str], dict[str, str]] = {
+    ("client", "queue list"): {
+        "actions wait already": "ten thousand of them; the list names what to drop, as in the row",
+        "refused; see": ROW,
+        "still waiting; see": ROW,
+    },
+    ("usage", "queue list"): {"name the actions to drop": ROW, "… …; see": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,
         "the device key in … is damaged": _KEPT,
@@ -68,6 +74,9 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "this needs a device key": _ENDED,
         "sign in first": _ENDED,
         "the session has ended": _ENDED,
+        "no session on": _ENDED,
+        "these actions are another account's": _ENDED,
+        "queued actions are sent with this machine's sign-in": _ENDED,
         "the session has expired": _ENDED,
         "ended at": _ENDED,
         "does not belong to its session": _ENDED,

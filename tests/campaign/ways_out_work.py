@@ -253,3 +253,23 @@ def _a_release_of_a_seal_that_is_not_here(place: Place) -> None:
     refused(place.ann, "repo", "release", "create", "v1", "--seal", "f" * 64, says="log")
     seal = place.ann.ok("log", "--json", "id", "--jq", ".[0].id").out.strip()
     place.ann.ok("repo", "release", "create", "v1", "--seal", seal)
+
+
+# --- actions that wait
+
+
+@row("client", "queue list")
+@row("usage", "queue list")
+def _an_action_that_the_server_refuses(place: Place) -> None:
+    first_push(place)
+    for _ in range(2):
+        place.ann.ok("label", "create", "bug", "--queue")
+    place.node.kill()
+    refused(place.ann, "queue", "retry", says="queue list")
+    place.node.start()
+    refused(place.ann, "queue", "retry", says="queue list")
+    refused(place.ann, "queue", "drop", says="queue list")
+    refused(place.ann, "queue", "drop", "ff", says="queue list")
+    (left,) = place.ann.ok("queue", "list", "--json", "id,reason").json()
+    place.ann.ok("queue", "drop", left["id"], "--yes")
+    place.ann.ok("queue", "retry")

@@ -19,6 +19,7 @@ from svc import __version__
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.foreign_commands import OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
+from svc.cmd.frame.queueing import catching_queued, is_queueable, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from svc.console import Answers, Format, answers_of
 
@@ -105,7 +106,10 @@ class Command(TyperCommand):
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)
         out.format, out.answers = wanted, self.answers
-        return super().invoke(ctx)
+        if not given.get("queue"):
+            return super().invoke(ctx)
+        with catching_queued(out):
+            return super().invoke(ctx)
 
 
 class Group(TyperGroup):
@@ -170,6 +174,10 @@ def build(path: str) -> Any:
     app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
     command: Any = typer.main.get_command(app)
     command.answers = answers_of(function)
+    if is_queueable(function):
+        option = queue_option()
+        command.own_params.append(option)
+        command.params.insert(len(command.own_params) - 1, option)
     return command
 
 

@@ -10,12 +10,14 @@ from localstore.core.model import label as labels
 from localstore.core.model.label import Label, LabelCreate
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.queueing import queueable
 from svc.console import Column, answers
 from svc.http.checked import checked
 
 COLUMNS = (Column("name"), Column("color"), Column("description", kind="line"))
 
 
+@queueable
 @answers(COLUMNS, Label)
 def create(
     ctx: Ctx,

@@ -16,6 +16,7 @@ from localstore.core.paths import terminal_safe
 from localstore.folder.link import write_repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun, Repository
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
 from svc.http.checked import argument, checked
@@ -28,6 +29,7 @@ class Visibility(StrEnum):
     private = "private"
 
 
+@queueable
 @answers(COLUMNS, Repo)
 def edit(
     ctx: Ctx,

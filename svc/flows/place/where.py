@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from localstore.core.errors import NotFound, SvcError, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from localstore.folder.link import RepoLink
     from localstore.home import Home
     from svc.api import Api
+    from svc.flows.outbox import Queue
     from svc.http.session import Sessions
 
 _GIT_URL = r"(?m)^\s*url\s*=\s*\"?(svc://[^\s\"]+)"
@@ -199,14 +202,38 @@ class Where:
             raise Unauthorized(
                 f"this needs a session on {self.server}; run: svc login --server {self.server}"
             )
+        if self.queues:
+            found.http.hold = self._queue().hold
         return found
+
+    @property
+    def queues(self) -> bool:
+        """Whether changes go to the outbox (`--queue`), and nothing is asked of the server."""
+        return bool(self.given.get("queue"))
+
+    def _queue(self) -> Queue:
+        """The outbox of this machine's session. Raises Unauthorized with a script token."""
+        from svc.flows.outbox import Queue, open_outbox
+
+        session = self.sessions.find(self.server)
+        if session is None or self.environment.get("SVC_TOKEN"):
+            raise Unauthorized(
+                "queued actions are sent with this machine's sign-in, not with SVC_TOKEN; unset it and run: "
+                f"svc login --server {self.server}"
+            )
+        return Queue(open_outbox(self.home), session, self.linked[1].repo if self.linked else "")
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
         """The repository of this command, as the caller of that API sees it."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
-            return connect().repo.linked(link.repo_id, link.repo)
+            return _as_linked(link) if self.queues else connect().repo.linked(link.repo_id, link.repo)
+        if self.queues:
+            raise UsageError(
+                "--queue asks no server and knows only the repository of a linked folder; run this there, "
+                "without -R"
+            )
         address = self.named_repo or self._git_remote()
         if address is None:
             raise UsageError(
@@ -250,6 +277,18 @@ def read_address(typed: str) -> RepoAddress:
     from svc.http.checked import argument
 
     return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
+
+
+def _as_linked(link: RepoLink) -> Repo:
+    """The repository as its linked folder knows it: id, name and class."""
+    from localstore.core.model.repo import Repo
+
+    owner, _, name = link.repo.partition("/")
+    visibility = "public" if link.class_ in ("published_public", "public_fork") else "private"
+    known = {"id": link.repo_id, "owner": owner, "name": name, "full_name": link.repo, "class": link.class_}
+    rest = {"kind": "app", "default_branch": link.branch, "description": "", "visibility": visibility}
+    state = {"archived": False, "state": "active", "created_at": "", "updated_at": ""}
+    return msgspec.convert({**known, **rest, **state}, Repo)
 
 
 def _same_address(one: str, other: str) -> bool:

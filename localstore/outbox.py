@@ -1,0 +1,191 @@
+"""The outbox: actions on a server that wait until it answers. One SQLite file in SVC_HOME.
+
+An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`; `svc.flows.outbox` says
+which request each is. The actions of one account on one server are sent in the order in which they were made.
+An action is marked as sent before its request goes out, so that one whose answer was lost is repeated under
+the same id, which is the request's Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+FILE = "outbox.db"  # in SVC_HOME
+LOCK = "outbox.lock"  # held by the one process that sends
+KEPT = 10_000  # actions that wait at most
+State = Literal["waiting", "sent", "refused"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text whose
+    order is its order in time. `account` and `handle`: who acts; `about`: OWNER/NAME, or empty. `attempts`:
+    how often it was sent. `code` and `reason`: why the server refused it."""
+
+    id: str
+    origin: str
+    account: str
+    handle: str
+    about: str
+    path: str
+    value: Any
+    timestamp: str
+    attempts: int = 0
+    state: State = "waiting"
+    code: str = ""
+    reason: str = ""
+
+    @property
+    def created_at(self) -> str:
+        """When it was made, ISO 8601 in UTC."""
+        return moment(self.timestamp)
+
+
+class Outbox:
+    """The actions of this machine. Safe to use from several threads and processes."""
+
+    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = threading.Lock()
+        self._clock = clock
+        self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=5.0)
+        file.chmod(0o600)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, origin TEXT NOT NULL, "
+            "account TEXT NOT NULL, handle TEXT NOT NULL, about TEXT NOT NULL, path TEXT NOT NULL, "
+            "value BLOB NOT NULL, timestamp TEXT NOT NULL UNIQUE, attempts INTEGER NOT NULL, "
+            "state TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL)"
+        )
+        self._db.execute("CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, last TEXT NOT NULL)")
+
+    def add(self, origin: str, account: str, handle: str, about: str, path: str, value: Any) -> Entry:
+        """Put an action at the end. One that sets the same field as a waiting one replaces it: of two values
+        at one path the later members count. Raises OverflowError if too many wait."""
+        with self._step():
+            (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
+            if waiting >= KEPT:
+                raise OverflowError
+            if not path.endswith("/+"):
+                value = self._folded(origin, account, path, value)
+            made = Entry(_new_id(self._clock()), origin, account, handle, about, path, value, self._tick())
+            self._db.execute(
+                "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', '', '')",
+                (made.id, origin, account, handle, about, path, msgspec.json.encode(value), made.timestamp),
+            )
+        return made
+
+    def list(self) -> list[Entry]:
+        """All actions, oldest first."""
+        with self._lock:
+            rows = self._db.execute("SELECT * FROM entry ORDER BY timestamp").fetchall()
+        return [_entry(row) for row in rows]
+
+    def next(self, origin: str, account: str) -> Entry | None:
+        """The oldest action of an account that was not refused."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
+                "ORDER BY timestamp LIMIT 1",
+                (origin, account),
+            ).fetchone()
+        return _entry(row) if row else None
+
+    def mark_sent(self, id: str) -> None:
+        """Its request is about to go out."""
+        self._run("UPDATE entry SET state = 'sent', attempts = attempts + 1 WHERE id = ?", id)
+
+    def remove(self, id: str) -> None:
+        """It was carried out, or its user dropped it."""
+        self._run("DELETE FROM entry WHERE id = ?", id)
+
+    def refuse(self, id: str, code: str, reason: str) -> None:
+        """The server refused it: it moves aside and holds up nothing."""
+        self._run("UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?", code, reason, id)
+
+    def retry(self, id: str) -> None:
+        """Send a refused action again, in its old place."""
+        again = (
+            "UPDATE entry SET state = 'waiting', code = '', reason = '' WHERE id = ? AND state = 'refused'"
+        )
+        self._run(again, id)
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def _folded(self, origin: str, account: str, path: str, value: Any) -> Any:
+        """The value together with that of a waiting action at the same path, which is removed. Members that
+        are lists add or remove something: an action with such a member stays by itself."""
+        row = self._db.execute(
+            "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
+            "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
+            (origin, account, path),
+        ).fetchone()
+        if row is None:
+            return value
+        known = msgspec.json.decode(row[1])
+        if _has_lists(known) or _has_lists(value):
+            return value
+        self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
+        return {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+
+    def _tick(self) -> str:
+        """The next time of the hybrid logical clock: later than every one before it, whatever the wall clock
+        says."""
+        row = self._db.execute("SELECT last FROM clock").fetchone()
+        now = f"{int(self._clock() * 1000):015d}-0000"
+        if row is not None and row[0] >= now:
+            milliseconds, _, counter = row[0].partition("-")
+            over = int(counter) == 9999
+            now = f"{int(milliseconds) + over:015d}-{0 if over else int(counter) + 1:04d}"
+        self._db.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (now,))
+        return now
+
+    def _run(self, statement: str, *values: str) -> None:
+        with self._lock:
+            self._db.execute(statement, values)
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+
+def moment(timestamp: str) -> str:
+    """The time of a timestamp, ISO 8601 in UTC."""
+    seconds = int(timestamp.partition("-")[0]) / 1000
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _has_lists(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(member, list) and member for member in value.values())
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    names = Entry.__struct_fields__
+    return Entry(**{**dict(zip(names, row, strict=True)), "value": msgspec.json.decode(row[6])})
+
+
+def _new_id(now: float) -> str:
+    """UUIDv7 (RFC 9562) in hex: 48 bits of milliseconds, then randomness."""
+    value = int(now * 1000) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | (0x7 << 76)
+    value = value & ~(0x3 << 62) | (0x2 << 62)
+    return f"{value:032x}"

@@ -1,0 +1,64 @@
+"""`--queue`: a command's change waits in the outbox instead of being sent now.
+
+    @queueable
+    @answers(COLUMNS, Label)
+    def create(ctx: Ctx, …) -> None: …
+
+A queueable command makes one change, and asks the server nothing before it but `ctx.repo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from typer.core import TyperOption
+
+if TYPE_CHECKING:
+    from svc.console import Out
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NAME = "__svc_queueable__"
+
+
+def queueable(function: F) -> F:
+    """Give a command the option `--queue`."""
+    setattr(function, _NAME, True)
+    return function
+
+
+def is_queueable(function: Callable[..., Any]) -> bool:
+    return bool(getattr(function, _NAME, False))
+
+
+def queue_option() -> TyperOption:
+    def keep(ctx: Any, _param: Any, value: bool) -> None:
+        if value:
+            ctx.obj.given["queue"] = True
+
+    return TyperOption(
+        param_decls=["--queue"],
+        help="Keep it for later, without asking the server; see svc queue",
+        is_flag=True,
+        type=bool,
+        default=False,
+        expose_value=False,
+        callback=keep,
+    )
+
+
+@contextmanager
+def catching_queued(out: Out) -> Iterator[None]:
+    """Print the action that was queued; with `--json` as data."""
+    from svc.flows.outbox import Queued, described
+
+    try:
+        yield
+    except Queued as queued:
+        entry = queued.entry
+        if out.format.as_data:
+            out.data(msgspec.to_builtins(entry))
+        else:
+            out.done(f"Queued: {described(entry)}. To send it: svc queue retry", value=entry.id)

@@ -1,0 +1,128 @@
+"""`svc queue …`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import ClientError, SvcError, UsageError
+from localstore.core.paths import terminal_safe
+from localstore.outbox import Entry, Outbox
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working_copy import count
+from svc.console import Column, answers
+from svc.flows.outbox import described, open_outbox, replay
+from svc.flows.place.sending import account_api
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("state", kind="state"),
+    Column("action", kind="line"),
+    Column("about"),
+    Column("created_at", kind="time"),
+    Column("attempts", spare=2),
+    Column("reason", kind="line"),
+)
+FIELDS = (
+    *COLUMNS,
+    *map(Column, ("path", "value", "timestamp", "origin", "handle", "code")),
+)
+Ids = Annotated[list[str], typer.Argument(metavar="[ID...]", help="Ids, or their first characters")]
+
+
+@answers(FIELDS, Entry, table=COLUMNS)
+def list_queue(ctx: Ctx) -> None:
+    """List the actions that wait or were refused
+
+    Examples:
+    svc queue list
+    svc queue list --json id,path,value,state,reason
+    """
+    with closing(open_outbox(ctx.obj.home)) as outbox:
+        entries = outbox.list()
+    ctx.out.rows(map(_record, entries), COLUMNS, Entry, empty="nothing waits")
+
+
+@answers(FIELDS, Entry, table=COLUMNS)
+def retry(
+    ctx: Ctx,
+    ids: Ids = [],  # noqa: B006 - Typer reads the default
+) -> None:
+    """Send what waits now, and refused actions again
+
+    Without ids, what waits is sent; with ids, these refused actions are sent again as well. Each action
+    is carried out once, however often it is sent.
+
+    Examples:
+    svc queue retry
+    svc queue retry 019a0c5d31f2
+    """
+    with closing(open_outbox(ctx.obj.home)) as outbox:
+        for entry in _named(outbox, ids):
+            outbox.retry(entry.id)
+
+        def told(entry: Entry, error: SvcError | None) -> None:
+            what = f"{described(entry)}{f' in {entry.about}' if entry.about else ''}"
+            if error is None:
+                ctx.out.note(f"sent: {what}")
+            else:
+                reason = error.detail or error.title
+                ctx.out.note(f"refused: {what}: {reason}; to drop it: svc queue drop {entry.id[:12]}")
+
+        report = replay(outbox, ctx.obj.home, lambda *named: account_api(ctx.obj, *named), told)
+        left = outbox.list()
+    waiting = [entry for entry in left if entry.state != "refused"]
+    for (origin, _), reason in report.stopped.items():
+        ctx.out.note(f"{origin}: {reason}")
+    said = f"Sent {count(len(report.sent), 'action')}"
+    if waiting:
+        raise ClientError(f"{said}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
+    if report.refused:
+        raise ClientError(f"{said}; {count(len(report.refused), 'action')} refused; see: svc queue list")
+    ctx.out.done(said if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
+
+
+@answers(FIELDS, Entry, table=COLUMNS)
+def drop(
+    ctx: Ctx,
+    ids: Ids = [],  # noqa: B006 - Typer reads the default
+    everything: Annotated[bool, typer.Option("--all", help="Every action")] = False,
+) -> None:
+    """Drop actions without sending them
+
+    An action that was sent and got no answer may have been carried out already.
+
+    Examples:
+    svc queue drop 019a0c5d31f2
+    svc queue drop --all
+    """
+    if bool(ids) == everything:
+        raise UsageError("name the actions to drop (svc queue list), or give --all")
+    with closing(open_outbox(ctx.obj.home)) as outbox:
+        found = outbox.list() if everything else _named(outbox, ids)
+        if found:
+            ctx.confirm(f"This drops {count(len(found), 'action')} without sending")
+        for entry in found:
+            outbox.remove(entry.id)
+    ctx.out.done(f"Dropped {count(len(found), 'action')}", {"dropped": len(found)}, (Column("dropped"),))
+
+
+def _named(outbox: Outbox, ids: Sequence[str]) -> list[Entry]:
+    """The entries of these ids. Raises UsageError for an id that names none, or several."""
+    entries = outbox.list()
+    found = []
+    for typed in ids:
+        matching = [entry for entry in entries if typed and entry.id.startswith(typed.lower())]
+        if len(matching) != 1:
+            how = f"{len(matching)} actions begin with" if matching else "no action has the id"
+            raise UsageError(f"{how} {terminal_safe(typed)}; see: svc queue list")
+        found.extend(matching)
+    return found
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
+    return {**fields, "action": described(entry), "created_at": entry.created_at}

@@ -1,0 +1,262 @@
+"""Queues actions on a server and sends them later, in order.
+
+Each action that can wait is an endpoint of ACTIONS. Its path is the endpoint's without `/api/v1`, with `/+`
+at the end where something is added; its value is the body, True where there is none, None where something
+is removed.
+
+    outbox = open_outbox(home)
+    queue = Queue(outbox, session, about="alice/notes")
+    queue.put(issue.COMMENT, CommentBody(body="Seen"), id=repo.id, n="41")
+    report = replay(outbox, home, lambda origin, account: api)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from msgspec import structs
+
+from localstore import outbox as outboxes
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import (
+    Cancelled,
+    ClientError,
+    RateLimited,
+    ServerMisbehaved,
+    ServerUnreachable,
+    SvcError,
+    Unauthorized,
+    UsageError,
+)
+from localstore.core.model import issue, label, repo
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.home import Home
+from localstore.outbox import Entry, Outbox
+from svc.api import Api
+from svc.http.checked import checked
+from svc.http.session import Session
+from svc.http.target import full_target
+
+API = "/api/v1"
+ADDS = "/+"
+
+
+class Action(NamedTuple):
+    """An endpoint whose requests can wait, and what they do; `{name}` is a parameter of its path or a member
+    of its body."""
+
+    endpoint: Endpoint[Any]
+    words: str
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action(repo.UPDATE, "change settings"),
+    Action(label.CREATE, "create label {name}"),
+    Action(label.UPDATE, "change label {name}"),
+    Action(label.DELETE, "delete label {name}"),
+    Action(issue.CREATE, "open issue {title}"),
+    Action(issue.UPDATE, "change #{n}"),
+    Action(issue.ADD_LABEL, "label #{n} {name}"),
+    Action(issue.REMOVE_LABEL, "remove label {name} from #{n}"),
+    Action(issue.COMMENT, "comment on #{n}"),
+    Action(issue.EDIT_COMMENT, "change a comment on #{n}"),
+    Action(issue.DELETE_COMMENT, "delete a comment on #{n}"),
+    Action(issue.REACT, "react to #{n} with {reaction}"),
+    Action(issue.UNREACT, "take back {reaction} on #{n}"),
+    Action(issue.REACT_TO_COMMENT, "react to a comment on #{n} with {reaction}"),
+    Action(issue.UNREACT_TO_COMMENT, "take back {reaction} on a comment on #{n}"),
+)
+
+
+class Call(NamedTuple):
+    """The request that an entry stands for."""
+
+    action: Action
+    path: dict[str, str]
+    query: dict[str, str]
+    body: msgspec.Struct | None
+
+    @property
+    def words(self) -> str:
+        members = {} if self.body is None else structs.asdict(self.body)
+        return self.action.words.format_map({**members, **self.path})
+
+
+class Queued(Exception):  # no error: the action waits
+    """The action was put into the outbox instead of being sent."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.path)
+        self.entry = entry
+
+
+class Queue:
+    """Where a session's actions on one repository go. `about`: OWNER/NAME."""
+
+    def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
+        self._outbox, self._session, self._about = outbox, session, about
+
+    def put(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Mapping[str, Any] | None = None, **path: str
+    ) -> Entry:
+        """Add an action. Raises UsageError for one that cannot wait or breaks its rules, ClientError if the
+        outbox is full."""
+        if not any(action.endpoint == endpoint for action in ACTIONS):
+            raise UsageError("this cannot be queued; run it without --queue")
+        value: Any = None if endpoint.method == "DELETE" else True
+        if isinstance(body, msgspec.Struct):
+            value = {k: v for k, v in msgspec.to_builtins(checked(body)).items() if v is not None and v != []}
+        place = endpoint.target(**path).removeprefix(API) + (ADDS if endpoint.method == "POST" else "")
+        session = self._session
+        try:
+            return self._outbox.add(
+                session.origin,
+                session.user_id,
+                session.handle or "",
+                self._about,
+                full_target(place, query),
+                value,
+            )
+        except OverflowError:
+            raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
+
+    def hold(
+        self, endpoint: Endpoint[Any], body: Any, query: Mapping[str, Any], path: dict[str, str]
+    ) -> NoReturn:
+        """Put the action instead of sending it (`Http.hold`). Raises Queued."""
+        raise Queued(self.put(endpoint, body, query, **path))
+
+
+class Report(msgspec.Struct):
+    """What a replay did. `stopped`: by server and account, why the rest of its actions wait."""
+
+    sent: list[Entry] = msgspec.field(default_factory=list)
+    refused: list[Entry] = msgspec.field(default_factory=list)
+    stopped: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
+
+
+def open_outbox(home: Home) -> Outbox:
+    return Outbox(home.root / outboxes.FILE)
+
+
+def has_entries(home: Home) -> bool:
+    """Whether there may be actions, without opening anything."""
+    return (home.root / outboxes.FILE).exists()
+
+
+def call_of(entry: Entry) -> Call:
+    """The request of an entry. Raises ClientError for an entry of a version of svc that knows more."""
+    place, _, query = entry.path.partition("?")
+    adds = place.endswith(ADDS)
+    target = API + place.removesuffix(ADDS)
+    methods = ("POST",) if adds else ("DELETE",) if entry.value is None else ("PATCH", "PUT")
+    for action in ACTIONS:
+        found = _pattern(action.endpoint.path).fullmatch(target)
+        if found is None or action.endpoint.method not in methods:
+            continue
+        body = None
+        if action.endpoint.body is not None and isinstance(entry.value, dict):
+            body = msgspec.convert(entry.value, action.endpoint.body)
+        path = {name: unquote(text) for name, text in found.groupdict().items()}
+        return Call(action, path, dict(parse_qsl(query)), body)
+    raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
+
+
+def described(entry: Entry) -> str:
+    """What an entry does, in words."""
+    try:
+        return call_of(entry).words
+    except (ClientError, msgspec.ValidationError):
+        return entry.path
+
+
+def replay(
+    outbox: Outbox,
+    home: Home,
+    connect: Callable[[str, str], Api],
+    told: Callable[[Entry, SvcError | None], None] = lambda _entry, _error: None,
+) -> Report:
+    """Send what waits, oldest first, each account by itself. `connect` opens the API of (origin, account); it
+    raises Unauthorized where that account has to sign in. `told` hears of each action that was sent or
+    refused.
+
+    A refused action moves aside. One without an answer stays, and what is behind it waits. Raises
+    ClientError while another process sends."""
+    report = Report()
+    try:
+        with hold_lock(home.root / outboxes.LOCK, "svc queue"):
+            for origin, account in _accounts(outbox):
+                try:
+                    _replay_account(outbox, connect(origin, account), account, report, told)
+                except (Unauthorized, ServerUnreachable) as error:
+                    report.stopped[origin, account] = error.detail
+    except AlreadyLocked as error:
+        raise ClientError(f"{error.holder} sends the queued actions at this moment") from None
+    return report
+
+
+def _accounts(outbox: Outbox) -> Iterator[tuple[str, str]]:
+    waiting = (entry for entry in outbox.list() if entry.state != "refused")
+    return iter(dict.fromkeys((entry.origin, entry.account) for entry in waiting))
+
+
+def _replay_account(
+    outbox: Outbox,
+    api: Api,
+    account: str,
+    report: Report,
+    told: Callable[[Entry, SvcError | None], None],
+) -> None:
+    while (entry := outbox.next(api.origin, account)) is not None:
+        try:
+            call = call_of(entry)
+        except (ClientError, msgspec.ValidationError) as error:
+            _refuse(outbox, entry, ClientError(str(error)), report, told)
+            continue
+        outbox.mark_sent(entry.id)
+        try:
+            api.http.send_under(entry.id, call.action.endpoint, call.body, call.query, call.path)
+        except SvcError as error:
+            if isinstance(error, Cancelled):
+                raise
+            if _may_pass(error):
+                report.stopped[api.origin, account] = error.detail or error.title
+                return
+            _refuse(outbox, entry, error, report, told)
+            continue
+        outbox.remove(entry.id)
+        report.sent.append(entry)
+        told(entry, None)
+
+
+def _refuse(
+    outbox: Outbox,
+    entry: Entry,
+    error: SvcError,
+    report: Report,
+    told: Callable[[Entry, SvcError | None], None],
+) -> None:
+    outbox.refuse(entry.id, error.code, error.detail or error.title)
+    report.refused.append(entry)
+    told(entry, error)
+
+
+def _may_pass(error: SvcError) -> bool:
+    """Whether the same request may succeed later: no answer, an overloaded server, an ended session."""
+    waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
+    return isinstance(error, waits) or error.status >= 500
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    """What matches the targets of an endpoint's path."""
+    pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
+    found = re.escape(pieces[0])
+    for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        found += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
+    return re.compile(found)

@@ -1,0 +1,20 @@
+"""The API of an account whose actions wait, for whoever sends them."""
+
+from __future__ import annotations
+
+from localstore.core.errors import Unauthorized
+from svc.api import Api, connect
+from svc.flows.place.where import Where
+
+
+def account_api(where: Where, origin: str, account: str) -> Api:
+    """The API with this machine's session. Raises Unauthorized if that is another account's, or has ended."""
+    session = where.sessions.find(origin)
+    if session is None or session.user_id != account:
+        who = f", and this machine is signed in as {session.handle}" if session is not None else ""
+        raise Unauthorized(
+            f"these actions are another account's{who}; run: svc login --server {origin}"
+            if session is not None
+            else f"no session on {origin}; run: svc login --server {origin}"
+        )
+    return connect(origin, where.sessions)

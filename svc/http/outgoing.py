@@ -1,0 +1,28 @@
+"""One request before it is signed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest
+
+
+class Outgoing(msgspec.Struct):
+    """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each
+    attempt."""
+
+    method: str
+    target: str
+    body: bytes | Callable[[], Iterable[bytes]] | None = None
+    length: int = 0
+    digest: ContentDigest | None = None
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    repeatable: bool = False
+    upgrades: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is not signed, and may be redirected inside the origin."""
+        return self.method in SAFE_METHODS and not self.upgrades
