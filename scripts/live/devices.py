@@ -106,3 +106,38 @@ def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Dev
     second.svc("login", "--device-key", "--handle", "ann", "--pair", code)
     second.svc("repo", "clone", "ann/app", str(second.folder))
     return first, second
+
+
+class Relay:
+    """A development relay that can be killed and started again at its address."""
+
+    def __init__(self, base: Path) -> None:
+        self._base, self._port, self.server = base, 0, ""
+        self._process: subprocess.Popen[str] | None = None
+        base.mkdir(parents=True, exist_ok=True)
+
+    def start(self) -> None:
+        words = ["serve", "--dev", "--port", str(self._port), "--data", str(self._base / "data")]
+        with (self._base / "log").open("a") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "relay", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                start_new_session=True,
+            )
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if "listening on " not in line:
+            raise SystemExit(f"the relay did not start: {(self._base / 'log').read_text()[-2000:]}")
+        self.server = line.split("listening on ")[1].strip()
+        self._port = int(self.server.rpartition(":")[2])
+
+    def kill(self) -> None:
+        """End the relay and its signer at once, by the group of processes that `start` made."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+            self._process = None
