@@ -46,15 +46,16 @@ class Frames:
             return None
         for signed in frame.updates:
             require_signed(copy, signed)
+        ours = frame.replica == copy.replica
         others = [signed for signed in frame.updates if signed.replica != copy.replica]
-        own = {signed.seq for signed in frame.updates if signed.replica == copy.replica}
         for row in frame.rows:
             self._expect(copy, row, [one for one in others if one.update.path == row.path])
-        rows = [row if row.ver in own else msgspec.structs.replace(row, other=row.ver) for row in frame.rows]
+        rows = [row if ours else msgspec.structs.replace(row, other=row.ver) for row in frame.rows]
         with copy.db.step():
             store_rows(copy, rows, whole=False)
             copy.db.put("since", frame.seq)
-        self.paths.update(row.path for row in frame.rows if row.ver not in own)
+        if not ours:
+            self.paths.update(row.path for row in frame.rows)
         return [
             Arrived(one.update.path, one.update.kind, terminal_safe(one.who), one.device_key_id, one.turn)
             for one in others

@@ -50,14 +50,17 @@ class Reads:
         while len(self._watched) > FILES:
             self.forget(next(iter(self._watched)))
 
-    def was_read(self, path: str) -> bool:
-        """Whether the file at the path may have been read since `watch`."""
+    def look(self) -> None:
+        """Take in what was read so far, before svc itself reads."""
         if self._inotify is None:
-            return True
+            return
         for event in self._inotify.events():
             gone = self._paths.pop(event.watch, None)  # read, or deleted
             if gone is not None and event.mask & ACCESS:
                 self._watched.pop(gone, None)
+
+    def was_read(self, path: str) -> bool:
+        """Whether the file at the path may have been read between `watch` and the last `look`."""
         return path not in self._watched
 
     def forget(self, path: str) -> None:

@@ -70,9 +70,11 @@ class Rounds:
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
         """A round begins."""
         if self._copy is not copy:
+            if self._copy is None:
+                self.buffers.forget_reads(copy)
             self._copy = copy
-            self.buffers.forget_reads(copy)
             self.frames.forget()
+        self.reads.look()
         copy.turn_id, copy.files.leases = turn, True
         self.buffers.attach(copy)
         note = copy.placed

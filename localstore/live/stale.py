@@ -128,9 +128,10 @@ def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -
     texts = _texts(copy, versions, [*candidates, last])
     if last not in texts:
         return None
+    if not versions[last].read and 0 in texts and not _keeps(texts[0], texts[last], data):
+        del texts[last]  # no editor holds it: nobody read it, and who writes in place keeps it whole
     costs = {at: _cost(text, data) for at, text in texts.items()}
-    unread = not versions[last].read  # then who changed the first text as little has that one
-    best = min(costs, key=lambda at: (costs[at], at == last and unread, -at))
+    best = min(costs, key=lambda at: (costs[at], -at))
     return None if best == last else best
 
 
@@ -147,3 +148,13 @@ def _texts(copy: WorkingCopy, versions: list[Version], wanted: Iterable[int]) ->
 def _cost(old: bytes, new: bytes) -> int:
     """Bytes that the change from one text to the other deletes and inserts."""
     return sum(edit.deleted + len(edit.inserted) for edit in edits(old, new))
+
+
+def _keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
+    """Whether `data` has all of what is in `arrived` and not in `old`."""
+    news, at = [], 0
+    for offset, deleted, inserted in edits(old, arrived):
+        news.append((offset + at, offset + at + len(inserted)))
+        at += len(inserted) - deleted
+    taken = [(edit.offset, edit.offset + edit.deleted) for edit in edits(arrived, data) if edit.deleted]
+    return not any(start < end_ and begin < end for start, end in news for begin, end_ in taken)
