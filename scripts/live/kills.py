@@ -98,6 +98,10 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
         if "sync-conflict" in path:
             aside |= found
     faults = [] if rested else ["they did not come to rest"]
+    other = files_of(devices[1])
+    for path in sorted(files.keys() | other.keys()):
+        if files.get(path) != other.get(path):
+            sys.stdout.write(f"differs: {path}: {files.get(path)!r} and {other.get(path)!r}\n")
     kept = 0
     for person in people:
         for word, path in person.typed.items():
