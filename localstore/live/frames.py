@@ -125,7 +125,9 @@ def require_signed(copy: WorkingCopy, signed: Signed) -> None:
             copy.repo.repo_id, copy.branch_id, signed.replica, signed.device_key_id, update
         )
     except Invalid as error:
-        raise ServerMisbehaved(f"the server sent an edit that no svc signs ({error.detail})") from None
+        raise ServerMisbehaved(
+            f"the server sent an edit that nobody could have signed ({error.detail})"
+        ) from None
     if not named or not verify(public, message, signature):
         who = f"@{terminal_safe(signed.who)}" if signed.who else "somebody"
         raise ServerMisbehaved(

@@ -55,6 +55,7 @@ class _Agent:
         self._channels = itertools.count(1)
         self._conversations = 0
         self._ending = False
+        self._leaving = False  # told to stop everything: ends once nobody talks to it
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -71,6 +72,10 @@ class _Agent:
             with self._changed:
                 while not self._ending:
                     idle = not (self._folders or self._conversations)
+                    if idle and self._leaving:
+                        self._log("told to stop everything")
+                        return
+                    self._leaving = self._leaving and not self._folders
                     if not self._changed.wait(IDLE_SECONDS if idle else None) and idle:
                         self._log("nobody needed it for an hour")
                         return
@@ -180,6 +185,9 @@ class _Agent:
             one.stop()
         for one in found:
             one.join(END_SECONDS)
+        if folder is None:
+            with self._changed:
+                self._leaving = True
         return found
 
     def _store_detached(self) -> None:

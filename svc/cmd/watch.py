@@ -96,7 +96,7 @@ def list_watches(ctx: Ctx) -> None:
 def stop(
     ctx: Ctx,
     folder: FolderPath = "",
-    everything: Annotated[bool, typer.Option("--all", help="All watched folders")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All folders, and end the agent")] = False,
 ) -> None:
     """Watch this folder no more
 
