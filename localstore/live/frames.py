@@ -95,7 +95,7 @@ class Frames:
             return None
         if lane.digest() != row.digest:
             return None
-        copy.objects.add([(row.digest, lane.text())])
+        copy.objects.add([(row.digest, lane.text())], durable=False)
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from scripts.live.devices import Device, Relay, paired
 
 FILES = 6
-REST = 60.0  # seconds for both to come to rest
+REST = 180.0  # seconds for both to come to rest
 BETWEEN = (0.1, 1.2)  # seconds between two kills
 
 

@@ -17,7 +17,6 @@ import msgspec
 
 from localstore.agent.talk import Light
 from localstore.core.errors import ServerUnreachable, SvcError, TooLarge, Unauthorized
-from localstore.core.limits import POLL_WAIT
 from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import (
     Answers,
@@ -40,6 +39,7 @@ from svc.http.session import Sessions
 FIRST_FRAME = 10.0  # seconds for a socket to say something
 SOCKET_TRIES = 2  # that fail in a row, before requests are tried
 POLL_TRIES = 2
+POLL_SECONDS = 10  # that a poll waits for something to say, and as many more for its answer to come
 SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
 QUICK = 0.5  # seconds below which an answer without content was no wait
 RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
@@ -247,7 +247,7 @@ class Line:
         failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
-            wait = 0 if not worked else max(1, min(POLL_WAIT, int(until - began)))
+            wait = 0 if not worked else max(1, min(POLL_SECONDS, int(until - began)))
             try:
                 idle = self._poll(connect(self.origin, self._sessions), wait)
             except Unauthorized:
