@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -174,7 +174,8 @@ class Peer:
     """One listener: a session of an account ("" for nobody), which hears at most `most` until `until`
     (milliseconds; None: until its session ends). `cursors`: repository → the last event that was queued for
     it. `levels`: repository → what it may hear there (see `relay.events.log.LEVEL`). `channels`: by number;
-    `gaps` and `meeting`: those of them that lost frames, and that have news of people."""
+    `gaps` and `meeting`: those of them that lost frames, and that have news of people. `at_once`: sends
+    messages to a reader that has taken all before them, False for another one."""
 
     session_id: str | None
     account_id: str = ""
@@ -190,6 +191,7 @@ class Peer:
     gaps: dict[Channel, None] = field(default_factory=dict)
     meeting: dict[Channel, None] = field(default_factory=dict)
     ended: list[Refused] = field(default_factory=list)  # of channels, to be told once
+    at_once: Callable[[Sequence[bytes]], bool] | None = None
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -207,7 +209,10 @@ class Peer:
         self.ready.set()
 
     def push(self, item: Told | _OfBranch) -> None:
-        """Queue a message, or give up on the queue when it is full."""
+        """Queue a message, or give up on the queue when it is full. What a channel carries goes out at once
+        where nothing waits: waking a task for each of hundreds takes longer than sending."""
+        if isinstance(item, _OfBranch) and self._sent(item.text):
+            return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
             waiting, self.queue, self.queued = self.queue, deque(), 0
             for one in (*waiting, item):
@@ -216,6 +221,11 @@ class Peer:
             self.queue.append(item)
             self.queued += len(item.text)
         self.ready.set()
+
+    def _sent(self, text: bytes) -> bool:
+        if self.at_once is None or self.ready.is_set() or self.over:
+            return False
+        return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
         """From now on it hears this much of a repository; None: nothing, nor of what waits."""

@@ -42,7 +42,7 @@ def test_figures_take_the_place_of_their_own_name_only() -> None:
 
 def test_the_page_has_a_place_for_every_comparison() -> None:
     page = report.PAGE.read_text("utf-8")
-    for name in ("source_trees", "blame", "start", "growth", "binary", "memory", "relay_cost"):
+    for name in ("source_trees", "blame", "start", "growth", "binary", "memory", "relay_cost", "live"):
         assert report.placed(page, name, "figures") != page
 
 

@@ -1,14 +1,13 @@
-"""Statements of a backup: every table whole but what is kept for an hour only, and the packs."""
+"""Statements of a backup: every table whole, and the packs."""
 
 from __future__ import annotations
 
 from sqlalchemy import Boolean, Table, select
 
 from relay.db.schema import metadata
-from relay.db.schema.live import live_frame
 from relay.db.schema.storage import pack
 
-TABLES = tuple((table, select(table)) for table in metadata.sorted_tables if table is not live_frame)
+TABLES = tuple((table, select(table)) for table in metadata.sorted_tables)
 PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
 
 

@@ -41,7 +41,7 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
         except ConnectionError:
             return None
 
-    await Conversation(caller, send, receive, partial(on_socket, caller)).run()
+    await Conversation(caller, send, socket.send_at_once, receive, partial(on_socket, caller)).run()
 
 
 @serves(endpoints.POLL, operation="sync.poll")

@@ -58,6 +58,7 @@ _frame: Callable[[bytes], Frame] = msgspec.json.Decoder(Frame).decode
 _encode = msgspec.json.Encoder().encode
 
 Send = Callable[[Sequence[bytes]], Awaitable[None]]
+AtOnce = Callable[[Sequence[bytes]], bool]
 Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
@@ -109,11 +110,13 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 
 class Conversation:
     """One socket. `receive` answers None when the client has gone; `send` waits for a slow reader, and only
-    this conversation waits with it. `door`: what a message does in a repository."""
+    this conversation waits with it; `at_once` sends nothing to such a reader and answers False. `door`: what
+    a message does in a repository."""
 
-    def __init__(self, caller: Caller, send: Send, receive: Receive, door: Door) -> None:
+    def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
         self._caller = caller
         self._send = send
+        self._at_once = at_once
         self._receive = receive
         self._door = door
         self._hub = caller.node.hub
@@ -122,6 +125,7 @@ class Conversation:
     async def run(self) -> None:
         """Until the client leaves, errs, or its session ends; the last message then says why."""
         with _joined(self._caller) as peer:
+            peer.at_once = lambda texts: not self._turn.locked() and self._at_once(texts)
             tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.identity.bearer import to_text
@@ -25,7 +29,9 @@ from localstore.core.model.live import (
     UpdateBatch,
     UpdatesRequest,
 )
-from localstore.core.model.sync import Answers, Gap, Live, Opened, People
+from localstore.core.model.sync import Answers, Gap, Live, Opened, People, Refused
+from relay.base.clock import now_ms
+from relay.db.schema import tables
 from svc.api import Api
 from svc.api.sync import Heard, SyncSocket
 from svc.http.client import Credential, Http
@@ -33,6 +39,7 @@ from tests.relay.conftest import Account, Relay
 
 T = TypeVar("T")
 SECONDS = 10.0
+Copies = Callable[..., "Copy"]
 
 
 def api_of(relay: Relay, who: Account) -> Api:
@@ -269,3 +276,46 @@ class Copy:
         for path, row in mine.items():
             if row.kind == "text":
                 assert digest(self.text(path)).hex() == row.digest
+
+
+async def join(relay: Relay, repo_id: str, account_id: str, role: str = "write") -> None:
+    async with relay.node.db.write() as tx:
+        values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
+        await tx.many(insert(tables["collaborator"]), [values])
+
+
+async def access(relay: Relay, repo_id: str, account_id: str, role: str | None) -> int:
+    """Give or take a role, with its event, as the routes of access do; where main stands at that event."""
+    table, refs = tables["collaborator"], tables["ref"]
+    mine = (table.c.repo_id == bindparam("repo")) & (table.c.account_id == bindparam("account"))
+    async with relay.node.db.write(f"repo {repo_id}") as tx:
+        if role is None:
+            await tx.run(delete(table).where(mine), repo=repo_id, account=account_id)
+        else:
+            values = {"repo": repo_id, "account": account_id, "to": role}
+            await tx.run(update(table).where(mine).values(role=bindparam("to")), **values)
+        await relay.node.hub.announce(tx, repo_id, "access.change", account=account_id)
+        seq: int = await tx.value(select(refs.c.seq).where(refs.c.repo_id == bindparam("repo")), repo=repo_id)
+    return seq
+
+
+def race(ann: Copy, bob: Copy) -> None:
+    """Somebody writes without a pause while access is taken from `bob`, who may hear only what came before."""
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(
+            lambda: (time.sleep(0.05), ann.relay.run(access(ann.relay, ann.repo_id, bob.who.id, None)))[1]
+        )
+        number = 0
+        while not taken.done() or number < 10:
+            number += 1
+            ann.reach(ann.post(ann.create(f"{secrets.token_hex(4)}.txt", b"x"))[0].seq)
+        at = taken.result()
+    heard = []
+    for one in bob.heard(SECONDS):
+        heard.append(one)
+        if isinstance(one, Refused):
+            break
+    assert isinstance(heard[-1], Refused)
+    assert max([one.seq for one in heard if isinstance(one, Live)], default=0) <= at
+    assert not [one for one in bob.heard(0.3) if isinstance(one, Live)]
+    assert ann.seq > at

@@ -1,78 +1,24 @@
-"""Channels: what travels, in which order, to whom, and what is refused."""
+"""Channels: what travels, in which order, and to whom."""
 
 from __future__ import annotations
 
-import json
 import random
-import secrets
-import time
-from collections.abc import Callable, Iterator
-from threading import Timer
+from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy import update
 
 from localstore.core import limits
-from localstore.core.errors import SvcError, TooLarge
-from localstore.core.model.sync import Answers, Here, Live, Opened, People, PollChannel, Refused
+from localstore.core.model.sync import Answers, Person, Refused
 from relay.base.clock import now_ms
 from relay.db.schema import tables
-from relay.events import people
+from relay.events import peers
+from relay.events.peers import Channel, Frame, Peer, Shared
 from relay.service import upkeep
-from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create
-from tests.relay.live.copies import Copy
-
-Copies = Callable[..., Copy]
-
-
-@pytest.fixture
-def repo(relay: Relay, account: Callable[..., Account]) -> Repository:
-    owner = account()
-    return create(relay.client(owner), owner, f"r{secrets.token_hex(4)}")
-
-
-@pytest.fixture
-def copies(relay: Relay, repo: Repository, account: Callable[..., Account]) -> Iterator[Copies]:
-    """`copies()`: a connected copy of somebody who may write."""
-    made: list[Copy] = []
-
-    def make(who: Account | None = None, connected: bool = True) -> Copy:
-        if who is None:
-            who = account()
-            relay.run(join(relay, repo.id, who.id))
-        copy = Copy(relay, who, repo.id)
-        made.append(copy)
-        if connected:
-            copy.connect()
-        return copy
-
-    yield make
-    for one in made:
-        one.leave()
-
-
-async def join(relay: Relay, repo_id: str, account_id: str, role: str = "write") -> None:
-    async with relay.node.db.write() as tx:
-        values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
-        await tx.many(insert(tables["collaborator"]), [values])
-
-
-async def access(relay: Relay, repo_id: str, account_id: str, role: str | None) -> None:
-    """Give or take a role, with its event, as the routes of access do."""
-    table = tables["collaborator"]
-    mine = (table.c.repo_id == bindparam("repo")) & (table.c.account_id == bindparam("account"))
-    async with relay.node.db.write(f"repo {repo_id}") as tx:
-        if role is None:
-            await tx.run(delete(table).where(mine), repo=repo_id, account=account_id)
-        else:
-            values = {"repo": repo_id, "account": account_id, "to": role}
-            await tx.run(update(table).where(mine).values(role=bindparam("to")), **values)
-        await relay.node.hub.announce(tx, repo_id, "access.change", account=account_id)
-
-
-# --- what travels
+from tests.relay.conftest import Relay
+from tests.relay.histories import Repository
+from tests.relay.live.copies import Copies, Copy, access, race
 
 
 def test_an_update_reaches_every_channel_as_it_was_signed(copies: Copies) -> None:
@@ -227,6 +173,12 @@ def _something(rng: random.Random, one: Copy, step: int):  # type: ignore[no-unt
     return one.edit(path, b"\n".join(lines))
 
 
+def test_answers_come_to_the_one_who_asked(copies: Copies) -> None:
+    ann, bob = copies(), copies()
+    ann.say(ann.create("a.txt", b"x"))
+    assert not any(isinstance(one, Answers) for one in bob.heard(0.3))
+
+
 # --- rights
 
 
@@ -247,6 +199,11 @@ def test_no_frame_comes_after_the_event_that_takes_access_away(
     assert bob.socket is not None
     bob.socket.send_updates(1, 1, bob.batch())
     assert bob.until(Refused).code == "channel_unknown"
+
+
+@pytest.mark.parametrize("_", range(5))
+def test_no_frame_comes_after_that_event_while_others_write(repo: Repository, copies: Copies, _: int) -> None:
+    race(copies(repo.owner), copies())
 
 
 def test_who_may_only_read_hears_nothing_that_is_not_sealed(
@@ -278,223 +235,55 @@ def test_a_deleted_branch_ends_its_channels(relay: Relay, repo: Repository, copi
         side.leave()
 
 
-# --- what is refused
+# --- readers that take nothing
 
 
-def test_what_is_no_business_of_a_channel_is_refused_by_code(
-    relay: Relay, repo: Repository, copies: Copies, account: Callable[..., Account]
-) -> None:
-    ann, bob = copies(repo.owner), copies()
-    stranger = account()
-    line = ann.socket
-    assert line is not None
-
-    def refusal(**named: object) -> tuple[int, str]:
-        wish = {
-            "repo_id": repo.id,
-            "branch": "main",
-            "replica": ann.replica,
-            "device_key_id": ann.who.key.id,
-            **named,
-        }
-        line.open(9, **wish)  # type: ignore[arg-type]
-        told = ann.until(Refused)
-        return told.channel, told.code
-
-    assert refusal(branch="nothing") == (9, "not_found")
-    assert refusal(branch="") == (9, "not_found")
-    assert refusal(repo_id="0" * 20) == (9, "not_found")
-    assert refusal(repo_id="../../etc") == (9, "not_found")
-    assert refusal(replica=bob.replica) == (9, "replica_unknown")
-    assert refusal(replica=0) == (9, "invalid")
-    assert refusal(device_key_id=bob.who.key.id) == (9, "forbidden")
-    assert refusal(device_key_id=stranger.key.id) == (9, "forbidden")
-    line.send_updates(9, 4, ann.batch())
-    told = ann.until(Refused)
-    assert (told.channel, told.code, told.id) == (9, "channel_unknown", 4)
-    line.send_updates(1, 5, bob.batch(bob.create("b.txt", b"x")))
-    told = ann.until(Refused)
-    assert (told.channel, told.code, told.id) == (1, "invalid", 5)
-    line.send_here(9, "a.txt")
-    assert ann.until(Refused).code == "channel_unknown"
-    for path in ("../x", "a/../b", "/etc", "a\nb", "x" * 1024 + "/y"):
-        line._socket.send(json.dumps({"type": "here", "channel": 1, "path": path[:1024]}))
-        assert ann.until(Refused).channel == 1
-    assert ann.say(ann.create("a.txt", b"fine"))[0].result == "ok", "the socket goes on"
-    bob.reach(1)
+def channel_of(peer: Peer, number: int = 1) -> Channel:
+    names = {"repo_id": "r", "branch_id": "b", "branch": "main", "device_key_id": "k"}
+    made = Channel(number, peer, replica=number, conn=f"c{number}", who="", device="", **names)
+    made.waiting = None
+    peer.channels[number] = made
+    return made
 
 
-def test_an_update_that_was_not_signed_by_the_device_is_refused(copies: Copies) -> None:
-    ann, bob = copies(), copies()
-    made = msgspec.structs.replace(ann.create("a.txt", b"x"), path="b.txt")
-    assert ann.socket is not None
-    ann.socket.send_updates(1, 3, ann.batch(made))
-    assert (told := ann.until(Refused)).code == "signature_invalid" and told.id == 3
-    assert list(bob.heard(0.2)) == []
+def taken(peer: Peer) -> list[Any]:
+    """All that waits for a peer."""
+    found: list[Any] = []
+    while peer.ready.is_set():
+        found += [msgspec.json.decode(text) for text in peer.take()]
+    return found
 
 
-def test_a_repeated_update_has_its_first_answer_and_is_told_once(copies: Copies) -> None:
-    ann, bob = copies(), copies()
-    made = ann.create("a.txt", b"x")
-    first = ann.say(made)
-    assert ann.say(made) == first == ann.post(made)
-    bob.reach(1)
-    assert [one for one in bob.heard(0.2) if isinstance(one, Live)] == []
+def frame(after: int, seq: int, size: int = 10) -> Frame:
+    body = {"after": after, "seq": seq, "replica": 1, "rows": [], "updates": ["x" * size]}
+    return Frame("b", after, seq, msgspec.json.encode(body))
 
 
-def test_a_socket_has_so_many_channels(copies: Copies, repo: Repository) -> None:
-    ann = copies(repo.owner)
-    assert ann.socket is not None
-    for number in range(2, limits.CHANNELS + 1):
-        ann.socket.open(number, repo.id, "main", ann.replica, ann.who.key.id)
-    for _ in range(2, limits.CHANNELS + 1):
-        ann.until(Opened)
-    ann.socket.open(9999, repo.id, "main", ann.replica, ann.who.key.id)
-    assert (told := ann.until(Refused)).channel == 9999 and told.code == "invalid"
-    ann.socket.close_channel(7)
-    ann.socket.open(9999, repo.id, "main", ann.replica, ann.who.key.id)
-    assert ann.until(Opened).channel == 9999
-    ann.socket.open(9999, repo.id, "main", ann.replica, ann.who.key.id)
-    assert ann.until(Opened).channel == 9999, "a number may be opened anew"
+async def test_who_takes_nothing_loses_the_frames_and_is_told_of_the_gap() -> None:
+    peer = Peer(None)
+    slow, other = channel_of(peer), channel_of(peer, 2)
+    for seq in range(1, 20):
+        slow.offer(frame(seq - 1, seq, 64 * limits.KIB))
+    assert peer.queued <= peers.QUEUE_BYTES + 65 * limits.KIB
+    other.offer(frame(0, 1))
+    found = taken(peer)
+    assert [(one["type"], one["channel"], one["seq"]) for one in found] == [("live", 2, 1), ("gap", 1, 19)]
+    slow.offer(frame(19, 20))
+    slow.offer(frame(18, 19))
+    slow.offer(frame(22, 23))
+    assert [(one["type"], one["seq"]) for one in taken(peer)] == [("live", 20), ("gap", 23)]
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ('{"type":"open","channel":1}', "invalid"),
-        (
-            '{"type":"open","channel":-1,"repo_id":"a","branch":"b","replica":1,"device_key_id":"k"}',
-            "invalid",
-        ),
-        ('{"type":"updates","channel":1,"id":1,"batch":{"device_key_id":"k"}}', "invalid"),
-        ('{"type":"updates","channel":1', "malformed"),
-        ('{"type":"here","channel":1,"path":"a\\u0000b"}', "invalid"),
-        ('{"type":"here","channel":1,"state":"dance"}', "invalid"),
-        ('{"type":"here","channel":1,"line":-4}', "invalid"),
-        ('{"type":"here","channel":1,"turn":"%s"}' % ("x" * 300), "invalid"),
-        ('{"type":"live","channel":1,"after":0,"seq":9,"rows":[],"updates":[]}', "invalid"),
-        ('{"type":"close","channel":1,"x":"%s"}' % ("x" * 5000), "too_large"),
-    ],
-)
-def test_half_a_message_ends_the_socket_with_the_reason(copies: Copies, text: str, code: str) -> None:
-    ann = copies()
-    assert ann.socket is not None
-    ann.socket._socket.send(text)
-    with pytest.raises(SvcError) as caught:
-        list(ann.heard(5))
-    assert caught.value.code == code
-
-
-def test_a_batch_that_is_too_long_for_a_socket_is_not_sent(copies: Copies) -> None:
-    ann = copies()
-    many = [ann.create(f"{number}.txt", b"%d" % number) for number in range(200)]
-    assert ann.socket is not None
-    with pytest.raises(TooLarge):
-        ann.socket.send_updates(1, 1, ann.batch(*many))
-    assert {answer.result for answer in ann.post(*many)} == {"ok"}
-
-
-# --- people
-
-
-def test_people_see_each_other_come_move_and_go(copies: Copies) -> None:
-    ann, bob = copies(), copies()
-    ann.here("a.txt", 3, 7, "edit")
-    while not bob.people:
-        bob.until(People)
-    (there,) = bob.people.values()
-    assert (there.who, there.device, there.kind) == (ann.who.handle, "test device", "person")
-    assert (there.path, there.line, there.col, there.state) == ("a.txt", 3, 7, "edit")
-    bob.here("b.txt", turn="turn 9")
-    while not ann.people:
-        ann.until(People)
-    (other,) = ann.people.values()
-    assert (other.kind, other.path) == ("agent", "b.txt")
-    late = copies()
-    assert {one.who for one in late.people.values()} == {ann.who.handle, bob.who.handle}
-    ann.leave()
-    while there.conn in bob.people:
-        bob.until(People)
-    assert bob.people == {}, "nobody is told of themselves"
-
-
-def test_what_is_said_too_often_is_told_once(copies: Copies) -> None:
-    ann, bob = copies(), copies()
-    began, told = time.monotonic(), 0
-    for line in range(1, 51):
-        ann.here("a.txt", line)
-    while not bob.people or next(iter(bob.people.values())).line != 50:
-        bob.until(People)
-        told += 1
-    assert told <= 2 + 5 * (time.monotonic() - began + 0.2)
-
-
-def test_who_says_nothing_any_more_is_gone(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "HERE_LIVES", 0.3)
-    ann, bob = copies(), copies()
-    ann.here("a.txt")
-    while not bob.people:
-        bob.until(People)
-    while bob.people:
-        bob.until(People)
-
-
-# --- polling
-
-
-def poll_channel(copy: Copy, here: bool = False) -> PollChannel:
-    return PollChannel(
-        channel=3,
-        repo_id=copy.repo_id,
-        branch="main",
-        replica=copy.replica,
-        device_key_id=copy.who.key.id,
-        since=copy.seq,
-        here=Here(channel=3, path="p.txt") if here else None,
-    )
-
-
-def test_a_poll_answers_the_same_frames(copies: Copies, repo: Repository) -> None:
-    ann, bob = copies(repo.owner), copies(connected=False)
-    ann.reach(ann.say(ann.create("a.txt", b"one\n"))[0].seq)
-    stands = bob.api.sync.poll([repo.id], None).next
-    began = time.monotonic()
-    answer = bob.api.sync.poll([repo.id], stands, [poll_channel(bob)], wait=20)
-    assert time.monotonic() - began < 10, "there is something to say"
-    assert [type(one) for one in answer.frames] == [Opened, Live, People]
-    for one in answer.frames:
-        bob.take(one)
-    bob.equals_bootstrap()
-    change = ann.edit("a.txt", b"one\ntwo\n")
-    assert change is not None
-    sent = Timer(0.3, lambda: ann.post(change))
-    sent.start()
-    answer = bob.api.sync.poll([repo.id], answer.next, [poll_channel(bob, here=True)], wait=20)
-    sent.join()
-    while not any(isinstance(one, Live) for one in answer.frames):
-        answer = bob.api.sync.poll([repo.id], answer.next, [poll_channel(bob)], wait=20)
-    for one in answer.frames:
-        bob.take(one)
-    assert bob.text("a.txt") == b"one\ntwo\n"
-    bob.equals_bootstrap()
-    while not ann.people:
-        ann.until(People)
-    assert [one.path for one in ann.people.values()] == ["p.txt"]
-
-
-def test_a_poll_with_nothing_to_say_waits(copies: Copies, repo: Repository) -> None:
-    bob = copies(connected=False)
-    stands = bob.api.sync.poll([repo.id], None).next
-    began = time.monotonic()
-    answer = bob.api.sync.poll([repo.id], stands, [poll_channel(bob)], wait=1)
-    assert time.monotonic() - began >= 1
-    assert [type(one) for one in answer.frames] == [Opened, People] and answer.events == []
-    wrong = msgspec.structs.replace(poll_channel(bob), branch="nothing")
-    answer = bob.api.sync.poll([], None, [wrong], wait=20)
-    assert [type(one) for one in answer.frames] == [Refused]
-
-
-def test_answers_come_to_the_one_who_asked(copies: Copies) -> None:
-    ann, bob = copies(), copies()
-    ann.say(ann.create("a.txt", b"x"))
-    assert not any(isinstance(one, Answers) for one in bob.heard(0.3))
+async def test_people_are_not_lost_with_the_frames_but_told_together() -> None:
+    peer = Peer(None)
+    slow = channel_of(peer)
+    slow.offer(frame(0, 1))
+    for line in range(3):
+        there = Person(conn="x", who="ann", device="d", kind="person", line=line)
+        slow.meet(Shared("people", b"{}"), {"x": there, f"y{line}": None})
+    for seq in range(2, peers.QUEUE + 3):
+        slow.offer(frame(seq - 1, seq))
+    found = taken(peer)
+    assert [one["type"] for one in found] == ["gap", "people"]
+    assert [one["line"] for one in found[1]["here"]] == [2]
+    assert sorted(found[1]["gone"]) == ["y0", "y1", "y2"]
