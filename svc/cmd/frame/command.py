@@ -89,6 +89,10 @@ class Command(TyperCommand):
         return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        group = ctx.command_path.partition(" ")[2]
+        if group in GROUPS:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(children(group).items()))
         own = [param for param in self.get_params(ctx) if not (param.name or "").startswith("global_")]
         for kind, title in (("argument", "Arguments"), ("option", "Options")):
             _section(ctx, formatter, title, [param for param in own if param.param_type_name == kind])
